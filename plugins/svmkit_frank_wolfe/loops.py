@@ -1,0 +1,90 @@
+"""The O(m) loops of an iteration, each one pass over memory."""
+
+from __future__ import annotations
+
+from numba import njit
+
+FAST = {"contract", "nsz", "reassoc", "arcp"}
+
+
+@njit(cache=True, fastmath=FAST)
+def move(g, alpha, y, row_in, row_out, s, c_in, c_out, bias):
+    """alpha *= s and g = s g + y (c_in (row_in + bias) + c_out (row_out + bias)); y_i is inside c_in, c_out."""
+    shift = (c_in + c_out) * bias
+    if c_out == 0.0:
+        for r in range(g.size):
+            g[r] = s * g[r] + y[r] * (c_in * row_in[r] + shift)
+    elif c_in == 0.0:
+        for r in range(g.size):
+            g[r] = s * g[r] + y[r] * (c_out * row_out[r] + shift)
+    else:
+        for r in range(g.size):
+            g[r] = s * g[r] + y[r] * (c_in * row_in[r] + c_out * row_out[r] + shift)
+    if s != 1.0:
+        for r in range(g.size):
+            alpha[r] *= s
+
+
+@njit(cache=True, fastmath=FAST)
+def survey(g, alpha):
+    """(f = alpha'g, argmin g, argmax of g over alpha > 0, number of alpha > 0)."""
+    f = 0.0
+    i = 0
+    j = -1
+    active = 0
+    for r in range(g.size):
+        if g[r] < g[i]:
+            i = r
+        if alpha[r] > 0.0:
+            f += alpha[r] * g[r]
+            active += 1
+            if j < 0 or g[r] > g[j]:
+                j = r
+    return f, i, j, active
+
+
+@njit(cache=True, fastmath=FAST)
+def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
+    """argmax over alpha_j > 0, g_j > g_i of (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj), or -1; row = k_i."""
+    best = 0.0
+    j = -1
+    for r in range(g.size):
+        slope = g[r] - g[i]
+        if alpha[r] > 0.0 and slope > 0.0 and r != i:
+            curvature = diag[i] + diag[r] - 2.0 * y_i * y[r] * (row[r] + bias)
+            gain = slope * slope / max(curvature, tiny)
+            if gain > best:
+                best = gain
+                j = r
+    return j
+
+
+@njit(cache=True, fastmath=FAST)
+def secant(alpha, g, alpha_0, g_0):
+    """For D = alpha - alpha_0: (slope D'g, curvature D'A D, largest feasible step beyond alpha)."""
+    slope = 0.0
+    curvature = 0.0
+    mu_max = 1e300
+    for r in range(g.size):
+        d = alpha[r] - alpha_0[r]
+        if d != 0.0:
+            slope += d * g[r]
+            curvature += d * (g[r] - g_0[r])
+            if d < 0.0:
+                mu_max = min(mu_max, -alpha[r] / d)
+    return slope, curvature, mu_max
+
+
+@njit(cache=True, fastmath=FAST)
+def extrapolate(x, x_0, mu):
+    """x += mu (x - x_0)."""
+    for r in range(x.size):
+        x[r] += mu * (x[r] - x_0[r])
+
+
+@njit(cache=True)
+def drop_below(alpha, tiny):
+    """alpha < tiny becomes exactly 0."""
+    for r in range(alpha.size):
+        if alpha[r] < tiny:
+            alpha[r] = 0.0

@@ -1,0 +1,18 @@
+"""The Mitchell-Dem'yanov-Malozemov algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.step import Direction, FrankWolfe, pairwise
+
+
+@dataclass(frozen=True)
+class MDM(FrankWolfe):
+    """MDM (Mitchell, Dem'yanov, Malozemov 1974; SWAP paper, section 5): pairwise steps from j* to i*, nothing else."""
+
+    name = "mdm"
+
+    def direction(self, state: SimplexState) -> Direction:
+        return pairwise(state, state.j)

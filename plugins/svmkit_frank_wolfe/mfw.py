@@ -1,0 +1,23 @@
+"""Frank-Wolfe with away steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.step import Direction, FrankWolfe, away, toward
+
+
+@dataclass(frozen=True)
+class MFW(FrankWolfe):
+    """Modified Frank-Wolfe (Wolfe 1970; SWAP paper, Algorithm 3): toward i*, or away from j*, linear convergence.
+
+    Toward when f - g_i >= g_j - f. The paper clips the away step with the larger of its two bounds; feasibility
+    needs the smaller one, and a step to the bound drops j* exactly.
+    """
+
+    name = "mfw"
+
+    def direction(self, state: SimplexState) -> Direction:
+        t, a = toward(state), away(state, state.j)
+        return t if t.slope <= a.slope else a

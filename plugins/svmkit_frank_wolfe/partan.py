@@ -1,0 +1,38 @@
+"""PARTAN: Frank-Wolfe with parallel tangents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from svmkit.solver import StepInfo
+from svmkit_frank_wolfe import loops
+from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.step import Direction, FrankWolfe, line_search, toward
+
+
+@dataclass(frozen=True)
+class Partan(FrankWolfe):
+    """PARTAN Frank-Wolfe (Frandi, Nanculef, Suykens 2015, Algorithm 2).
+
+    a~ is the toward step from alpha_k; alpha_{k+1} = a~ + mu (a~ - alpha_{k-1}) with mu by exact line search on
+    [0, mu_max], mu_max from alpha >= 0. The iterate BEFORE the current one is used: with alpha_k it would be FW.
+    The paper's (11)-(15) are for -1/2 alpha'K alpha; here both g are kept and the formulas follow from them.
+    """
+
+    name = "partan"
+    keeps: ClassVar[int] = 3  # the current iterate, alpha_k to come back to, alpha_{k-1}
+
+    def direction(self, state: SimplexState) -> Direction:
+        return toward(state)
+
+    def step(self, state: SimplexState) -> StepInfo:
+        state.alphas[1], state.gs[1] = state.alpha, state.g  # alpha_k, which is alpha_{k-1} of the next step
+        d = self.direction(state)
+        lam = line_search(d.slope, d.curvature, d.lam_max)
+        state.move(lam, d)
+        mu = line_search(*loops.secant(state.alpha, state.g, state.alphas[2], state.gs[2]))
+        if mu > 0.0:
+            state.extrapolate(mu, beyond=2)
+        state.alphas[2], state.gs[2] = state.alphas[1], state.gs[1]
+        return state.look(moved=lam > 0.0)

@@ -1,0 +1,30 @@
+"""SWAP: Frank-Wolfe with pairwise steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.step import Direction, FrankWolfe, pairwise, toward
+
+
+@dataclass(frozen=True)
+class Swap(FrankWolfe):
+    """SWAP (Nanculef, Frandi, Sartori, Allende 2014, Algorithm 4).
+
+    Weight moves from j* = argmax of g over the active points to i* = argmin g when the unclipped gain
+    (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj) is at least that of the toward step (f - g_i)^2 / (A_ii - 2 g_i + f).
+    """
+
+    name = "swap"
+
+    def away_vertex(self, state: SimplexState) -> int:
+        """j, the active vertex that gives weight away; -1 for none."""
+        return state.j
+
+    def direction(self, state: SimplexState) -> Direction:
+        j, step = self.away_vertex(state), toward(state)
+        if j < 0:
+            return step
+        swap = pairwise(state, j)
+        return swap if swap.gain >= step.gain else step

@@ -1,0 +1,1 @@
+"""svmkit: train, certify and compare support vector machines."""

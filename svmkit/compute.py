@@ -1,0 +1,233 @@
+"""The numba loops under Gram: kernel tiles of dense or CSR rows against a dense panel, fused with their epilogue.
+
+Every loop walks the rows of X in tiles that stay in cache, multiplies a tile with the panel Z (GEMM for dense
+rows, a scatter-free CSR x dense product for sparse ones), applies the kernel's scalar function in place and hands
+the tile to its consumer: stored as rows of the kernel matrix, or multiplied by coefficients at once.
+
+numba caches only functions that are called by name, so kernels are told apart by `Form`, not by passing functions.
+Products always run in one BLAS thread (see `svmkit.threads`): the tiles themselves are spread over the cores.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numba import njit, prange, types
+from numba.extending import overload
+
+TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
+
+
+class Form(IntEnum):
+    """Scalar function applied to a dot product (LAPLACIAN: to an l1 distance)."""
+
+    LINEAR = 0
+    RBF = 1
+    POLY = 2
+    SIGMOID = 3
+    LAPLACIAN = 4
+
+
+def fast_exp(x):
+    """exp(x) for x <= 0, in x's own precision; relative error below 2e-7 (float32) and 4e-16 (float64)."""
+    return np.exp(x)
+
+
+def _exp32(x):
+    # Cody-Waite reduction and Cephes' degree-5 polynomial; plain arithmetic only, so that LLVM vectorises it.
+    x = max(x, np.float32(-87.0))
+    k = np.floor(x * np.float32(1.44269504088896341) + np.float32(0.5))
+    r = x - k * np.float32(0.693359375) + k * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * r + np.float32(1.3981999507e-3)
+    p = p * r + np.float32(8.3334519073e-3)
+    p = p * r + np.float32(4.1665795894e-2)
+    p = p * r + np.float32(1.6666665459e-1)
+    p = p * r + np.float32(5.0000001201e-1)
+    p = p * r * r + r + np.float32(1.0)
+    return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+def _exp64(x):
+    # the same with a Taylor polynomial of degree 13: |r| <= ln(2)/2 leaves 4e-18
+    x = max(x, -708.0)
+    k = np.floor(x * 1.4426950408889634 + 0.5)
+    r = x - k * 6.93145751953125e-1 - k * 1.42860682030941723212e-6
+    p = 1.6059043836821613e-10
+    p = p * r + 2.08767569878681e-09
+    p = p * r + 2.505210838544172e-08
+    p = p * r + 2.755731922398589e-07
+    p = p * r + 2.7557319223985893e-06
+    p = p * r + 2.48015873015873e-05
+    p = p * r + 1.984126984126984e-04
+    p = p * r + 1.388888888888889e-03
+    p = p * r + 8.333333333333333e-03
+    p = p * r + 4.1666666666666664e-02
+    p = p * r + 1.6666666666666666e-01
+    p = p * r + 0.5
+    p = p * r * r + r + 1.0
+    return p * np.int64((np.int64(k) + np.int64(1023)) << np.int64(52)).view(np.float64)
+
+
+@overload(fast_exp, inline="always")
+def _fast_exp(x):
+    return _exp32 if x == types.float32 else _exp64
+
+
+@njit(inline="always")
+def _power(base, degree):
+    result = 1.0
+    for _ in range(degree):
+        result *= base
+    return result
+
+
+@njit(fastmath={"contract", "nsz", "arcp"}, cache=True, error_model="numpy")
+def _epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
+    """out[a, b] = kernel value of dots[a, b]; rows along axis 0, panel along axis 1."""
+    n, q = dots.shape
+    for a in range(n):
+        if form == 1:
+            for b in range(q):
+                out[a, b] = -gamma * max(0.0, sq_rows[a] + sq_panel[b] - 2.0 * dots[a, b])
+            for b in range(q):
+                out[a, b] = fast_exp(out[a, b])
+        elif form == 4:
+            for b in range(q):
+                out[a, b] = -gamma * max(0.0, dots[a, b])
+            for b in range(q):
+                out[a, b] = fast_exp(out[a, b])
+        elif form == 2:
+            for b in range(q):
+                out[a, b] = _power(gamma * dots[a, b] + coef0, degree)
+        elif form == 3:
+            for b in range(q):
+                out[a, b] = np.tanh(gamma * dots[a, b] + coef0)
+        else:
+            for b in range(q):
+                out[a, b] = dots[a, b]
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
+def _dense_dots(tile, panel, form, dots):
+    """dots[a, b] = tile[a] . panel[b], or the l1 distance of the two."""
+    if form == 4:
+        for a in range(tile.shape[0]):
+            for b in range(panel.shape[0]):
+                s = 0.0
+                for k in range(tile.shape[1]):
+                    s += abs(tile[a, k] - panel[b, k])
+                dots[a, b] = s
+    else:
+        np.dot(tile, panel.T, dots)
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _csr_dots(data, indices, start, stop, panel, form, dots):
+    """dots[:] = one CSR row . each column of panel (d, q), or the l1 distance less the column's own l1 norm."""
+    q = panel.shape[1]
+    if q == 1:
+        s = 0.0
+        for k in range(start, stop):
+            z = panel[indices[k], 0]
+            s += abs(data[k] - z) - abs(z) if form == 4 else data[k] * z
+        dots[0] = s
+        return
+    dots[:] = 0.0
+    for k in range(start, stop):
+        v = data[k]
+        c = indices[k]
+        if form == 4:
+            for b in range(q):
+                dots[b] += abs(v - panel[c, b]) - abs(panel[c, b])
+        else:
+            for b in range(q):
+                dots[b] += v * panel[c, b]
+
+
+@njit(parallel=True, cache=True)
+def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
+    """out[b, a] = k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d) of one dtype; empty sel: all rows."""
+    m, q = out.shape[1], Z.shape[0]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        rows = X[lo:hi] if sel.size == 0 else X[sel[lo:hi]]
+        sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
+        dots = np.empty((q, hi - lo), X.dtype)
+        _dense_dots(Z, rows, form, dots)
+        _epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
+
+
+@njit(parallel=True, cache=True)
+def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
+    """out[b, a] = k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel: all rows."""
+    m, q = out.shape[1], panel.shape[1]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        dots = np.empty((hi - lo, q))
+        sq_rows = np.empty(hi - lo)
+        for a in range(hi - lo):
+            r = lo + a if sel.size == 0 else sel[lo + a]
+            _csr_dots(data, indices, indptr[r], indptr[r + 1], panel, form, dots[a])
+            sq_rows[a] = sq[r]
+        if form == 4:
+            dots += l1_z
+        if q == 1:  # the long axis has to be the inner one
+            _epilogue(dots.T, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
+        else:
+            values = np.empty((hi - lo, q), out.dtype)
+            _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
+            for b in range(q):
+                for a in range(hi - lo):
+                    out[b, lo + a] = values[a, b]
+
+
+@njit(parallel=True, cache=True)
+def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
+    """out[a] += sum_b k(X[sel[a]], Z[b]) coef[b] in float64; X (m, d), Z (q, d), coef (q, p), out (m, p)."""
+    m, q = out.shape[0], Z.shape[0]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        rows = (X[lo:hi] if sel.size == 0 else X[sel[lo:hi]]).astype(np.float64)
+        sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
+        dots = np.empty((hi - lo, q))
+        _dense_dots(rows, Z, form, dots)
+        _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
+        out[lo:hi] += np.dot(dots, coef)
+
+
+@njit(parallel=True, cache=True)
+def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
+    """out[a] += sum_b k(row sel[a], panel[:, b]) coef[b] in float64; panel (d, q), coef (q, p), out (m, p)."""
+    m, q = out.shape[0], panel.shape[1]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        dots = np.empty((hi - lo, q))
+        sq_rows = np.empty(hi - lo)
+        for a in range(hi - lo):
+            r = lo + a if sel.size == 0 else sel[lo + a]
+            _csr_dots(data, indices, indptr[r], indptr[r + 1], panel, form, dots[a])
+            sq_rows[a] = sq[r]
+        if form == 4:
+            dots += l1_z
+        _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
+        out[lo:hi] += np.dot(dots, coef)
+
+
+@njit(cache=True)
+def csr_to_panel(data, indices, indptr, rows, panel):
+    """panel[:, b] = the CSR row rows[b]; panel (d, q) must come in zeroed."""
+    for b in range(rows.size):
+        for k in range(indptr[rows[b]], indptr[rows[b] + 1]):
+            panel[indices[k], b] += data[k]
+
+
+@njit(cache=True)
+def csr_square_norms(data, indptr, out):
+    """out[r] = |row r|^2 in float64."""
+    for r in range(out.size):
+        s = 0.0
+        for k in range(indptr[r], indptr[r + 1]):
+            s += float(data[k]) * float(data[k])
+        out[r] = s

@@ -1,0 +1,102 @@
+"""What a loader gives back: features, labels, and how the columns were encoded."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.encoding import Encoding
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples and labels.
+
+    Attributes
+    ----------
+    X : float64 ndarray or scipy csr_array of shape (n_samples, n_features)
+        Dense when at least half of the entries are stored; CSR with sorted indices, int32 where they fit.
+    y : ndarray of shape (n_samples,) or None
+        int64, float64 or text labels as the file has them; None when it has none.
+    name : str
+        The name asked for, or the file's name without its endings.
+    encoding : Encoding or None
+        How the columns of a table became features; None for every other format.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    name: str
+    encoding: Encoding | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of X."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is CSR."""
+        return not isinstance(self.X, np.ndarray)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the contents (64 hex digits): the same in every process and for either index width."""
+        digest = hashlib.sha256(repr(("svmkit-data-1", self.X.shape, self.is_sparse)).encode())
+        if self.is_sparse:
+            for part, kind in ((self.X.indptr, "<i8"), (self.X.indices, "<i8"), (self.X.data, "<f8")):
+                _update(digest, part, kind)
+        else:
+            for row in range(0, self.n_samples, 1024):
+                digest.update(np.ascontiguousarray(self.X[row : row + 1024], dtype="<f8").data)
+        if self.y is not None:
+            digest.update(b"labels")
+            if self.y.dtype.kind in "biuf":
+                _update(digest, self.y, "<f8")
+            else:
+                for label in self.y.tolist():
+                    text = str(label).encode()
+                    digest.update(len(text).to_bytes(8, "little") + text)
+        return digest.hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """Facts worth a line each, as JSON types.
+
+        Returns
+        -------
+        dict
+            name, n_samples, n_features, density (share of entries that are not zero), sparse, dtype, and classes
+            (label as text -> count, sorted by label; None without labels).
+        """
+        nonzero = int(np.count_nonzero(self.X.data if self.is_sparse else self.X))
+        classes: dict[str, int] | None = None
+        if self.y is not None:
+            labels, counts = np.unique(self.y, return_counts=True)
+            classes = {_text(label): count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
+        return {
+            "name": self.name,
+            "n_samples": self.n_samples,
+            "n_features": self.n_features,
+            "density": nonzero / (self.n_samples * self.n_features),
+            "sparse": self.is_sparse,
+            "dtype": str(self.X.dtype),
+            "classes": classes,
+        }
+
+
+def _update(digest: Any, part: np.ndarray, kind: str) -> None:
+    for start in range(0, len(part), _CHUNK):
+        digest.update(np.ascontiguousarray(part[start : start + _CHUNK], dtype=kind).data)
+
+
+def _text(label: Any) -> str:
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

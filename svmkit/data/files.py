@@ -1,0 +1,113 @@
+"""Opening data files: decompression by name or content, and one-line errors for what cannot be read."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from svmkit.errors import InputError
+
+COMPRESSIONS = (".bz2", ".gz", ".xz")
+FORMATS = (".csv", ".tsv", ".svm", ".libsvm", ".svmlight", ".parquet", ".npz")
+
+_BUFFER = 1 << 20
+_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
+
+
+def split_endings(name: str) -> tuple[str, str, str]:
+    """``name`` as (stem, format ending or "", compression ending or ""): ``a.csv.gz`` -> ``a``, ``.csv``, ``.gz``."""
+    stem, compression = _strip(name, COMPRESSIONS)
+    stem, kind = _strip(stem, FORMATS)
+    return stem, kind, compression
+
+
+def _strip(name: str, endings: tuple[str, ...]) -> tuple[str, str]:
+    for ending in endings:
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            return name[: -len(ending)], ending
+    return name, ""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, decompressed; whatever goes wrong while they are read becomes one InputError.
+
+    The compression is told by the ending (.gz .bz2 .xz), and without one by the file's first bytes.
+    """
+    try:
+        raw = open(path, "rb")  # noqa: SIM115 - closed by the `with` below, but opened under its own error message
+    except OSError as err:
+        raise InputError(f"{path}: cannot be opened: {err.strerror or err}") from err
+    with raw:
+        try:
+            compression = split_endings(path.name)[2] or _sniff_compression(raw)
+            with _decompressed(raw, compression) as stream:
+                yield stream
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as err:
+            what = "its compressed data is broken or cut short" if compression else "reading it failed"
+            raise InputError(f"{path}: {what} ({one_line(err)}): copy or download it again") from err
+
+
+def _sniff_compression(raw: IO[bytes]) -> str:
+    start = raw.read(6)
+    raw.seek(0)
+    return next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), "")
+
+
+def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
+    stream: Any = raw
+    if compression == ".gz":
+        import gzip
+
+        stream = gzip.GzipFile(fileobj=raw)
+    elif compression == ".bz2":
+        import bz2
+
+        stream = bz2.BZ2File(raw)
+    elif compression == ".xz":
+        stream = lzma.LZMAFile(raw)
+    # a wide buffer: the decompressors' own readline goes through Python for every line
+    return io.BufferedReader(stream, _BUFFER) if compression else stream
+
+
+def read_start(path: Path, size: int = 1 << 16) -> bytes:
+    """The first `size` bytes, decompressed and cut after the last whole line; text is asked for, NUL bytes refused.
+
+    Raises
+    ------
+    InputError
+        Not a regular file, empty, unreadable, or binary.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, not a data file: name a file in it")
+    if not path.exists():
+        raise InputError(f"{path}: no such file: check the path")
+    if not path.is_file():
+        raise InputError(f"{path}: is no regular file (it is read more than once): save it to a file first")
+    with opened(path) as stream:
+        start = stream.read(size)
+    if not start.strip():
+        raise InputError(f"{path}: is empty: it needs one line a sample")
+    return start
+
+
+def refuse_binary(path: Path, start: bytes) -> None:
+    """Refuse what cannot be text: NUL bytes occur in binary files and in UTF-16."""
+    if b"\x00" in start:
+        raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
+
+
+def one_line(err: BaseException) -> str:
+    """An exception's message without line breaks; its type's name when it has none."""
+    return " ".join(str(err).split()) or type(err).__name__
+
+
+def shown(token: str | bytes) -> str:
+    """A token of a file as messages quote it: printable, and cut at 40 characters."""
+    text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,125 @@
+"""svmlight (LIBSVM) text files: ``label index:value index:value ... # comment``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.files import one_line, opened, shown
+from svmkit.data.layout import csr, integral, settled
+from svmkit.errors import InputError
+
+_EXPECTED = "expected 'label index:value ...'"
+
+
+def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
+    """Samples and labels of an svmlight file, plain or compressed.
+
+    Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must ascend
+    within a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused.
+
+    Parameters
+    ----------
+    path : Path
+    n_features : int or None
+        Columns that a model expects: a file with fewer is padded with zero columns. None: the largest index.
+
+    Returns
+    -------
+    X : float64 ndarray or csr_array of shape (n_samples, n_features)
+        Dense when at least half of the entries are stored.
+    y : int64 ndarray of shape (n_samples,) when every label is a whole number, else float64
+
+    Raises
+    ------
+    InputError
+        ``FILE:LINE:`` and what is wrong there; no samples; no features; more than `n_features`.
+    """
+    X, y = _parse(path)
+    if len(y) == 0:
+        raise InputError(f"{path}: has no samples (only blank lines or comments): {_EXPECTED}")
+    if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
+        raise _diagnosis(path, "a label or value is not finite")
+    first = int(X.indices.min()) if X.nnz else 1
+    width = int(X.indices.max()) + (first == 0) if X.nnz else 0
+    if n_features is not None and width > n_features:
+        raise InputError(
+            f"{path}: has {width} features, but {n_features} are expected: use a file with the model's own features"
+        )
+    if n_features is None and width == 0:
+        raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
+    indices = X.indices if first == 0 else X.indices - 1
+    shape = (len(y), width if n_features is None else n_features)
+    return settled(csr(X.data, indices, X.indptr, shape)), integral(y)
+
+
+def _parse(path: Path) -> tuple[Any, np.ndarray]:
+    from sklearn.datasets import load_svmlight_file
+
+    with opened(path) as stream:
+        try:
+            # zero_based=True leaves the indices as written; the shift is decided on the whole file above
+            return load_svmlight_file(stream, dtype=np.float64, zero_based=True)
+        except (ValueError, OverflowError, IndexError, TypeError) as err:
+            problem = one_line(err)
+    raise _diagnosis(path, problem)
+
+
+def _diagnosis(path: Path, otherwise: str) -> InputError:
+    """The parser does not say where it failed: read line by line, in Python, up to the place."""
+    with opened(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            problem = _problem(line)
+            if problem:
+                return InputError(f"{path}:{number}: {problem}")
+    return InputError(f"{path}: not svmlight ({otherwise}): {_EXPECTED}")
+
+
+def _problem(line: bytes) -> str | None:
+    tokens = line.partition(b"#")[0].split()
+    if not tokens:
+        return None
+    label, features = tokens[0], tokens[1:]
+    if b":" not in label and b"," in label and all(_number(part) is not None for part in label.split(b",")):
+        return f"several labels a sample ({shown(label)}): give one label a line"
+    value = _number(label)
+    if value is None:
+        return f"not svmlight: {shown(label)} is no label (a number), {_EXPECTED}"
+    if not math.isfinite(value):
+        return f"the label is {shown(label)}: drop that line or label it"
+    if features and features[0].startswith(b"qid:"):
+        features = features[1:]
+    previous = -1
+    for token in features:
+        problem, previous = _feature_problem(token, previous)
+        if problem:
+            return problem
+    return None
+
+
+def _feature_problem(token: bytes, previous: int) -> tuple[str | None, int]:
+    left, colon, right = token.partition(b":")
+    value = _number(right)
+    try:
+        index = int(left)
+    except ValueError:
+        colon, index = b"", 0
+    if not colon or value is None:
+        return f"not svmlight: {shown(token)} is no index:value, {_EXPECTED}", previous
+    if index < 0 or index > np.iinfo(np.int32).max - 1:
+        return f"not svmlight: {shown(token)} has an index out of range (1 to 2147483646), {_EXPECTED}", previous
+    if index <= previous:
+        return f"not svmlight: {shown(token)} comes after index {previous}, but indices must ascend within a line", previous
+    if not math.isfinite(value):
+        return f"the value of {shown(token)} is not finite: drop that line or give a number", previous
+    return None, index
+
+
+def _number(token: bytes) -> float | None:
+    try:
+        return float(token)
+    except ValueError:
+        return None

@@ -1,0 +1,176 @@
+"""Engines: kernel values of the rows of one X against other rows, behind one interface for every storage of X.
+
+`block` writes values, `product` multiplies them by coefficients without storing them. `Z` are rows in X's own
+storage as `take` returns them (or a model's vectors, dense or CSR). Nothing here caches: that is Gram's part.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit import compute
+from svmkit.kernels import Kernel, Precomputed
+
+ALL = np.empty(0, dtype=np.int64)  # "every row", as the compiled loops take it
+PANEL = 256  # rows of Z at a time
+PANEL_BYTES = 8 << 20
+
+
+class Engine(Protocol):
+    """What Gram and a model's decision function need of a kernel on the rows of X (n, d)."""
+
+    kernel: Kernel
+    n: int
+
+    def take(self, idx: np.ndarray):
+        """The rows idx in X's storage (for a precomputed kernel: idx itself)."""
+
+    def diag(self) -> np.ndarray:
+        """k(x, x), float64 (n,)."""
+
+    def block(self, Z, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+        """out[b, a] = k(X[sel[a]], Z[b]) for out (rows of Z, rows of sel), float32 or float64; empty sel: all."""
+
+    def product(self, Z, coef: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+        """K(X[sel], Z) @ coef for coef (rows of Z, p): float64 (rows of sel, p), values taken in float64."""
+
+
+def engine_for(kernel: Kernel, X) -> Engine:
+    """The engine for a resolved kernel on X: dense (n, d) or CSR, float32 or float64, no copy of the values."""
+    if isinstance(kernel, Precomputed):
+        return PrecomputedEngine(kernel, X)
+    if kernel.form is None:
+        return BlockEngine(kernel, X)
+    return CSREngine(kernel, X) if sp.issparse(X) else DenseEngine(kernel, X)
+
+
+class _Base:
+    def __init__(self, kernel: Kernel, X) -> None:
+        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+
+    def take(self, idx: np.ndarray):
+        return self.X[idx]
+
+    def diag(self) -> np.ndarray:
+        return self.kernel.diag(self.X)
+
+    def _rows(self, sel: np.ndarray) -> int:
+        return sel.size or self.n
+
+
+def _dense(Z, dtype) -> np.ndarray:
+    return np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
+
+
+class DenseEngine(_Base):
+    def __init__(self, kernel: Kernel, X: np.ndarray) -> None:
+        super().__init__(kernel, np.ascontiguousarray(X))
+        self.sq = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+
+    def block(self, Z, out, sel=ALL):
+        if out.dtype == np.float64 and self.X.dtype == np.float32:
+            # exact values of float32 data, a slice at a time, so that X is never copied whole
+            every = sel if sel.size else np.arange(self.n)
+            Z = _dense(Z, np.float64)
+            for lo in range(0, every.size, 8192):
+                part = DenseEngine(self.kernel, self.X[every[lo : lo + 8192]].astype(np.float64))
+                out[:, lo : lo + 8192] = part.block(Z, np.empty((Z.shape[0], part.n)))
+            return out
+        Z = _dense(Z, self.X.dtype)
+        sq_z = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        for lo in range(0, Z.shape[0], PANEL):
+            hi = lo + PANEL
+            compute.dense_block(
+                self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi]
+            )
+        return out
+
+    def product(self, Z, coef, sel=ALL):
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            part = _dense(Z[lo : lo + PANEL], np.float64)
+            sq_z = np.einsum("ij,ij->i", part, part)
+            weights = np.ascontiguousarray(coef[lo : lo + PANEL])
+            compute.dense_product(self.X, self.sq, sel, part, sq_z, weights, *self.kernel.scalars, out)
+        return out
+
+
+class CSREngine(_Base):
+    def __init__(self, kernel: Kernel, X) -> None:
+        super().__init__(kernel, X)
+        self.sq = np.empty(self.n)
+        compute.csr_square_norms(X.data, X.indptr, self.sq)
+        self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
+
+    def _panels(self, Z):
+        """(lo, hi, panel (d, q), |z|^2, |z|_1) for the rows of Z, a few at a time."""
+        sparse = sp.issparse(Z)
+        for lo in range(0, Z.shape[0], self.step):
+            hi = min(Z.shape[0], lo + self.step)
+            if sparse:
+                panel = np.zeros((self.X.shape[1], hi - lo))
+                compute.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
+            else:
+                panel = np.ascontiguousarray(Z[lo:hi].T, dtype=np.float64)
+            yield lo, hi, panel, np.einsum("ij,ij->j", panel, panel), np.abs(panel).sum(axis=0)
+
+    def block(self, Z, out, sel=ALL):
+        X = self.X
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z):
+            compute.csr_block(
+                X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.kernel.scalars, out[lo:hi]
+            )
+        return out
+
+    def product(self, Z, coef, sel=ALL):
+        X = self.X
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z):
+            weights = np.ascontiguousarray(coef[lo:hi])
+            compute.csr_product(
+                X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.kernel.scalars, out
+            )
+        return out
+
+
+class BlockEngine(_Base):
+    """Any kernel that has only `block(X, Z)`: evaluated a tile at a time."""
+
+    def block(self, Z, out, sel=ALL):
+        step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
+        for lo in range(0, self._rows(sel), step):
+            rows = self.X[sel[lo : lo + step]] if sel.size else self.X[lo : lo + step]
+            out[:, lo : lo + step] = self.kernel.block(rows, Z).T
+        return out
+
+    def product(self, Z, coef, sel=ALL):
+        rows = self._rows(sel)
+        out = np.zeros((rows, coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            part = Z[lo : lo + PANEL]
+            out += self.block(part, np.empty((part.shape[0], rows)), sel).T @ coef[lo : lo + PANEL]
+        return out
+
+
+class PrecomputedEngine(_Base):
+    """X (n, n_train) holds the values; Z are indices of training rows."""
+
+    def take(self, idx):
+        return np.asarray(idx)
+
+    def _values(self, Z, sel):
+        values = self.X[:, Z] if sel.size == 0 else self.X[sel][:, Z]
+        return values.toarray() if sp.issparse(values) else np.asarray(values)
+
+    def block(self, Z, out, sel=ALL):
+        out[:] = self._values(Z, sel).T
+        return out
+
+    def product(self, Z, coef, sel=ALL):
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]
+        return out

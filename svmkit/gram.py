@@ -1,0 +1,119 @@
+"""Gram: the kernel values of one X on demand, never an m x m matrix; rows kept in an LRU cache of a stated size."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+
+from svmkit.engine import ALL, engine_for
+from svmkit.errors import InputError
+from svmkit.kernels import Kernel
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_bytes(size: str | int | float) -> int:
+    """Bytes in `size`: a number of bytes, or text such as "200MB" or "1.5 GiB" (powers of 1024)."""
+    text = str(size).strip().lower().removesuffix("ib").removesuffix("b").strip()
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS and text[-1:] else (text, "")
+    try:
+        value = float(number) * _UNITS[unit]
+        if not 0 < value < float("inf"):
+            raise ValueError
+    except (ValueError, KeyError):
+        raise InputError(f"memory={size!r} is not a size: write 200MB, 1GB or a number of bytes") from None
+    return int(value)
+
+
+class RowCache:
+    """Rows of length m by index, least recently used first out, in one slab that is allocated once."""
+
+    def __init__(self, m: int, budget: int, dtype) -> None:
+        width = m * np.dtype(dtype).itemsize
+        # two rows are in use at a time; np.empty takes no memory before a slot is written
+        self.slots = int(min(m, max(4, budget // max(width, 1))))
+        self.slab = np.empty((self.slots, m), dtype)
+        self._slot_of: OrderedDict[int, int] = OrderedDict()
+
+    def get(self, i: int) -> np.ndarray | None:
+        slot = self._slot_of.get(i)
+        if slot is None:
+            return None
+        self._slot_of.move_to_end(i)
+        return self.slab[slot]
+
+    def reserve(self, i: int) -> np.ndarray:
+        """The slab row that will hold row i from now on; the caller fills it."""
+        if len(self._slot_of) < self.slots:
+            slot = len(self._slot_of)
+        else:
+            _, slot = self._slot_of.popitem(last=False)
+        self._slot_of[i] = slot
+        return self.slab[slot]
+
+
+class Gram:
+    """Kernel matrix of X (m, d), computed when asked for.
+
+    Parameters
+    ----------
+    kernel : Kernel, resolved (no "scale" left in it)
+    X : ndarray (m, d) or CSR, float32 or float64; neither copied to dense nor to float64
+    memory : bytes or text; budget of the row cache, default 1 GB. At least four rows are kept.
+    dtype : float32 or float64 rows; default float64 when all m x m of them fit a quarter of the budget, where
+        precision costs nothing, else float32 (half the memory, twice the speed). Products are always float64.
+
+    `kernel_values` counts every value computed; a row served from the cache counts nothing.
+    """
+
+    def __init__(self, kernel: Kernel, X, *, memory: str | int = "1GB", dtype=None) -> None:
+        self.engine = engine_for(kernel, X)
+        self.kernel, self.m = kernel, self.engine.n
+        self.budget = parse_bytes(memory)
+        if dtype is None:
+            dtype = np.float64 if 32 * self.m * self.m <= self.budget else np.float32
+        self.dtype = np.dtype(dtype)
+        self.diag = self.engine.diag()
+        self.kernel_values = 0
+        self._cache: RowCache | None = None
+
+    def promote(self) -> bool:
+        """Go over to float64 rows; False if they are float64 already. Cached rows are dropped."""
+        if self.dtype == np.float64:
+            return False
+        self.dtype, self._cache = np.dtype(np.float64), None
+        return True
+
+    def row(self, i: int) -> np.ndarray:
+        """k(x_i, x_r) for all r: (m,) in `dtype`; valid until three further rows have been asked for."""
+        if self._cache is None:
+            self._cache = RowCache(self.m, self.budget, self.dtype)
+        row = self._cache.get(i)
+        if row is None:
+            row = self._cache.reserve(i)
+            self.engine.block(self.engine.take(np.array([i])), row[None, :])
+            row[i] = self.diag[i]
+            self.kernel_values += self.m
+        return row
+
+    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:
+        """k(x_i, x_j) for i in I, j in J: float64 (len(I), len(J))."""
+        self.kernel_values += len(I) * len(J)
+        if len(I) == 0 or len(J) == 0:
+            return np.empty((len(I), len(J)))
+        values = self.engine.block(self.engine.take(I), np.empty((len(I), len(J))), J)
+        values[I[:, None] == J[None, :]] = self.diag[J[(I[:, None] == J[None, :]).nonzero()[1]]]
+        return values
+
+    def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
+        """K[at, idx] @ coef in float64 for coef (len(idx),) or (len(idx), p); empty `at`: all m rows.
+
+        Values are not stored. Returns shape (len(at),) or (len(at), p).
+        """
+        rows = at.size or self.m
+        self.kernel_values += rows * len(idx)
+        if len(idx) == 0:
+            return np.zeros((rows, *coef.shape[1:]))
+        product = self.engine.product(self.engine.take(idx), coef.reshape(len(idx), -1), at)
+        return product.reshape(rows, *coef.shape[1:])

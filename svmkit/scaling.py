@@ -1,0 +1,216 @@
+"""Feature scaling that a model carries along: standard, min-max, max-abs, and the hint that it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+
+KINDS = ("standard", "minmax", "maxabs")
+
+_CHUNK = 1 << 20  # entries worked on together: statistics in float64 without a float64 copy of float32 data
+_HINT_FOLD = 100.0  # standard deviations this far apart earn a hint
+_RANGE_FOLD = 10.0  # ... unless the ranges agree: 0/1 columns differ in frequency only, and need no scaling
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """An affine map of each feature, ``(x - center) / scale``.
+
+    Attributes
+    ----------
+    kind : {"standard", "minmax", "maxabs"}
+        Zero mean and unit variance; to [0, 1]; largest magnitude 1 (keeps zeros, so it is the one for CSR).
+    center, scale : float64 ndarray of shape (n_features,)
+        In the units of the features. A constant feature keeps scale 1; for maxabs center is 0.
+    """
+
+    kind: str
+    center: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, kind: str, X: Any) -> Scaling:
+        """Learn the map from the training samples.
+
+        Parameters
+        ----------
+        kind : {"standard", "minmax", "maxabs"}
+        X : ndarray of shape (n_samples, n_features), float32 or float64; or scipy CSR (maxabs only)
+            Finite; at least one row.
+
+        Raises
+        ------
+        InputError
+            An unknown kind, a CSR with a kind that would fill in its zeros, or a feature whose spread overflows.
+        """
+        _require_kind(kind)
+        if _is_csr(X):
+            _require_maxabs(kind)
+            center, scale = np.zeros(X.shape[1]), _max_abs_sparse(X)
+        elif kind == "standard":
+            center, scale = _fit_standard(X)
+        else:
+            low, high = _min_max(X)
+            with np.errstate(over="ignore"):
+                spread = high - low if kind == "minmax" else np.maximum(np.abs(low), np.abs(high))
+            center, scale = low if kind == "minmax" else np.zeros(X.shape[1]), spread
+        if not (np.isfinite(center).all() and np.isfinite(scale).all()):
+            column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
+            raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it or use maxabs")
+        return cls(kind, center, np.where(scale == 0.0, 1.0, scale))
+
+    def apply(self, X: Any) -> Any:
+        """A scaled copy of X; X itself is not written to.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), or scipy CSR (maxabs only)
+
+        Returns
+        -------
+        ndarray of X's float dtype, or CSR that shares X's index arrays
+
+        Raises
+        ------
+        InputError
+            Another number of columns than at `fit`, or a CSR with standard or minmax.
+        """
+        if X.shape[1] != len(self.scale):
+            raise InputError(
+                f"X has {X.shape[1]} features, but the {self.kind} scaling was fitted on {len(self.scale)}: "
+                "pass the columns that it was fitted on"
+            )
+        if _is_csr(X):
+            _require_maxabs(self.kind)
+            data = (X.data / self.scale[X.indices]).astype(X.dtype, copy=False)
+            return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
+        out = np.empty(X.shape, dtype=X.dtype if X.dtype.kind == "f" else np.float64, order="C")
+        for rows in _row_chunks(X):
+            # through float64: a float32 difference of close numbers would lose the digits that matter
+            out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
+        return out
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The two arrays that a model file stores: ``center`` and ``scale``."""
+        return {"center": self.center, "scale": self.scale}
+
+    @classmethod
+    def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> Scaling:
+        """What `to_arrays` gave, checked, as a Scaling again.
+
+        Raises
+        ------
+        InputError
+            An unknown kind, a missing array, lengths that differ, or numbers no `fit` could have made.
+        """
+        _require_kind(kind)
+        if not {"center", "scale"} <= set(arrays):
+            raise InputError("the stored scaling lacks its center or its scale: the model file is damaged; save it again")
+        center = np.asarray(arrays["center"], dtype=np.float64)
+        scale = np.asarray(arrays["scale"], dtype=np.float64)
+        finite = bool(np.isfinite(center).all() and np.isfinite(scale).all())
+        if center.ndim != 1 or center.shape != scale.shape or not finite or not (scale > 0).all():
+            raise InputError("the stored scaling holds impossible numbers: the model file is damaged; save it again")
+        return cls(kind, center, scale)
+
+
+def scale_hint(X: Any) -> str | None:
+    """One line of advice when the features' scales differ 100-fold, else None.
+
+    Parameters
+    ----------
+    X : ndarray or scipy CSR of shape (n_samples, n_features)
+        A CSR is not made dense. Constant features do not count.
+
+    Returns
+    -------
+    str or None
+        None too when the standard deviations differ only because features are rare (0/1 columns): their ranges
+        must differ as well, 10-fold, for scaling to change anything of use.
+    """
+    sparse = _is_csr(X)
+    if sparse:
+        deviation, spread = _sparse_std(X), _max_abs_sparse(X)
+    else:
+        deviation = _fit_standard(X)[1]
+        low, high = _min_max(X)
+        with np.errstate(over="ignore"):
+            spread = high - low
+    varies = (deviation > 0) & (spread > 0) & np.isfinite(deviation)
+    if np.count_nonzero(varies) < 2:
+        return None
+    small, large = float(deviation[varies].min()), float(deviation[varies].max())
+    if large < _HINT_FOLD * small or spread[varies].max() < _RANGE_FOLD * spread[varies].min():
+        return None
+    kind = "maxabs" if sparse else "standard"
+    return (
+        f"the features' scales differ {large / small:.3g}-fold (standard deviations from {small:.3g} to {large:.3g}): "
+        f"try --scale {kind}"
+    )
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise InputError(f"no scaling is called {kind!r}: use one of {', '.join(KINDS)}")
+
+
+def _require_maxabs(kind: str) -> None:
+    if kind != "maxabs":
+        raise InputError(f"{kind} scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+
+
+def _is_csr(X: Any) -> bool:
+    return hasattr(X, "indptr")
+
+
+def _row_chunks(X: Any) -> Iterator[slice]:
+    step = max(1, _CHUNK // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        yield slice(start, min(start + step, X.shape[0]))
+
+
+def _min_max(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+
+
+def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and population standard deviation; 0 for a feature that is constant up to rounding."""
+    m = X.shape[0]
+    low, high = _min_max(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for rows in _row_chunks(X):
+            total += X[rows].sum(axis=0, dtype=np.float64)
+        mean = total / m
+        for rows in _row_chunks(X):
+            apart = X[rows] - mean
+            squares += np.einsum("ij,ij->j", apart, apart)
+        variance = squares / m
+        # the rounding error a constant feature's variance can have (Chan, Golub, LeVeque 1983), as scikit-learn does
+        eps = np.finfo(np.float64).eps
+        constant = (low == high) | (variance <= m * eps * variance + (m * mean * eps) ** 2)
+    return np.where(low == high, low, mean), np.where(constant, 0.0, np.sqrt(variance))
+
+
+def _max_abs_sparse(X: Any) -> np.ndarray:
+    out = np.zeros(X.shape[1])
+    for start in range(0, len(X.data), _CHUNK):
+        np.maximum.at(out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64))
+    return out
+
+
+def _sparse_std(X: Any) -> np.ndarray:
+    m, n = X.shape
+    stored = np.bincount(X.indices, minlength=n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(X.indices, weights=X.data, minlength=n) / m
+        apart = X.data - mean[X.indices]
+        squares = np.bincount(X.indices, weights=apart * apart, minlength=n) + (m - stored) * mean**2
+        deviation = np.sqrt(squares / m)
+        # a column that stores one value in every row is constant, whatever rounding leaves behind
+        return np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)

@@ -1,0 +1,219 @@
+"""The outer loop, once for all solvers: budget, stop, history, callbacks, interrupt, checkpoint, certificate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from svmkit import interrupt, threads
+from svmkit.history import Clock, History, Point, Schedule
+from svmkit.problem import Certificate, Problem
+from svmkit.sampler import Draws, Full, Sampler
+from svmkit.solver import Solution, Solver, Status, StepInfo
+from svmkit.stopping import Criterion, Gap, Iterations, Stop
+
+Callback = Callable[[Point], Any]
+"""Called with each history point, off the clock; returning True ends the solve as `interrupted`."""
+
+SAMPLED_LOOKS = 3  # a gap seen on a sample has to hold this often in a row: draw again twice (PARTAN, 4.2)
+STUCK = 5  # steps in a row without progress that count as stalled; sampled steps may miss, so 20 times as many
+
+
+class Progress(NamedTuple):
+    """What a solve needs to go on where another one ended."""
+
+    point: np.ndarray
+    n_iter: int = 0
+    epochs: float = 0.0
+    seconds: float = 0.0
+    rng_state: dict | None = None
+
+
+class Saver(Protocol):
+    """Where progress is kept; `svmkit.checkpoint` has one for files."""
+
+    def due(self, seconds: float) -> bool: ...
+
+    def save(self, progress: Progress) -> None: ...
+
+
+def solve(
+    problem: Problem,
+    solver: Solver,
+    *,
+    sampler: Sampler | None = None,
+    stop: Criterion | Stop | None = None,
+    start: np.ndarray | Progress | None = None,
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+    saver: Saver | None = None,
+    n_threads: int | None = None,
+) -> Solution:
+    """Solve `problem` and certify the result on all samples.
+
+    Parameters
+    ----------
+    sampler : which points each step looks at, default all of them
+    stop : criteria joined with `|`, default Gap(1e-3); without a budget among them, 10 m or 100,000 iterations,
+        whichever is more, are the budget
+    start : a point of the problem, or the Progress of an earlier solve, to go on from
+    seed : of every random choice: same seed, same machine, same threads, same result
+    callbacks : see `Callback`
+    saver : keeps Progress on the way and at the end
+    n_threads : default all
+
+    Returns
+    -------
+    Solution, always certified. Ctrl-C or SIGTERM returns the best iterate with status `interrupted`.
+
+    Raises
+    ------
+    InputError when the solver cannot take the problem or its kernel; SvmkitError when no certificate exists.
+    """
+    solver.check(problem)
+    rules = Stop(()) | (stop if stop is not None else Gap(1e-3))
+    if all(rule.status is Status.CONVERGED for rule in rules.criteria):
+        rules = rules | Iterations(max(100_000, 10 * problem.m))
+    progress = Progress(start) if isinstance(start, np.ndarray) else start
+    with interrupt.catching() as flag, threads.using(n_threads):
+        run = _Run(problem, solver, rules, progress, sampler or Full(), seed, callbacks, saver)
+        try:
+            run.loop(flag)
+        except KeyboardInterrupt:
+            run.status = Status.INTERRUPTED
+        return run.finish()
+
+
+@dataclass
+class _Best:
+    """Best iterate of a solver whose objective may go up again."""
+
+    objective: float = math.inf
+    point: np.ndarray | None = None
+
+
+class _Run:
+    """One solve under way."""
+
+    def __init__(self, problem, solver, rules, progress, sampler, seed, callbacks, saver) -> None:
+        self.problem, self.solver, self.rules = problem, solver, rules
+        self.callbacks, self.saver = callbacks, saver
+        self.clock = Clock(progress.seconds if progress else 0.0)
+        self.n_iter = progress.n_iter if progress else 0
+        self.epochs = progress.epochs if progress else 0.0
+        self.history, self.schedule, self.best = History(), Schedule(self.n_iter), _Best()
+        self.status = Status.INTERRUPTED
+        self.certificate: Certificate | None = None
+        self.shrink = 1.0  # the loop's estimate has to be this much below the tolerance
+        self.next_check = self.looks = self.stuck = self.resyncs = 0
+        self.rng = np.random.default_rng(seed)
+        if progress and progress.rng_state:
+            self.rng.bit_generator.state = progress.rng_state
+        draws = Draws(sampler, problem.y, self.rng)
+        self.state = solver.init(problem, progress.point if progress else None, draws)
+
+    def loop(self, flag: interrupt.Flag) -> None:
+        while not flag:
+            info = self.solver.step(self.state)
+            self.n_iter += 1
+            self.epochs += info.epochs
+            seconds = self.clock()
+            rule = self.rules.reached(
+                info._replace(gap=info.gap / self.shrink), self.n_iter, self.epochs, seconds
+            )
+            if self.schedule.due(self.n_iter, seconds) and self._record(info, seconds):
+                return
+            self.stuck = 0 if info.moved else self.stuck + 1
+            if self.stuck >= STUCK * (20 if info.sampled else 1):
+                if self._stalled():
+                    return
+            elif rule is not None and self._accepts(rule, info):
+                self.status = rule.status
+                self._record(info, seconds)
+                return
+            if rule is None:
+                self.looks = 0
+
+    def _accepts(self, rule: Criterion, info: StepInfo) -> bool:
+        """Whether `rule` really ends the solve; a gap must hold on fresh samples and in the certificate."""
+        if rule.status is not Status.CONVERGED:
+            return True
+        self.looks += 1
+        if info.sampled and self.looks < SAMPLED_LOOKS:
+            return False
+        if not isinstance(rule, Gap):
+            return True
+        if self.n_iter < self.next_check:
+            return False
+        self.certificate = self.problem.certificate(self.solver.solution(self.state))
+        gap = self.certificate.gap
+        if gap is None or gap <= rule.limit:
+            return True
+        self.looks = 0
+        # a certificate costs as much as many steps: ask again when it is likely to hold, and not too soon
+        self.next_check = self.n_iter + 10 + self.n_iter // 16
+        if not info.sampled:
+            self.shrink *= min(0.8, max(0.05, 0.8 * math.sqrt(rule.limit / gap)))
+        self._resync()
+        return False
+
+    def _stalled(self) -> bool:
+        """No step makes progress: certify, then once more from exact values before giving up."""
+        self.certificate = self.problem.certificate(self.solver.solution(self.state))
+        if self._certified(self.certificate):
+            self.status = Status.CONVERGED
+            return True
+        if self.resyncs > 2:
+            self.status = Status.STALLED
+            return True
+        self.stuck = 0
+        self._resync()
+        return False
+
+    def _certified(self, certificate: Certificate) -> bool:
+        """Whether the gap asked for is proven: the loop's estimate is often the stricter of the two."""
+        limits = [rule.limit for rule in self.rules.criteria if isinstance(rule, Gap)]
+        return bool(limits) and certificate.gap is not None and certificate.gap <= min(limits)
+
+    def _resync(self) -> None:
+        assert self.certificate is not None
+        self.resyncs += 1
+        self.solver.resync(self.state, self.certificate)
+        self.certificate = None
+
+    def _record(self, info: StepInfo, seconds: float) -> bool:
+        """Write a history point, save and call back; True when a callback asks to stop."""
+        with self.clock.stopped():
+            gap = info.gap if math.isfinite(info.gap) else None
+            point = Point(
+                self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values
+            )
+            self.history.append(point)
+            if not self.solver.monotone and info.objective < self.best.objective:
+                self.best = _Best(info.objective, self.solver.solution(self.state))
+            if self.saver is not None and self.saver.due(seconds):
+                self._save(seconds)
+            return any([callback(point) is True for callback in self.callbacks])
+
+    def _save(self, seconds: float) -> None:
+        assert self.saver is not None
+        rng_state: dict = dict(self.rng.bit_generator.state)
+        self.saver.save(
+            Progress(self.solver.solution(self.state), self.n_iter, self.epochs, seconds, rng_state)
+        )
+
+    def finish(self) -> Solution:
+        seconds = self.clock()
+        if self.saver is not None:
+            self._save(seconds)
+        point = self.best.point if self.best.point is not None else self.solver.solution(self.state)
+        certificate = self.certificate
+        if certificate is None or self.best.point is not None:
+            certificate = self.problem.certificate(point)
+        if self.status is Status.MAX_ITER and self._certified(certificate):
+            self.status = Status.CONVERGED
+        return Solution(point, self.status, self.n_iter, seconds, certificate, self.history)

@@ -1,0 +1,132 @@
+"""What a solver is: all that the author of a solver plugin has to read.
+
+A solver is a frozen dataclass of hyperparameters. It makes a state, takes one step at a time on it and says what
+the iterate is; `svmkit.solve.solve` owns the loop, the clock, stopping, history, interrupts and the certificate.
+
+    @dataclass(frozen=True)
+    class Mine(Solver):
+        '''My method (Author, Year, equation).'''
+        name = "mine"
+        eta: float = 0.1
+        def init(self, problem, start, draws): ...
+        def step(self, state): ...
+        def solution(self, state): ...
+
+and one line in the package's pyproject.toml: [project.entry-points."svmkit.solvers"] mine = "my_package:Mine".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, field
+from enum import Enum, StrEnum
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.history import History
+from svmkit.kernels import Kernel
+from svmkit.problem import Certificate, Problem, SimplexQP
+from svmkit.sampler import Draws
+
+
+class Status(StrEnum):
+    """How a solve ended. Every one of them returns a certified model."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    MAX_SUPPORT = "max_support"
+    INTERRUPTED = "interrupted"
+    STALLED = "stalled"
+
+
+class Requires(Enum):
+    """What a solver needs of the kernel; checked before solving."""
+
+    NORMALISED_KERNEL = "a kernel with constant k(x, x), such as rbf or laplacian"
+    LINEAR_KERNEL = "the linear kernel"
+
+    def holds(self, kernel: Kernel) -> bool:
+        return kernel.normalised if self is Requires.NORMALISED_KERNEL else kernel.name == "linear"
+
+
+class StepInfo(NamedTuple):
+    """What one step left behind, cheap to know for the solver.
+
+    objective : of the problem, at the new iterate; n_support : non-zero weights; epochs : how many passes over the
+    training set the step was worth; gap : estimate of the relative gap (inf: unknown); gap_abs : the same in units
+    of the objective; sampled : the estimates come from a sample, so they may be too small; moved : False when
+    the iterate could not be improved.
+    """
+
+    objective: float
+    n_support: int
+    epochs: float
+    gap: float = float("inf")
+    gap_abs: float = float("inf")
+    sampled: bool = False
+    moved: bool = True
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """Base of all solvers.
+
+    name : at most 10 characters; problem : the type it solves; requires : what the kernel must be; monotone : the
+    objective never gets worse, so the last iterate is the best one.
+    """
+
+    name: ClassVar[str] = ""
+    problem: ClassVar[type[Problem]] = SimplexQP
+    requires: ClassVar[tuple[Requires, ...]] = ()
+    monotone: ClassVar[bool] = False
+
+    @abstractmethod
+    def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
+        """A fresh state; `start` is a feasible point to begin from, or None. Random choices: `draws.rng`."""
+
+    @abstractmethod
+    def step(self, state: Any) -> StepInfo:
+        """One natural unit of work (a Frank-Wolfe iteration, a working set, an epoch, a cut)."""
+
+    @abstractmethod
+    def solution(self, state: Any) -> np.ndarray:
+        """The iterate as a point of the problem, an array of its own."""
+
+    def resync(self, state: Any, certificate: Certificate) -> None:  # noqa: B027  optional
+        """Go on after a certificate that was not good enough: a chance to take over its exact gradient."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Hyperparameters as plain values."""
+        return asdict(self)
+
+    def check(self, problem: Problem) -> None:
+        """Raise InputError when this solver cannot solve `problem`."""
+        if not isinstance(problem, self.problem):
+            raise InputError(f"solver {self.name} solves {self.problem.name}, not {problem.name}")
+        for need in self.requires:
+            if not need.holds(problem.gram.kernel):
+                raise InputError(f"solver {self.name} needs {need.value}, not {problem.gram.kernel.name}")
+
+
+@dataclass
+class Solution:
+    """A point, how it was found and how good it is.
+
+    point : the problem's variable (alpha, shape (m,), for SimplexQP); seconds : time in the loop, evaluation
+    excluded; n_support : non-zero weights of the point.
+    """
+
+    point: np.ndarray
+    status: Status
+    n_iter: int
+    seconds: float
+    certificate: Certificate
+    history: History = field(repr=False)
+
+    @property
+    def n_support(self) -> int:
+        return int(np.count_nonzero(self.point))
