@@ -62,34 +62,46 @@ def _is_sparse(X: Any) -> bool:
 
 def _dense_array(X: Any, what: str) -> np.ndarray:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
+        raise InputError(
+            f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)"
+        )
     try:
         return np.asarray(X)
     except (ValueError, TypeError) as err:
-        raise InputError(f"{what} is no rectangular table of numbers ({_line(err)}): give every row the same length") from err
+        raise InputError(
+            f"{what} is no rectangular table of numbers ({_line(err)}): give every row the same length"
+        ) from err
 
 
 def _require_matrix(ndim: int, shape: tuple[int, ...], what: str) -> None:
     if ndim < 2:
         got = "scalar array" if ndim == 0 else "1D array"
         raise InputError(
-            f"Expected 2D array, got {got} instead. Reshape your data: {what}.reshape(-1, 1) if it has a single "
-            f"feature, {what}.reshape(1, -1) if it is a single sample."
+            f"Expected 2D array, got {got} instead. Reshape your data: {what}.reshape(-1, 1) if it has "
+            f"a single feature, {what}.reshape(1, -1) if it is a single sample."
         )
     if ndim > 2:
-        raise InputError(f"Found array with dim {ndim}, while dim <= 2 is required: {what} needs rows and columns only.")
+        raise InputError(
+            f"Found array with dim {ndim}, while dim <= 2 is required: {what} needs rows and columns only."
+        )
     if shape[0] == 0:
-        raise InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: {what} is empty.")
+        raise InputError(
+            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required ({what})."
+        )
     if shape[1] == 0:
-        raise InputError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required: {what} is empty.")
+        raise InputError(
+            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required ({what})."
+        )
 
 
 def _to_float64(A: np.ndarray, what: str) -> np.ndarray:
     kind = A.dtype.kind
     if kind == "c":
-        raise InputError(f"Complex data not supported: {what} has dtype {A.dtype}; pass real and imaginary parts as columns")
+        raise InputError(f"Complex data not supported: {what} has dtype {A.dtype}; pass real numbers")
     if kind in "mMVSUT":
-        raise InputError(f"{what} has dtype {A.dtype}, not numbers: convert it first (text columns: one-hot encode them)")
+        raise InputError(
+            f"{what} has dtype {A.dtype}, not numbers: convert it first (text columns: one-hot encode them)"
+        )
     if kind == "O":
         return _object_to_float64(A, what)
     return A.astype(np.float64)
@@ -101,9 +113,13 @@ def _object_to_float64(A: np.ndarray, what: str) -> np.ndarray:
     try:
         return A.astype(np.float64)
     except TypeError as err:
-        raise InputTypeError(f"{what} holds something that is no number ({_line(err)}): convert it first") from err
+        raise InputTypeError(
+            f"{what} holds something that is no number ({_line(err)}): convert it first"
+        ) from err
     except ValueError as err:
-        raise InputError(f"{what} holds something that is no number ({_line(err)}): convert it first") from err
+        raise InputError(
+            f"{what} holds something that is no number ({_line(err)}): convert it first"
+        ) from err
 
 
 def _sparse_features(X: Any, what: str) -> Features:
@@ -116,7 +132,9 @@ def _sparse_features(X: Any, what: str) -> Features:
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
     nnz = _require_csr(csr, what)
-    if len(csr.data) > nnz or len(csr.indices) > nnz:  # room kept behind the last entry: take a view without it
+    if (
+        len(csr.data) > nnz or len(csr.indices) > nnz
+    ):  # room kept behind the last entry: take a view without it
         csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -125,7 +143,7 @@ def _sparse_features(X: Any, what: str) -> Features:
 
 
 def _require_csr(X: Any, what: str) -> int:
-    """Number of stored entries; compiled loops trust these arrays, so an index out of bounds must stop here."""
+    """Number of stored entries; compiled loops trust the index arrays, so bad ones must stop here."""
     indptr, indices, n = X.indptr, X.indices, X.shape[1]
     nnz = int(indptr[-1])
     sound = len(indptr) == X.shape[0] + 1 and indptr[0] == 0 and bool((indptr[1:] >= indptr[:-1]).all())
@@ -133,7 +151,9 @@ def _require_csr(X: Any, what: str) -> int:
     if sound and nnz:
         sound = indices[:nnz].min() >= 0 and indices[:nnz].max() < n
     if not sound:
-        raise InputError(f"{what} is a broken CSR matrix: its indices or indptr point outside shape {X.shape}; build it anew")
+        raise InputError(
+            f"{what} is a broken CSR matrix: its indices or indptr leave shape {X.shape}; build it anew"
+        )
     return nnz
 
 
@@ -156,7 +176,7 @@ def require_finite(X: Features, *, what: str = "X") -> None:
     if values.dtype.kind not in "fc" or values.size == 0:
         return
     with np.errstate(all="ignore"):
-        # NaN and infinity survive a sum; a sum of finite values that overflows only costs the closer look below
+        # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer look
         if np.isfinite(values.sum()):
             return
     place = _first_bad_sparse(X) if _is_sparse(X) else _first_bad_dense(X)
@@ -254,12 +274,16 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         No y, not 1-D, another length, NaN or infinite labels, a continuous target, or fewer than two classes.
     """
     if y is None:
-        raise InputError("a classifier requires y to be passed, but the target y is None: pass one label a sample")
+        raise InputError(
+            "a classifier requires y to be passed, but the target y is None: pass one label a sample"
+        )
     if _is_sparse(y):
         raise InputError("y is sparse: y should be a 1d array, e.g. y.toarray().ravel()")
     labels = _label_array(y)
     if len(labels) != n_samples:
-        raise InputError(f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many")
+        raise InputError(
+            f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many"
+        )
     _require_discrete(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -275,7 +299,9 @@ def _label_array(y: Any) -> np.ndarray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise InputError(f"y should be a 1d array, got an array of shape {labels.shape} instead: pass one label a sample")
+        raise InputError(
+            f"y should be a 1d array, got an array of shape {labels.shape} instead: pass one label a sample"
+        )
     if len(labels) == 0:
         raise InputError("y is empty (0 labels): pass one label a sample")
     if labels.dtype.kind == "O":
@@ -291,8 +317,13 @@ def _object_labels(labels: np.ndarray) -> np.ndarray:
     if all(isinstance(v, str) for v in labels):
         return labels.astype(np.str_)
     for i, v in enumerate(labels):
-        if v is None or v != v or type(v).__name__ == "NAType":
-            raise InputError(f"y contains NaN (a missing label) at row {i + 1} (counted from 1): drop that row or label it")
+        is_nan = isinstance(v, float | np.floating) and v != v
+        if (
+            v is None or is_nan or type(v).__name__ in ("NAType", "NaTType")
+        ):  # pandas' two, without importing it
+            raise InputError(
+                f"y contains NaN (a missing label) at row {i + 1} (counted from 1): drop that row or label it"
+            )
     if any(isinstance(v, str) for v in labels):
         raise InputError("Unknown label type: y mixes text and numbers; use one of the two")
     if any(isinstance(v, complex | np.complexfloating) for v in labels):
@@ -315,8 +346,8 @@ def _require_discrete(labels: np.ndarray) -> None:
     if bad.any():
         i = int(np.argmax(bad))
         raise InputError(
-            f"Unknown label type: continuous. y is {labels[i]} at row {i + 1} (counted from 1), no class label: "
-            "use whole numbers or text"
+            f"Unknown label type: continuous. y is {labels[i]} at row {i + 1} (counted from 1), "
+            "no class label: use whole numbers or text"
         )
 
 

@@ -137,9 +137,11 @@ class CSREngine(_Base):
 
 
 class BlockEngine(_Base):
-    """Any kernel that has only `block(X, Z)`: evaluated a tile at a time."""
+    """Any kernel that has only `block(X, Z)`: evaluated a tile at a time, X and Z in the same storage."""
 
     def block(self, Z, out, sel=ALL):
+        if sp.issparse(Z) != sp.issparse(self.X):
+            Z = Z.toarray() if sp.issparse(Z) else sp.csr_array(Z)
         step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
         for lo in range(0, self._rows(sel), step):
             rows = self.X[sel[lo : lo + step]] if sel.size else self.X[lo : lo + step]

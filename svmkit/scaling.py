@@ -46,7 +46,7 @@ class Scaling:
         Raises
         ------
         InputError
-            An unknown kind, a CSR with a kind that would fill in its zeros, or a feature whose spread overflows.
+            An unknown kind, a CSR with a kind that would fill in its zeros, or a spread that overflows.
         """
         _require_kind(kind)
         if _is_csr(X):
@@ -61,7 +61,9 @@ class Scaling:
             center, scale = low if kind == "minmax" else np.zeros(X.shape[1]), spread
         if not (np.isfinite(center).all() and np.isfinite(scale).all()):
             column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
-            raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it or use maxabs")
+            raise InputError(
+                f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it"
+            )
         return cls(kind, center, np.where(scale == 0.0, 1.0, scale))
 
     def apply(self, X: Any) -> Any:
@@ -110,12 +112,16 @@ class Scaling:
         """
         _require_kind(kind)
         if not {"center", "scale"} <= set(arrays):
-            raise InputError("the stored scaling lacks its center or its scale: the model file is damaged; save it again")
+            raise InputError(
+                "the stored scaling lacks its center or its scale: the model file is damaged; save it again"
+            )
         center = np.asarray(arrays["center"], dtype=np.float64)
         scale = np.asarray(arrays["scale"], dtype=np.float64)
         finite = bool(np.isfinite(center).all() and np.isfinite(scale).all())
         if center.ndim != 1 or center.shape != scale.shape or not finite or not (scale > 0).all():
-            raise InputError("the stored scaling holds impossible numbers: the model file is damaged; save it again")
+            raise InputError(
+                "the stored scaling holds impossible numbers: the model file is damaged; save it again"
+            )
         return cls(kind, center, scale)
 
 
@@ -130,8 +136,8 @@ def scale_hint(X: Any) -> str | None:
     Returns
     -------
     str or None
-        None too when the standard deviations differ only because features are rare (0/1 columns): their ranges
-        must differ as well, 10-fold, for scaling to change anything of use.
+        None too when the standard deviations differ only because features are rare (0/1 columns): the
+        ranges must differ as well, 10-fold, for scaling to change anything of use.
     """
     sparse = _is_csr(X)
     if sparse:
@@ -149,8 +155,8 @@ def scale_hint(X: Any) -> str | None:
         return None
     kind = "maxabs" if sparse else "standard"
     return (
-        f"the features' scales differ {large / small:.3g}-fold (standard deviations from {small:.3g} to {large:.3g}): "
-        f"try --scale {kind}"
+        f"the features' scales differ {large / small:.3g}-fold "
+        f"(standard deviations from {small:.3g} to {large:.3g}): try --scale {kind}"
     )
 
 
@@ -161,7 +167,9 @@ def _require_kind(kind: str) -> None:
 
 def _require_maxabs(kind: str) -> None:
     if kind != "maxabs":
-        raise InputError(f"{kind} scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+        raise InputError(
+            f"{kind} scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)"
+        )
 
 
 def _is_csr(X: Any) -> bool:
@@ -191,7 +199,7 @@ def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             apart = X[rows] - mean
             squares += np.einsum("ij,ij->j", apart, apart)
         variance = squares / m
-        # the rounding error a constant feature's variance can have (Chan, Golub, LeVeque 1983), as scikit-learn does
+        # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
         eps = np.finfo(np.float64).eps
         constant = (low == high) | (variance <= m * eps * variance + (m * mean * eps) ** 2)
     return np.where(low == high, low, mean), np.where(constant, 0.0, np.sqrt(variance))
@@ -200,7 +208,9 @@ def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _max_abs_sparse(X: Any) -> np.ndarray:
     out = np.zeros(X.shape[1])
     for start in range(0, len(X.data), _CHUNK):
-        np.maximum.at(out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64))
+        np.maximum.at(
+            out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64)
+        )
     return out
 
 

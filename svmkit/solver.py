@@ -1,7 +1,7 @@
 """What a solver is: all that the author of a solver plugin has to read.
 
 A solver is a frozen dataclass of hyperparameters. It makes a state, takes one step at a time on it and says what
-the iterate is; `svmkit.solve.solve` owns the loop, the clock, stopping, history, interrupts and the certificate.
+the iterate is; `svmkit.loop.solve` owns the loop, the clock, stopping, history, interrupts and the certificate.
 
     @dataclass(frozen=True)
     class Mine(Solver):

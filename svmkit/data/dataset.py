@@ -74,14 +74,16 @@ class Dataset:
         Returns
         -------
         dict
-            name, n_samples, n_features, density (share of entries that are not zero), sparse, dtype, and classes
-            (label as text -> count, sorted by label; None without labels).
+            name, n_samples, n_features, density (share of entries that are not zero), sparse, dtype, and
+            classes (label as text -> count, sorted by label; None without labels).
         """
         nonzero = int(np.count_nonzero(self.X.data if self.is_sparse else self.X))
         classes: dict[str, int] | None = None
         if self.y is not None:
             labels, counts = np.unique(self.y, return_counts=True)
-            classes = {_text(label): count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
+            classes = {
+                _text(label): count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+            }
         return {
             "name": self.name,
             "n_samples": self.n_samples,

@@ -76,17 +76,22 @@ class Encoding:
             Something missing or of the wrong type.
         """
         try:
-            columns, categories = tuple(stored["columns"]), tuple(
-                None if found is None else tuple(found) for found in stored["categories"]
+            columns, categories = (
+                tuple(stored["columns"]),
+                tuple(None if found is None else tuple(found) for found in stored["categories"]),
             )
             header, label = stored["header"], stored["label"]
             index, label_text = stored["label_index"], stored["label_text"]
         except (KeyError, TypeError) as err:
-            raise InputError(f"the stored column encoding is incomplete ({err!r}): the model file is damaged; save it again") from err
+            raise InputError(
+                f"the stored column encoding is incomplete ({err!r}): the model file is damaged"
+            ) from err
         texts = [*columns, *(text for found in categories if found is not None for text in found)]
         sound = len(columns) == len(categories) and all(isinstance(text, str) for text in texts)
         sound = sound and isinstance(header, bool) and isinstance(label_text, bool)
         sound = sound and isinstance(label, str | None) and isinstance(index, int | None)
         if not sound:
-            raise InputError("the stored column encoding does not fit together: the model file is damaged; save it again")
+            raise InputError(
+                "the stored column encoding does not fit together: the model file is damaged; save it again"
+            )
         return cls(columns, categories, header, label, index, label_text)

@@ -20,7 +20,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
 
 
 def split_endings(name: str) -> tuple[str, str, str]:
-    """``name`` as (stem, format ending or "", compression ending or ""): ``a.csv.gz`` -> ``a``, ``.csv``, ``.gz``."""
+    """Stem, format ending and compression ending: ``a.csv.gz`` -> ``a``, ``.csv``, ``.gz``; "" where none."""
     stem, compression = _strip(name, COMPRESSIONS)
     stem, kind = _strip(stem, FORMATS)
     return stem, kind, compression
@@ -70,18 +70,18 @@ def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
 
         stream = bz2.BZ2File(raw)
     elif compression == ".xz":
-        stream = lzma.LZMAFile(raw)
+        stream = lzma.open(raw)  # noqa: SIM115 - the caller closes it
     # a wide buffer: the decompressors' own readline goes through Python for every line
     return io.BufferedReader(stream, _BUFFER) if compression else stream
 
 
 def read_start(path: Path, size: int = 1 << 16) -> bytes:
-    """The first `size` bytes, decompressed and cut after the last whole line; text is asked for, NUL bytes refused.
+    """The first `size` bytes, decompressed.
 
     Raises
     ------
     InputError
-        Not a regular file, empty, unreadable, or binary.
+        Not a regular file, empty (or only white space), or unreadable.
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a data file: name a file in it")
@@ -99,7 +99,9 @@ def read_start(path: Path, size: int = 1 << 16) -> bytes:
 def refuse_binary(path: Path, start: bytes) -> None:
     """Refuse what cannot be text: NUL bytes occur in binary files and in UTF-16."""
     if b"\x00" in start:
-        raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
+        raise InputError(
+            f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)"
+        )
 
 
 def one_line(err: BaseException) -> str:

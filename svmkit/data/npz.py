@@ -49,13 +49,21 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         try:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
-                raise InputError(f"{path}: is one array (.npy), not an archive: save it with numpy.savez(file, X=..., y=...)")
+                raise InputError(
+                    f"{path}: is one array (.npy), not an archive: use numpy.savez(file, X=..., y=...)"
+                )
             return {name: archive[name] for name in archive.files}
         except InputError:
             raise
         except (ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, EOFError) as err:
-            fact = "holds Python objects, which are never unpickled" if "pickle" in str(err) else "is no NPZ file"
-            raise InputError(f"{path}: {fact} ({one_line(err)}): save numbers and text arrays with numpy.savez") from err
+            fact = (
+                "holds Python objects, which are never unpickled"
+                if "pickle" in str(err)
+                else "is no NPZ file"
+            )
+            raise InputError(
+                f"{path}: {fact} ({one_line(err)}): save numbers and text arrays with numpy.savez"
+            ) from err
 
 
 def _dense(path: Path, arrays: dict[str, np.ndarray]) -> np.ndarray:
@@ -100,7 +108,9 @@ def _labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
         raise InputError(f"{path}: y has dtype {y.dtype}: save whole numbers or text")
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y))) + 1
-        raise InputError(f"{path}: y is {y[row - 1]} at row {row} (counted from 1): drop that row or label it")
+        raise InputError(
+            f"{path}: y is {y[row - 1]} at row {row} (counted from 1): drop that row or label it"
+        )
     return integral(y)
 
 

@@ -49,8 +49,9 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     Parameters
     ----------
     source : str or path-like
-        With a folder in it (or a Path): that file. A bare name: a file of the working directory, a built-in set,
-        a file of $SVMKIT_DATA, one of the cache (in both with or without format and compression endings).
+        With a folder in it (or a Path): that file. A bare name: a file of the working directory, a built-in
+        set, a file of $SVMKIT_DATA, one of the cache (in both with or without format and compression
+        endings).
 
     Raises
     ------
@@ -76,7 +77,7 @@ def find(source: str | os.PathLike[str]) -> str | Path:
 
 
 def available() -> list[Entry]:
-    """The sets that a bare name reaches: built-in ones, then those of $SVMKIT_DATA and of the cache, by name."""
+    """The sets that a bare name reaches: built-in ones, then those of $SVMKIT_DATA and of the cache."""
     entries = [Entry(name, "built-in", None) for name in sorted(BUILTIN)]
     taken = set(BUILTIN)
     for origin, folder in _folders():
@@ -135,8 +136,12 @@ def _not_found(name: str) -> str:
         folders.insert(0, "$SVMKIT_DATA (not set)")
     here = Path.cwd()
     known = sorted({entry.name for entry in available()} | {path.name for path in _data_files(here)})
-    looked = ", ".join([f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders])
-    return f"no data set {name!r}{_offer(name, known)}; looked in {looked}; a path such as ./{name} names a file"
+    looked = ", ".join(
+        [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
+    )
+    return (
+        f"no data set {name!r}{_offer(name, known)}; looked in {looked}; a path such as ./{name} names a file"
+    )
 
 
 def _offer(name: str, known: list[str]) -> str:

@@ -18,8 +18,9 @@ _EXPECTED = "expected 'label index:value ...'"
 def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     """Samples and labels of an svmlight file, plain or compressed.
 
-    Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must ascend
-    within a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused.
+    Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must
+    ascend within a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are
+    refused.
 
     Parameters
     ----------
@@ -47,7 +48,8 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     width = int(X.indices.max()) + (first == 0) if X.nnz else 0
     if n_features is not None and width > n_features:
         raise InputError(
-            f"{path}: has {width} features, but {n_features} are expected: use a file with the model's own features"
+            f"{path}: has {width} features, but {n_features} are expected: "
+            "use a file with the model's own features"
         )
     if n_features is None and width == 0:
         raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
@@ -110,9 +112,15 @@ def _feature_problem(token: bytes, previous: int) -> tuple[str | None, int]:
     if not colon or value is None:
         return f"not svmlight: {shown(token)} is no index:value, {_EXPECTED}", previous
     if index < 0 or index > np.iinfo(np.int32).max - 1:
-        return f"not svmlight: {shown(token)} has an index out of range (1 to 2147483646), {_EXPECTED}", previous
+        return (
+            f"not svmlight: {shown(token)} has an index out of range (1 to 2147483646), {_EXPECTED}",
+            previous,
+        )
     if index <= previous:
-        return f"not svmlight: {shown(token)} comes after index {previous}, but indices must ascend within a line", previous
+        return (
+            f"not svmlight: {shown(token)} comes after index {previous}, but indices must ascend in a line",
+            previous,
+        )
     if not math.isfinite(value):
         return f"the value of {shown(token)} is not finite: drop that line or give a number", previous
     return None, index

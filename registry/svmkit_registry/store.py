@@ -1,0 +1,208 @@
+"""Opening the MLflow store: where it is, its first creation, and calls that wait for their turn.
+
+Importing this module does not import mlflow; `prepare` does, after saying how mlflow shall behave.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from svmkit.errors import InputError
+
+DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
+PATIENCE = 60.0  # seconds that a call may wait for other processes
+
+_NOISY = ("mlflow", "alembic", "git", "urllib3.connectionpool", "sqlalchemy")
+_DEFAULTS = {  # unless the user says otherwise: mlflow waits for minutes, prints to stdout and calls home
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_UV_AUTO_DETECT": "false",  # it would copy the caller's own uv.lock into every model
+    "GIT_PYTHON_REFRESH": "quiet",
+}
+T = TypeVar("T")
+
+
+def prepare() -> None:
+    """Import mlflow with no telemetry, short timeouts and nothing on stdout; variables already set win."""
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    import mlflow  # noqa: F401
+
+
+def tracking_uri(uri: str | None = None) -> str:
+    """The store's URI: `uri`, else $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db; sqlite paths made absolute.
+
+    A bare path that ends in .db is a sqlite file.
+    """
+    chosen = uri or os.environ.get("MLFLOW_TRACKING_URI") or DATABASE
+    if "://" not in chosen and chosen.endswith(".db"):
+        chosen = f"sqlite:///{chosen}"
+    path = sqlite_path(chosen)
+    return f"sqlite:///{path.as_posix()}" if path else chosen
+
+
+def sqlite_path(uri: str) -> Path | None:
+    """The absolute file behind a sqlite URI; None for other stores, in-memory ones and URIs with options."""
+    name = uri.removeprefix("sqlite:///")
+    if name == uri or not name or name == ":memory:" or "?" in name:
+        return None
+    return Path(name).absolute()
+
+
+def artifact_root(uri: str) -> Path | None:
+    """The folder of a sqlite store's artifacts, ./mlruns beside the database; None: the server decides."""
+    path = sqlite_path(uri)
+    return path.parent / ARTIFACTS if path else None
+
+
+def open_client(uri: str) -> Any:
+    """An MlflowClient on `uri`; a sqlite store that is not there yet is created first.
+
+    Raises OSError, TimeoutError or what mlflow raises when the store cannot be reached. The model registry is the
+    same store unless $MLFLOW_REGISTRY_URI names another.
+    """
+    from mlflow import MlflowClient
+
+    path = sqlite_path(uri)
+    if path and not _is_there(path):
+        _create(path)
+    return MlflowClient(uri, registry_uri=os.environ.get("MLFLOW_REGISTRY_URI") or uri)
+
+
+def experiment_id(client: Any, name: str | None = None) -> str:
+    """The id of an experiment, created when missing; safe when several processes ask at once.
+
+    name : default $MLFLOW_EXPERIMENT_NAME, else "svmkit". InputError when an experiment of that name was deleted.
+    """
+    from mlflow.exceptions import MlflowException
+
+    name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or EXPERIMENT
+    found = patiently(client.get_experiment_by_name, name)
+    if found is None:
+        root = artifact_root(client.tracking_uri)
+        # an absolute place, so that the runs can be read from any working directory
+        place = (root / quote(name, safe=" ")).as_uri() if root else None
+        try:
+            return patiently(client.create_experiment, name, artifact_location=place)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        found = patiently(client.get_experiment_by_name, name)
+    if found.lifecycle_stage == "deleted":
+        raise InputError(f"the experiment {name!r} was deleted: restore it or pass another --experiment")
+    return found.experiment_id
+
+
+def patiently(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Call, again with growing pauses while another process holds the database, for at most `PATIENCE` seconds."""
+    give_up, pause = time.monotonic() + PATIENCE, 0.05
+    while True:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            if "database is locked" not in str(error) or time.monotonic() + pause > give_up:
+                raise
+        time.sleep(pause * random.uniform(0.5, 1.5))
+        pause = min(2 * pause, 2.0)
+
+
+_quiet_lock = threading.Lock()
+_quiet_depth = 0
+_quiet_levels: dict[str, int] = {}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hold back the log lines of mlflow and what it calls; levels come back at the end. Nests, also over threads."""
+    global _quiet_depth
+    with _quiet_lock:
+        _quiet_depth += 1
+        if _quiet_depth == 1:
+            for name in _NOISY:
+                _quiet_levels[name] = logging.getLogger(name).level
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            _quiet_depth -= 1
+            if _quiet_depth == 0:
+                for name, level in _quiet_levels.items():
+                    logging.getLogger(name).setLevel(level)
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _create(path: Path) -> None:
+    """Make the database under a lock, in a file of its own that is renamed at the end.
+
+    Whoever looks sees no database or a whole one, even after a kill half-way through the migrations.
+    """
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock, part = path.with_name(f"{path.name}.lock"), path.with_name(f"{path.name}.part")
+    with _locked(lock):
+        if _is_there(path):
+            return
+        part.unlink(missing_ok=True)
+        _journal_in_memory(part)
+        uri = f"sqlite:///{part.as_posix()}"
+        store = SqlAlchemyStore(uri, (path.parent / ARTIFACTS).as_uri())
+        store.engine.dispose()
+        os.replace(part, path)
+    # whoever still waits for the old lock file, or makes a new one, finds the database there
+    lock.unlink(missing_ok=True)
+
+
+def _journal_in_memory(path: Path) -> None:
+    """Start an empty sqlite file."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, made when missing; TimeoutError after `PATIENCE` seconds."""
+    give_up = time.monotonic() + PATIENCE
+    with open(path, "a+b") as file:
+        while not _try_lock(file.fileno()):
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"{path} is held by another process")
+            time.sleep(0.05)
+        yield  # closing the file gives the lock back
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+"""python -m svmkit"""
+
+from svmkit.cli import main
+
+main()

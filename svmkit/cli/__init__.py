@@ -1,0 +1,44 @@
+"""The command line: results on stdout, messages on stderr, exit 0 done, 1 the work failed, 2 the call is wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit; `--debug` anywhere shows tracebacks instead of one line."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in args
+    sys.exit(_run([a for a in args if a != "--debug"], debug))
+
+
+def _run(args: list[str], debug: bool) -> int:
+    from svmkit.cli.app import command
+    from svmkit.errors import InputError, SvmkitError
+
+    try:
+        code = command()(args, prog_name="svmkit", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:  # the reader of our stdout has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _say("interrupted: nothing was written", 1)
+    except Exception as error:
+        if debug:
+            raise
+        if hasattr(error, "format_message"):  # click's usage errors; typer may bring a click of its own
+            return _say(f"{' '.join(error.format_message().split())}; see svmkit --help", 2)
+        if isinstance(error, SvmkitError):
+            return _say(str(error), 2 if isinstance(error, InputError) else 1)
+        if isinstance(error, MemoryError):
+            return _say("out of memory: give a smaller --memory, or fewer rows", 1)
+        first = (str(error).splitlines() or [""])[0]
+        return _say(f"failed with {type(error).__name__}: {first} (--debug shows where)", 1)
+
+
+def _say(message: str, code: int) -> int:
+    print(f"svmkit: {' '.join(message.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,28 @@
+"""svmkit check: does a plugin keep the contract?"""
+
+from __future__ import annotations
+
+import typer
+
+from svmkit.cli.common import JSON
+
+
+def check(
+    name: str = typer.Argument(help="Name of a solver, kernel or sampler."),
+    kind: str = typer.Option(None, help="solver, kernel or sampler, where the name alone is not clear."),
+    json: bool = JSON,
+) -> None:
+    """Run the conformance suite on a plugin; exit 1 when something does not hold."""
+    from svmkit.cli.common import emit
+    from svmkit.conformance import check_plugin
+
+    results = check_plugin(name, kind)
+    failed = [r for r in results if r.problem]
+    if json:
+        emit({"name": name, "passed": not failed, "checks": [r._asdict() for r in results]})
+    else:
+        for r in results:
+            print(f"{'FAILS' if r.problem else 'holds'}  {r.check}" + (f": {r.problem}" if r.problem else ""))
+        print(f"{name}: {len(results) - len(failed)} of {len(results)} checks hold")
+    if failed:
+        raise typer.Exit(1)

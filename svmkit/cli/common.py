@@ -1,0 +1,94 @@
+"""What several commands share: messages, JSON, models by file or registry name, labels of a test set."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from svmkit.data import Dataset
+    from svmkit.model import SVMModel
+
+JSON = typer.Option(False, "--json", help="One JSON object on stdout and nothing else.")
+THREADS = typer.Option(None, "--threads", min=1, help="Threads; default all.")
+TRACKING_URI = typer.Option(None, "--tracking-uri", help="MLflow store; default sqlite:///mlflow.db here.")
+
+
+def note(message: str) -> None:
+    """One line on stderr."""
+    print(f"svmkit: {message}", file=sys.stderr)
+
+
+def emit(value: Any) -> None:
+    """One JSON line on stdout; NaN and infinity do not occur in JSON and become null."""
+    print(json.dumps(_plain(value), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Our own warnings become one line on stderr, without Python's file and line number."""
+    from svmkit.errors import SvmkitWarning
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        if issubclass(category, SvmkitWarning):
+            note(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SvmkitWarning)
+        warnings.showwarning = show
+        yield
+
+
+def load_model(source: str, tracking_uri: str | None) -> SVMModel:
+    """A model from a file, or from the registry by models:/name@alias."""
+    from svmkit.model import SVMModel
+
+    if "://" not in source and not source.startswith(("models:/", "runs:/")):
+        return SVMModel.load(source)
+    from svmkit.plugins import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        return SVMModel.load(load("tracker", "mlflow")(uri=tracking_uri).fetch(source, folder))
+
+
+def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:
+    """Data in the form that `model` was trained on: its number of columns, its encoding of text columns."""
+    from svmkit.data import load
+
+    return load(source, n_features=model.n_features, encoding=model.encoding, labelled=labelled)
+
+
+def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
+    """Fraction of equal labels; numbers are compared as numbers, anything else as text."""
+    if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
+        return float((predicted.astype(str) == labels.astype(str)).mean())
+    return float((predicted == labels).mean())
+
+
+def rows(pairs: list[tuple[str, Any]]) -> None:
+    """Aligned `name  value` lines on stdout; None is left out."""
+    shown = [(name, value) for name, value in pairs if value is not None]
+    width = max(len(name) for name, _ in shown)
+    for name, value in shown:
+        print(f"{name:<{width}}  {value}")

@@ -1,0 +1,232 @@
+"""One training run of the command line: read, hold out, track, fit, score, save."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmkit import plugins, scaling
+from svmkit.checkpoint import Checkpoint
+from svmkit.cli import progress
+from svmkit.cli.common import accuracy, note
+from svmkit.cli.options import class_weights, key_values, stop_rules
+from svmkit.data import Dataset, load
+from svmkit.errors import InputError
+from svmkit.tracking import Tracker
+from svmkit.training import Fit, as_kernel, fit
+
+if TYPE_CHECKING:
+    from svmkit.model import SVMModel
+
+
+class Job:
+    """The options of `svmkit train`, checked before any data is read."""
+
+    def __init__(self, *, data: str, option: list[str], **options: Any) -> None:
+        self.source, self.options = data, options
+        o = options
+        values = key_values(option, "-o")
+        self.solver = plugins.build(
+            "solver", o["solver"], {k: v for k, v in values.items() if not k.startswith("kernel.")}
+        )
+        named = {k: o[k] for k in ("gamma", "degree", "coef0") if o[k] is not None}
+        named |= {k.removeprefix("kernel."): v for k, v in values.items() if k.startswith("kernel.")}
+        self.kernel = plugins.build("kernel", o["kernel"], named)
+        for need in self.solver.requires:
+            if not need.holds(self.kernel):
+                raise InputError(f"solver {self.solver.name} needs {need.value}, not {self.kernel.name}")
+        self.sampler = plugins.sampler(o["sampler"])
+        self.rules = stop_rules(
+            o["tol"], o["stop"], {k: o[k] for k in ("max_iter", "max_epochs", "time_limit", "max_support")}
+        )
+        self.class_weight = class_weights(o["class_weight"])
+        if o["test"] and o["test_size"] is not None:
+            raise InputError("give --test or --test-size, not both")
+        if o["test_size"] is not None and not 0 < o["test_size"] < 1:
+            raise InputError(f"--test-size must be between 0 and 1, not {o['test_size']}")
+        if o["resume"] and not o["checkpoint"]:
+            raise InputError("--resume needs --checkpoint FILE")
+        if not (o["C"] > 0 and np.isfinite(o["C"])):
+            raise InputError(f"-C must be a finite number > 0, not {o['C']}")
+        scaling_kinds = ("none", "standard", "minmax", "maxabs")
+        if o["scale"] not in scaling_kinds:
+            raise InputError(f"--scale {o['scale']!r} is not known; there are: {', '.join(scaling_kinds)}")
+        if o["register"] and o["no_track"]:
+            raise InputError("--register needs the tracker: leave --no-track out")
+        self.tracker = Tracker()
+        self.scores: dict[str, Any] = {}
+
+    def run(self) -> Fit:
+        """Do the work; a tracker that fails costs a warning, never the model."""
+        o = self.options
+        self._read()
+        saver = Checkpoint(o["checkpoint"], resume=o["resume"]) if o["checkpoint"] else None
+        status = "FAILED"
+        with ExitStack() as stack:
+            if not o["no_track"]:
+                self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
+                self.tracker.start(f"{self.solver.name} {self.data.name}", self._params(), {}, self.data)
+                stack.callback(lambda: self.tracker.end(status))
+            watch = stack.enter_context(progress.shown(self.data.n_samples))
+            try:
+                fitted = fit(
+                    self.data.X,
+                    self.data.y,
+                    solver=self.solver,
+                    kernel=self.kernel,
+                    C=o["C"],
+                    sampler=self.sampler,
+                    stop=self.rules,
+                    class_weight=self.class_weight,
+                    scale=o["scale"],
+                    memory=o["memory"],
+                    seed=o["seed"],
+                    n_threads=o["threads"],
+                    watch=watch,
+                    checkpoint=saver,
+                )
+            except KeyboardInterrupt:
+                status = "KILLED"
+                raise
+            self.model = self._described(fitted)
+            if o["out"]:
+                self.model.save(o["out"])
+            self._score(fitted)
+            self._log(fitted)
+            status = "FINISHED"
+        return fitted
+
+    def _read(self) -> None:
+        o = self.options
+        label = int(o["label"]) if o["label"] and o["label"].lstrip("-").isdigit() else o["label"]
+        self.data = load(self.source, label=label)
+        self.held_out: Dataset | None = None
+        if o["test"]:
+            d = self.data
+            self.held_out = load(o["test"], n_features=d.n_features, encoding=d.encoding)
+        elif o["test_size"]:
+            self.data, self.held_out = split(self.data, o["test_size"], o["seed"])
+        hint = scaling.scale_hint(self.data.X) if o["scale"] == "none" and self.kernel.form is not None else None
+        if hint:
+            note(hint)
+
+    def _described(self, fitted: Fit) -> SVMModel:
+        """The model with what it was made from: how to read its tables, and its certificate."""
+        from dataclasses import replace
+
+        about = fitted.model.about | {
+            "data": self.data.name,
+            "gap": fitted.gap,
+            "status": str(fitted.status),
+            "objective": fitted.objective,
+            "seed": self.options["seed"],
+        }
+        return replace(fitted.model, encoding=self.data.encoding, about=about)
+
+    def _score(self, fitted: Fit) -> None:
+        threads = self.options["threads"]
+        predicted = self.model.predict(self.data.X, n_threads=threads)
+        self.scores = {"train_accuracy": accuracy(predicted, self.data.y), "test_accuracy": None, "n_test": 0}
+        if self.held_out is not None:
+            began = time.perf_counter()
+            predicted = self.model.predict(self.held_out.X, n_threads=threads)
+            self.scores["predict_s"] = time.perf_counter() - began
+            self.scores["test_accuracy"] = accuracy(predicted, self.held_out.y)
+            self.scores["n_test"] = self.held_out.n_samples
+
+    def _params(self) -> dict[str, Any]:
+        o = self.options
+        kernel = self.kernel.params
+        params = {
+            "solver": self.solver.name,
+            "kernel": self.kernel.name,
+            "C": o["C"],
+            "log10_C": round(float(np.log10(o["C"])), 6),
+            "tol": o["tol"],
+            "seed": o["seed"],
+            "sampler": o["sampler"],
+            "scale": o["scale"],
+            "memory": o["memory"],
+            "data": self.data.name,
+            "n": self.data.n_samples,
+            "d": self.data.n_features,
+        }
+        for key in ("stop", "max_iter", "max_epochs", "time_limit", "max_support", "class_weight"):
+            if o[key] is not None:
+                params[key] = o[key]
+        params |= {k: v for k, v in kernel.items() if k != "gamma"}
+        if "gamma" in kernel:
+            resolved = self.kernel.resolve(self._scaled()).params["gamma"]
+            params |= {"gamma": resolved, "log10_gamma": round(float(np.log10(resolved)), 6)}
+        return params | self.solver.params
+
+    def _scaled(self) -> Any:
+        kind = self.options["scale"]
+        return self.data.X if kind == "none" else scaling.Scaling.fit(kind, self.data.X).apply(self.data.X)
+
+    def _log(self, fitted: Fit) -> None:
+        points = fitted.solutions[0].history if len(fitted.solutions) == 1 else progress.by_pair(fitted)
+        self.tracker.curve(list(points))
+        metrics = {
+            "time/fit_s": fitted.seconds,
+            "time/predict_s": self.scores.get("predict_s"),
+            "model/n_support": len(fitted.support),
+            "final/gap": fitted.gap,
+            "final/objective": fitted.objective,
+            "train/accuracy": self.scores["train_accuracy"],
+            "test/accuracy": self.scores["test_accuracy"],
+        }
+        self.tracker.metrics({k: float(v) for k, v in metrics.items() if v is not None})
+        self.tracker.model(self.model, self.data.X[:5], self.options["register"])
+
+    def result(self, fitted: Fit) -> dict[str, Any]:
+        """The keys of `svmkit train --json`."""
+        o = self.options
+        return {
+            "solver": self.solver.name,
+            "problem": self.solver.problem.name,
+            "kernel": {"name": self.model.kernel.name, "params": self.model.kernel.params},
+            "params": {"C": o["C"], "tol": o["tol"], "seed": o["seed"], "sampler": o["sampler"]} | self.solver.params,
+            "data": self.data.name,
+            "n_samples": self.data.n_samples,
+            "n_features": self.data.n_features,
+            "classes": self.model.classes,
+            "status": str(fitted.status),
+            "n_iter": fitted.n_iter,
+            "fit_s": fitted.seconds,
+            "n_support": len(fitted.support),
+            "objective": fitted.objective,
+            "dual_objective": fitted.dual_objective,
+            "gap": fitted.gap,
+            "kernel_values": fitted.kernel_values,
+            "train_accuracy": self.scores["train_accuracy"],
+            "test_accuracy": self.scores["test_accuracy"],
+            "n_test": self.scores["n_test"],
+            "model": o["out"],
+            "run_id": self.tracker.run_id,
+        }
+
+    def where(self) -> str:
+        """How to look at the run."""
+        uri = self.options["tracking_uri"] or "sqlite:///mlflow.db"
+        return f"mlflow ui --backend-store-uri {uri}"
+
+
+def split(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+    """(train, test) with `fraction` of each class held out, at random by `seed`, at least one row of each kept."""
+    rng = np.random.default_rng(seed)
+    held: list[np.ndarray] = []
+    for label in np.unique(data.y):
+        members = rng.permutation(np.flatnonzero(data.y == label))
+        held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
+    test = np.sort(np.concatenate(held))
+    if not len(test):
+        raise InputError(f"--test-size {fraction} holds no row of {data.name} out: give a larger fraction")
+    train = np.setdiff1d(np.arange(data.n_samples), test)
+    parts = (Dataset(data.X[rows], data.y[rows], data.name, data.encoding) for rows in (train, test))
+    return next(parts), next(parts)
+
+

@@ -1,0 +1,86 @@
+"""Options of `train`: a YAML file under the command line, KEY=VALUE lists, stop rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svmkit.errors import InputError
+
+if TYPE_CHECKING:
+    from svmkit.stopping import Criterion, Stop
+
+
+def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str, Any]:
+    """`given` with what the file says for options that the command line left out."""
+    if config is None:
+        return given
+    import yaml
+
+    path = Path(config)
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise InputError(f"{where}: not YAML: {getattr(error, 'problem', None) or 'not text'}") from None
+    if not isinstance(loaded, dict):
+        raise InputError(f"{path}: write one `option: value` a line")
+    by_name = {p.name: p for p in context.command.params if p.name in given}
+    spelt = {name.replace("_", "-"): name for name in by_name}
+    for key, value in loaded.items():
+        name = spelt.get(str(key).replace("_", "-"))
+        if name is None:
+            raise InputError(f"{path}: no option {key!r}; there are: {', '.join(sorted(spelt))}")
+        if context.get_parameter_source(name).name == "COMMANDLINE":
+            continue
+        if name == "option" and isinstance(value, dict):
+            value = [f"{k}={v}" for k, v in value.items()]
+        try:
+            given[name] = by_name[name].type_cast_value(context, value)
+        except Exception as error:
+            reason = error.format_message() if hasattr(error, "format_message") else str(error)
+            raise InputError(f"{path}: {key}: {reason}") from None
+    return given
+
+
+def key_values(items: list[str], what: str) -> dict[str, str]:
+    """{key: value} of KEY=VALUE texts."""
+    pairs = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key or not value:
+            raise InputError(f"{what} {item!r} is not KEY=VALUE")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def class_weights(text: str | None) -> str | dict[str, float] | None:
+    """None, "balanced", or {label: weight} of "LABEL=WEIGHT,...". """
+    if text is None or text == "balanced":
+        return text
+    weights = {}
+    for label, weight in key_values(text.split(","), "--class-weight").items():
+        try:
+            weights[label] = float(weight)
+        except ValueError:
+            raise InputError(f"--class-weight: {weight!r} for {label!r} is not a number") from None
+    return weights
+
+
+def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:
+    """The stop rule that these options spell."""
+    from svmkit.stopping import Epochs, Gap, Iterations, Seconds, Support, parse_stop
+
+    if stop is None and not tol > 0:
+        raise InputError(f"--tol must be > 0, not {tol}")
+    rules: Criterion | Stop = parse_stop(stop) if stop else Gap(tol)
+    kinds = {"max_iter": Iterations, "max_epochs": Epochs, "time_limit": Seconds, "max_support": Support}
+    for name, limit in budgets.items():
+        if limit is not None:
+            if not limit > 0:
+                raise InputError(f"--{name.replace('_', '-')} must be > 0, not {limit}")
+            rules = rules | kinds[name](limit)
+    return rules

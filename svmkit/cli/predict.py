@@ -1,0 +1,48 @@
+"""svmkit predict: labels or margins for data, one row a line."""
+
+from __future__ import annotations
+
+import typer
+
+from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+
+
+def predict(
+    model: str = typer.Argument(help="Model file, or models:/name@alias."),
+    data: str = typer.Argument(help="Data, with labels or without: file, or name of a set."),
+    out: str = typer.Option(None, help="Write here instead of stdout."),
+    decision: bool = typer.Option(False, "--decision", help="Margins, tab-separated, instead of labels."),
+    threads: int = THREADS,
+    tracking_uri: str = TRACKING_URI,
+    json: bool = JSON,
+) -> None:
+    """Predict DATA with MODEL."""
+    import os
+    import sys
+    from pathlib import Path
+
+    from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
+    from svmkit.errors import InputError
+
+    with warnings_as_notes():
+        loaded = load_model(model, tracking_uri)
+        rows = load_for(loaded, data, labelled=False)
+        margins = loaded.decision_function(rows.X, n_threads=threads)
+    values = margins.reshape(len(margins), -1) if decision else loaded.labels(margins)
+    if json:
+        emit({"model": model, "data": rows.name, "n": rows.n_samples, "decision" if decision else "labels": values})
+        if out is None:
+            return
+    lines = ("\t".join(map(repr, row)) for row in values.tolist()) if decision else map(str, values.tolist())
+    text = "".join(f"{line}\n" for line in lines)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    part = Path(f"{out}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, out)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}; give another path") from None
+    if not json:
+        note(f"{rows.n_samples:,} predictions in {out}")

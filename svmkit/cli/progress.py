@@ -1,0 +1,56 @@
+"""Progress of a training run on stderr, on a terminal only: iteration, gap, support vectors, rows a second."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from svmkit.history import Point
+from svmkit.training import Fit, Watch
+
+
+@contextmanager
+def shown(n_samples: int) -> Iterator[Watch | None]:
+    """A `watch` for `svmkit.training.fit` that draws a live line; None when stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("preparing (the first run compiles)")
+
+        def watch(k: int, n_problems: int, name: str):
+            prefix = f"{k + 1}/{n_problems} {name}: " if n_problems > 1 else ""
+            return [lambda point: bar.update(task, description=prefix + line(point, n_samples))]
+
+        yield watch
+
+
+def line(point: Point, n_samples: int) -> str:
+    """One history point in words."""
+    gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
+    rate = point.kernel_values / n_samples / max(point.seconds, 1e-9)
+    return f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}  {rate:,.0f} rows/s"
+
+
+def by_pair(fitted: Fit) -> list[Point]:
+    """One point for each pair of classes, in order: their curves side by side would say less."""
+    points, seconds = [], 0.0
+    for k, solution in enumerate(fitted.solutions):
+        seconds += solution.seconds
+        last = solution.history[-1] if solution.history else None
+        points.append(
+            Point(
+                k + 1,
+                seconds,
+                solution.certificate.primal,
+                solution.certificate.gap,
+                solution.n_support,
+                last.kernel_values if last else 0,
+            )
+        )
+    return points

@@ -1,0 +1,95 @@
+"""svmkit train: data -> certified model -> run in MLflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+
+if TYPE_CHECKING:
+    from svmkit.training import Fit
+
+MODEL, SOLVE, RUN = "Model", "Solving", "Run"
+
+
+def train(
+    context: typer.Context,
+    data: str = typer.Argument("breast_cancer", help="File, or name of a set (svmkit datasets list)."),
+    solver: str = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE),
+    test: str = typer.Option(None, help="Test set.", rich_help_panel=RUN),
+    test_size: float = typer.Option(None, help="Fraction of DATA held out to test.", rich_help_panel=RUN),
+    C: float = typer.Option(1.0, "-C", help="Weight of the summed losses.", rich_help_panel=MODEL),
+    kernel: str = typer.Option("rbf", help="See svmkit plugins --kind kernel.", rich_help_panel=MODEL),
+    gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
+    degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
+    coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
+    sampler: str = typer.Option("full", help="full, uniform:59, balanced:59, ...", rich_help_panel=SOLVE),
+    tol: float = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE),
+    stop: str = typer.Option(None, help="Rule instead of --tol: abs:1e-6, gap:1e-3.", rich_help_panel=SOLVE),
+    max_iter: int = typer.Option(None, help="Budget of steps.", rich_help_panel=SOLVE),
+    max_epochs: float = typer.Option(None, help="Budget of passes over the data.", rich_help_panel=SOLVE),
+    time_limit: float = typer.Option(None, help="Budget in seconds.", rich_help_panel=SOLVE),
+    max_support: int = typer.Option(None, help="Budget of support vectors.", rich_help_panel=SOLVE),
+    class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
+    scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
+    label: str = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN),
+    memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
+    threads: int = THREADS,
+    seed: int = typer.Option(0, min=0, help="Of every random choice.", rich_help_panel=SOLVE),
+    option: list[str] = typer.Option([], "-o", help="KEY=VALUE of the solver, or kernel.KEY=VALUE."),
+    out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
+    register: str = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN),
+    experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),
+    tracking_uri: str = TRACKING_URI,
+    no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
+    checkpoint: str = typer.Option(None, help="Keep progress in this file.", rich_help_panel=RUN),
+    resume: bool = typer.Option(False, "--resume", help="Go on from the checkpoint.", rich_help_panel=RUN),
+    config: str = typer.Option(None, help="YAML file of these options; the command line wins."),
+    json: bool = JSON,
+) -> None:
+    """Train a classifier, certify how far from optimal it is, log it, and save it.
+
+    Ctrl-C (or SIGTERM) ends training with the best model so far.
+    """
+    from svmkit.cli.common import warnings_as_notes
+    from svmkit.cli.job import Job
+    from svmkit.cli.options import merged
+
+    given = {k: v for k, v in context.params.items() if k not in ("config", "json")}
+    with warnings_as_notes():
+        job = Job(**merged(context, given, config))
+        fitted = job.run()
+        report(job, fitted, json)
+
+
+def report(job: Any, fitted: Fit, as_json: bool) -> None:
+    """The result, as one JSON object or as lines for a reader."""
+    from svmkit.cli.common import emit, rows
+
+    result = job.result(fitted)
+    if as_json:
+        emit(result)
+        return
+    kernel = result["kernel"]
+    params = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in kernel["params"].items())
+    gap, test = result["gap"], result["test_accuracy"]
+    rows(
+        [
+            ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
+                     f"{len(result['classes'])} classes"),
+            ("solver", f"{result['solver']} on {result['problem']}, {kernel['name']} kernel"
+                       + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
+            ("status", f"{result['status']} after {result['n_iter']:,} iterations"),
+            ("gap", "no dual point: not known" if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
+            ("objective", f"{result['objective']:.8g}"
+                          + ("" if gap is None else f"  (dual {result['dual_objective']:.8g})")),
+            ("support", f"{result['n_support']:,} vectors"),
+            ("time", f"{result['fit_s']:.2f} s, {result['kernel_values']:,} kernel values"),
+            ("accuracy", f"{result['train_accuracy']:.2%} train"
+                         + ("" if test is None else f", {test:.2%} test ({result['n_test']:,} rows)")),
+            ("model", result["model"]),
+            ("run", result["run_id"] and f"{result['run_id']}  ({job.where()})"),
+        ]
+    )  # fmt: skip

@@ -1,0 +1,30 @@
+"""svmkit warmup: compile and cache the loops, so that the first real run does not."""
+
+from __future__ import annotations
+
+import typer
+
+from svmkit.cli.common import JSON
+
+
+def warmup(json: bool = JSON) -> None:
+    """Compile every loop for dense and sparse data in both precisions (a minute, once per installation)."""
+    import sys
+    import time
+
+    from svmkit.cli.common import emit, note
+    from svmkit.warming import steps
+
+    began = time.perf_counter()
+    done = []
+    for name, work in steps():
+        at = time.perf_counter()
+        work()
+        done.append({"step": name, "seconds": time.perf_counter() - at})
+        if sys.stderr.isatty():
+            note(f"{name}: {done[-1]['seconds']:.1f} s")
+    seconds = time.perf_counter() - began
+    if json:
+        emit({"seconds": seconds, "steps": done})
+    else:
+        print(f"compiled and cached in {seconds:.1f} s")

@@ -1,0 +1,133 @@
+"""`load`: from a name or a path to a Dataset, whatever the format."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from svmkit.checks import pad_or_refuse_columns, require_finite
+from svmkit.data.builtin import load_builtin
+from svmkit.data.dataset import Dataset
+from svmkit.data.encoding import Encoding
+from svmkit.data.files import read_start, refuse_binary, split_endings
+from svmkit.data.sources import find
+from svmkit.errors import InputError
+
+_SVMLIGHT_LINE = re.compile(rb"\s*\S+(\s+(qid|[-+]?\d+):\S*)+\s*")
+_BY_ENDING = {".csv": "table", ".tsv": "table", ".parquet": "parquet", ".npz": "npz"}
+_BY_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
+
+
+def load(
+    source: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    encoding: Encoding | None = None,
+    label: str | int | None = None,
+    labelled: bool = True,
+) -> Dataset:
+    """Read a data set.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A path, or a bare name: a file of the working directory, a built-in set (breast_cancer, digits,
+        iris, wine), a file of $SVMKIT_DATA, a file of the download cache ($SVMKIT_CACHE or
+        ~/.cache/svmkit/datasets). By ending, after .gz, .bz2 or .xz: .csv and .tsv are tables, .parquet
+        and .npz themselves; for any other the first lines decide between svmlight and a table. svmlight
+        indices count from 1 unless an index 0 occurs in the file.
+    n_features : int, default=None
+        Columns that a model expects of a file read for it: missing last ones of a sparse file are padded.
+    encoding : Encoding, default=None
+        How the model's training table was encoded; applied to a table instead of learning it anew.
+    label : str or int, default=None
+        The label column of a table: a name, or a position from 0 (negative: from the end). Default: the one
+        called label, target, class or y in any case, else the last.
+    labelled : bool, default=True
+        False when labels may be absent (to predict): y is then None where there are none.
+
+    Returns
+    -------
+    Dataset
+        X float64, dense when at least half full, else CSR; finite.
+
+    Raises
+    ------
+    InputError
+        Not found, unreadable or broken, with ``FILE:LINE:`` where there is one; NaN or infinity; no rows;
+        columns that do not fit `n_features` or `encoding`.
+
+    Warns
+    -----
+    SvmkitWarning
+        Once, when a table holds categories that `encoding` does not know; they count as zeros.
+    """
+    found = find(source)
+    if isinstance(found, str):
+        _refuse_label(found, label)
+        X, y = load_builtin(found)
+        return Dataset(_fitted(X, n_features, found), y, found)
+    kind = _kind(found)
+    learnt: Encoding | None = None
+    y_or_none: Any = None
+    if kind == "table" or kind == "parquet":
+        from svmkit.data.tables import read_table
+
+        X, y_or_none, learnt = read_table(
+            found, kind, n_features=n_features, encoding=encoding, label=label, labelled=labelled
+        )
+    elif kind == "npz":
+        from svmkit.data.npz import read_npz
+
+        _refuse_label(found, label)
+        X, y_or_none = read_npz(found, labelled)
+    else:
+        from svmkit.data.svmlight import read_svmlight
+
+        _refuse_label(found, label)
+        X, y_or_none = read_svmlight(found, n_features)
+    try:
+        require_finite(X)
+    except InputError as err:
+        raise InputError(f"{found}: {err}") from err
+    if encoding is None or learnt is None:
+        X = _fitted(X, n_features, found)
+    return Dataset(X, y_or_none, split_endings(found.name)[0], learnt)
+
+
+def _fitted(X: Any, n_features: int | None, source: str | Path) -> Any:
+    return (
+        X if n_features is None else pad_or_refuse_columns(X, n_features, what=str(source), name="the model")
+    )
+
+
+def _refuse_label(source: str | Path, label: str | int | None) -> None:
+    if label is not None:
+        raise InputError(
+            f"{source}: a label column ({label!r}) can be named for CSV and Parquet only: leave it out"
+        )
+
+
+def _kind(path: Path) -> str:
+    start = read_start(path)
+    ending = split_endings(path.name)[1]
+    by_magic = next((kind for magic, kind in _BY_MAGIC.items() if start.startswith(magic)), None)
+    kind = _BY_ENDING.get(ending) or by_magic
+    if kind in ("parquet", "npz"):
+        return kind
+    refuse_binary(path, start)
+    return kind or _sniff(start)
+
+
+def _sniff(start: bytes) -> str:
+    """A table, when more of the first lines have a delimiter and no index:value than have one."""
+    svmlight = table = 0
+    lines = (line.partition(b"#")[0] for line in start.splitlines())
+    for line in [line for line in lines if line.strip()][:20]:
+        if _SVMLIGHT_LINE.fullmatch(line):
+            svmlight += 1
+        elif any(mark in line for mark in (b",", b"\t", b";")) and not re.search(rb"\s[-+]?\d+:\S", line):
+            table += 1
+    return "table" if table > svmlight else "svmlight"

@@ -1,0 +1,185 @@
+"""From the columns of a table to a feature matrix: numbers as they are, text one 0/1 feature a category."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from svmkit.data.csvtext import is_number
+from svmkit.data.encoding import Encoding
+from svmkit.data.layout import DENSE_FROM, csr
+from svmkit.errors import InputError, SvmkitWarning
+
+if TYPE_CHECKING:
+    from svmkit.data.tables import Table
+
+# a text column with at least this share of numbers is a number column with a slip in it
+_MOSTLY = 0.95
+
+
+class Column(NamedTuple):
+    """One encoded column: float64 values, or codes (-1: none) into `width` categories."""
+
+    values: np.ndarray
+    width: int
+    is_text: bool
+
+
+def learn(table: Table, positions: list[int]) -> tuple[Any, tuple[tuple[str, ...] | None, ...]]:
+    """The matrix of these columns, and for each its sorted categories (None for numbers)."""
+    columns: list[Column] = []
+    categories: list[tuple[str, ...] | None] = []
+    for position in positions:
+        found = None
+        if _is_text(table, position):
+            codes, texts = _factorized(table, position)
+            if not _is_mistyped_number(table, position, codes, texts):
+                order = sorted(range(len(texts)), key=texts.__getitem__)
+                rank = np.empty(len(texts), dtype=np.int32)
+                rank[order] = np.arange(len(texts), dtype=np.int32)
+                found = tuple(texts[i] for i in order)
+                columns.append(Column(rank[codes], len(found), True))
+        if found is None:
+            columns.append(Column(_numbers(table, position), 1, False))
+        categories.append(found)
+    return _assembled(columns, len(table.frame)), tuple(categories)
+
+
+def apply(table: Table, positions: list[int], encoding: Encoding) -> Any:
+    """The matrix of these columns as learnt before; unknown categories become zeros, with one warning."""
+    columns: list[Column] = []
+    unseen, first = 0, ""
+    for position, known in zip(positions, encoding.categories, strict=True):
+        if known is None:
+            columns.append(Column(_numbers(table, position), 1, False))
+            continue
+        codes, texts = _factorized(table, position)
+        place = {text: i for i, text in enumerate(known)}
+        mapped = np.array([place.get(text, -1) for text in texts], dtype=np.int32)[codes]
+        count = int(np.count_nonzero(mapped < 0))
+        if count and not unseen:
+            first = f"{table.column(position)}: {texts[codes[int(np.argmax(mapped < 0))]]!r}"
+        unseen += count
+        columns.append(Column(mapped, len(known), True))
+    if unseen:
+        warnings.warn(
+            f"{table.path}: {unseen} cells hold categories that training never saw (first in {first}); "
+            "they count as zeros",
+            SvmkitWarning,
+            stacklevel=4,
+        )
+    return _assembled(columns, len(table.frame))
+
+
+def _is_text(table: Table, position: int) -> bool:
+    import pandas as pd
+
+    dtype = table.frame[position].dtype
+    if pd.api.types.is_numeric_dtype(dtype):  # booleans too
+        return False
+    if isinstance(dtype, pd.CategoricalDtype) or dtype.kind == "O":
+        return True
+    raise InputError(
+        f"{table.path}: {table.column(position)} has type {dtype}: convert it to numbers or text, or drop it"
+    )
+
+
+def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
+    """Codes of a text column and the distinct texts in order of appearance; a missing cell is the text ""."""
+    import pandas as pd
+
+    series = table.frame[position]
+    try:
+        codes, uniques = pd.factorize(series)
+    except TypeError:  # lists and the like cannot be told apart
+        codes, uniques = np.zeros(len(series), dtype=np.intp), [series.iloc[0]]
+    as_text = isinstance(series.dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(series.dtype)
+    odd = next((value for value in uniques if not isinstance(value, str | bool | np.bool_)), None)
+    if odd is not None and not as_text:
+        raise InputError(
+            f"{table.path}: {table.column(position)} holds {type(odd).__name__}: "
+            "convert it to numbers or text, or drop it"
+        )
+    texts = [str(value) for value in uniques]
+    if (codes < 0).any():
+        empty = texts.index("") if "" in texts else len(texts)
+        codes = np.where(codes < 0, empty, codes)
+        texts += [""] if empty == len(texts) else []
+    return codes, texts
+
+
+def _is_mistyped_number(table: Table, position: int, codes: np.ndarray, texts: list[str]) -> bool:
+    """Whether a column that came as text holds nothing but numbers, truth values and empty cells."""
+    likely = np.array([is_number(text) or text in ("True", "False") for text in texts])
+    empty = np.array([text == "" for text in texts])
+    counts = np.bincount(codes, minlength=len(texts))
+    filled = counts[~empty].sum()
+    share = counts[likely].sum() / filled if filled else 0.0
+    if share == 1.0:
+        return True
+    if share >= _MOSTLY:
+        row = int(np.argmax(~(likely | empty)[codes]))
+        raise table.refusal(row, position, "is numbers but for text", "mend that cell, or drop the row")
+    return False
+
+
+def _numbers(table: Table, position: int) -> np.ndarray:
+    import pandas as pd
+
+    series = table.frame[position]
+    if _is_text(table, position):
+        truth = {True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}
+        cells = series.astype(object).map(lambda cell: truth.get(cell, cell))
+        read = pd.to_numeric(cells, errors="coerce")
+        slipped = (read.isna() & series.notna()).to_numpy()
+        if slipped.any():
+            row = int(np.argmax(slipped))
+            problem = "holds text, but must hold numbers"
+            raise table.refusal(row, position, problem, "mend that cell, or drop the row")
+        series = read
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    good = np.isfinite(values)
+    if not good.all():
+        row = int(np.argmin(good))
+        problem = "has a missing value" if np.isnan(values[row]) else "holds an infinite value"
+        raise table.refusal(row, position, problem, "fill it in, or drop the row")
+    return values
+
+
+def _assembled(columns: list[Column], rows: int) -> Any:
+    """One matrix, dense from half full on, without a dense intermediate otherwise."""
+    starts = np.concatenate([[0], np.cumsum([column.width for column in columns])])
+    width = int(starts[-1])
+    stored = sum(int(np.count_nonzero(_present(column))) for column in columns)
+    if stored >= DENSE_FROM * rows * width:
+        return _dense(columns, starts, rows)
+    indptr = np.zeros(rows + 1, dtype=np.int64)
+    for column in columns:
+        indptr[1:] += _present(column)
+    np.cumsum(indptr, out=indptr)
+    free = indptr[:-1].copy()  # where each row's next entry goes; columns come in order, so rows stay sorted
+    data, indices = np.empty(stored), np.empty(stored, dtype=np.int32 if width < 2**31 else np.int64)
+    for column, start in zip(columns, starts, strict=False):
+        at = np.flatnonzero(_present(column))
+        place, values = free[at], column.values[at]
+        indices[place] = start + values if column.is_text else start
+        data[place] = 1.0 if column.is_text else values
+        free[at] += 1
+    return csr(data, indices, indptr, (rows, width))
+
+
+def _present(column: Column) -> np.ndarray:
+    return column.values >= 0 if column.is_text else column.values != 0.0
+
+
+def _dense(columns: list[Column], starts: np.ndarray, rows: int) -> np.ndarray:
+    X = np.zeros((rows, int(starts[-1])))
+    for column, start in zip(columns, starts, strict=False):
+        if column.is_text:
+            at = np.flatnonzero(column.values >= 0)
+            X[at, start + column.values[at]] = 1.0
+        else:
+            X[:, start] = column.values
+    return X

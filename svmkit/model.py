@@ -1,0 +1,189 @@
+"""SVMModel: plain arrays and a kernel. Predicts binary and one-versus-one models; saved as safetensors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit import checks, modelfile, plugins, threads
+from svmkit.data import Encoding
+from svmkit.engine import engine_for
+from svmkit.errors import InputError
+from svmkit.kernels import Kernel, Precomputed
+from svmkit.scaling import Scaling
+
+ROWS = 16384  # rows predicted at a time: bounds memory, whatever the number of classes
+
+
+def pairs(n_classes: int) -> list[tuple[int, int]]:
+    """Class pairs (a, b), a < b, in the order of the decision columns."""
+    return [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
+
+
+@dataclass(frozen=True)
+class SVMModel:
+    """h(x) = sum_i coef_i k(x_i, x) + intercept, for two classes or for each pair of more.
+
+    Parameters
+    ----------
+    kernel : resolved Kernel
+    classes : (n_classes,) labels in sorted order, numbers or text
+    vectors : support vectors, dense (n_sv, d) or CSR, sorted by class; for the precomputed kernel their row numbers
+    n_support : (n_classes,) support vectors of each class
+    coef : (n_classes - 1, n_sv) float64. The row of a vector of class a against class b is b - 1 for a < b and
+        b for b < a, as in LIBSVM and scikit-learn. Positive decisions of pair (a, b) speak for b when there are two
+        classes (scikit-learn's binary convention) and for a when there are more.
+    intercept : (n_pairs,) float64
+    n_features : columns of X before scaling
+    scaling : applied to X first, or None
+    encoding : how a table's text columns became X, or None
+    about : plain values worth keeping with the model (solver, C, gap, ...)
+    """
+
+    kernel: Kernel
+    classes: np.ndarray
+    vectors: Any
+    n_support: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    n_features: int
+    scaling: Scaling | None = None
+    encoding: Encoding | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
+        """Margins, float64: (n_samples,) for two classes (> 0 means classes[1]), else (n_samples, n_pairs).
+
+        X : dense or CSR (n_samples, n_features), float32 or float64. Kernel values are shared by all pairs.
+        """
+        X = checks.as_features(X)
+        X = checks.pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
+        checks.require_finite(X)
+        out = np.empty((X.shape[0], len(self.intercept)))
+        with threads.using(n_threads):
+            for lo in range(0, X.shape[0], ROWS):
+                part = X[lo : lo + ROWS]
+                out[lo : lo + ROWS] = self._decide(self.scaling.apply(part) if self.scaling else part)
+        return out[:, 0] if len(self.classes) == 2 else out
+
+    def _decide(self, X) -> np.ndarray:
+        engine = engine_for(self.kernel, X)
+        out = np.repeat(self.intercept[None, :], X.shape[0], 0)
+        if len(self.classes) == 2:
+            out[:, 0] += engine.product(self.vectors, self.coef.T)[:, 0]
+            return out
+        column = {pair: c for c, pair in enumerate(pairs(len(self.classes)))}
+        ends = np.cumsum(self.n_support)
+        for a, (lo, hi) in enumerate(zip(ends - self.n_support, ends, strict=True)):
+            if lo == hi:
+                continue
+            against = engine.product(self.vectors[lo:hi], self.coef[:, lo:hi].T)
+            for row, b in enumerate(b for b in range(len(self.classes)) if b != a):
+                out[:, column[min(a, b), max(a, b)]] += against[:, row]
+        return out
+
+    def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
+        """Labels (n_samples,); among more than two classes by votes, ties by the sum of margins."""
+        return self.labels(self.decision_function(X, n_threads=n_threads))
+
+    def labels(self, decision: np.ndarray) -> np.ndarray:
+        """The labels that these decisions, from `decision_function`, stand for."""
+        if len(self.classes) == 2:
+            return self.classes[(decision > 0).astype(np.int64)]
+        return self.classes[scores(decision, len(self.classes)).argmax(axis=1)]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model atomically. InputError for kernels that are not registered by name."""
+        if self.kernel.name not in plugins.names("kernel"):
+            raise InputError(
+                f"a model with the kernel {self.kernel.name!r} cannot be saved: register the kernel under "
+                "the entry-point group svmkit.kernels"
+            )
+        arrays = {"coef": self.coef, "intercept": self.intercept, "n_support": self.n_support}
+        if sp.issparse(self.vectors):
+            arrays |= {f"vectors.{k}": getattr(self.vectors, k) for k in ("data", "indices", "indptr")}
+        else:
+            arrays["vectors"] = np.asarray(self.vectors)
+        if self.scaling:
+            arrays |= {f"scaling.{k}": v for k, v in self.scaling.to_arrays().items()}
+        header = {
+            "kernel": {"name": self.kernel.name, "params": self.kernel.params},
+            "classes": self.classes.tolist(),
+            "classes_dtype": self.classes.dtype.str if self.classes.dtype.kind != "O" else "<U",
+            "n_features": self.n_features,
+            "scaling": self.scaling.kind if self.scaling else None,
+            "encoding": self.encoding.to_json() if self.encoding else None,
+            "about": self.about,
+        }
+        modelfile.write(path, arrays, header, "model")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> SVMModel:
+        """Read a model that `save` wrote; InputError for any other file or a kernel that is not installed."""
+        arrays, header = modelfile.read(path, "model")
+        kernel = header.get("kernel") or {}
+        if kernel.get("name") not in plugins.names("kernel"):
+            raise InputError(
+                f"{path} needs the kernel {kernel.get('name')!r}, which is not installed: install the package that "
+                f"brings it (installed: {', '.join(plugins.names('kernel'))})"
+            )
+        try:
+            scaling = {k[8:]: v for k, v in arrays.items() if k.startswith("scaling.")}
+            model = cls(
+                kernel=plugins.build("kernel", kernel["name"], kernel["params"]),
+                classes=np.array(header["classes"], dtype=header["classes_dtype"]),
+                vectors=_vectors(arrays, header["n_features"]),
+                n_support=arrays["n_support"],
+                coef=arrays["coef"],
+                intercept=arrays["intercept"],
+                n_features=header["n_features"],
+                scaling=Scaling.from_arrays(header["scaling"], scaling) if header["scaling"] else None,
+                encoding=Encoding.from_json(header["encoding"]) if header["encoding"] else None,
+                about=header["about"],
+            )
+            model._validate()
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise InputError(f"{path} is a damaged model file ({error}): write it anew") from None
+        return model
+
+    def _validate(self) -> None:
+        """Shapes that fit together: a file from a stranger must not fail later, inside a compiled loop."""
+        k, n_sv = len(self.classes), self.vectors.shape[0]
+        if k < 2 or self.coef.shape != (k - 1, n_sv) or self.intercept.shape != (len(pairs(k)),):
+            raise ValueError("shapes of coef, intercept and classes do not fit together")
+        if self.n_support.shape != (k,) or self.n_support.min() < 0 or self.n_support.sum() != n_sv:
+            raise ValueError("n_support does not add up")
+        if isinstance(self.kernel, Precomputed):
+            if self.vectors.dtype.kind != "i" or not (0 <= self.vectors).all() or (self.vectors >= self.n_features).any():
+                raise ValueError("row numbers of support vectors are out of range")
+        elif self.vectors.ndim != 2 or self.vectors.shape[1] != self.n_features:
+            raise ValueError("support vectors have another number of columns")
+        for name in ("coef", "intercept"):
+            if getattr(self, name).dtype != np.float64 or not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} is not finite float64")
+
+
+def scores(decision: np.ndarray, n_classes: int) -> np.ndarray:
+    """Votes per class, with the squashed sum of margins (in (-1/3, 1/3)) to break ties: (n_samples, n_classes)."""
+    votes = np.zeros((len(decision), n_classes))
+    margins = np.zeros_like(votes)
+    for c, (a, b) in enumerate(pairs(n_classes)):
+        for_a = decision[:, c] > 0
+        votes[:, a] += for_a
+        votes[:, b] += ~for_a
+        margins[:, a] += decision[:, c]
+        margins[:, b] -= decision[:, c]
+    return votes + margins / (3.0 * (np.abs(margins) + 1.0))
+
+
+def _vectors(arrays: dict[str, np.ndarray], n_features: int):
+    if "vectors" in arrays:
+        return arrays["vectors"]
+    data, indices, indptr = (arrays[f"vectors.{k}"] for k in ("data", "indices", "indptr"))
+    vectors = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    vectors.check_format(full_check=True)
+    return vectors

@@ -1,0 +1,56 @@
+"""What `svmkit warmup` runs: tiny solves that touch every compiled loop in every precision and storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit import plugins
+from svmkit.gram import Gram
+from svmkit.kernels import RBF
+from svmkit.loop import solve
+from svmkit.solver import Solver
+from svmkit.stopping import Iterations
+
+
+def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """24 points of two overlapping classes in the plane, and their labels in {-1, +1}."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(24) % 2, 1.0, -1.0)
+    return (rng.normal(size=(24, 2)) + y[:, None]).astype(dtype), y
+
+
+def steps() -> Iterator[tuple[str, Callable[[], object]]]:
+    """(name, work) pairs: every solver once, and every storage, precision and index width."""
+    for row in plugins.describe("solver"):
+        if row.error is None:
+            yield f"solver {row.name}", lambda name=row.name: _solve(plugins.build("solver", name))
+    for dtype in (np.float64, np.float32):
+        for storage in (np.ascontiguousarray, _int32, _int64):
+            for rows in (np.float64, np.float32):
+                label = f"{storage.__name__.strip('_')} {dtype.__name__} data, {rows.__name__} rows"
+                yield label, lambda s=storage, d=dtype, r=rows: _touch(s(data(d)[0]), r)
+
+
+def _int32(X: np.ndarray):
+    return sp.csr_array(X)
+
+
+def _int64(X: np.ndarray):
+    wide = sp.csr_array(X)
+    return sp.csr_array((wide.data, wide.indices.astype(np.int64), wide.indptr.astype(np.int64)), shape=wide.shape)
+
+
+def _touch(X, rows) -> None:
+    gram = Gram(RBF(0.5), X, dtype=rows)
+    gram.row(0)
+    gram.block(np.arange(3), np.arange(2))
+    gram.matvec(np.ones(4), np.arange(4))
+
+
+def _solve(solver: Solver) -> None:
+    X, y = data()
+    for rows in (np.float64, np.float32):
+        solve(solver.problem(Gram(RBF(0.5), X, dtype=rows), y, 1.0), solver, stop=Iterations(20))  # type: ignore[call-arg]
