@@ -62,9 +62,7 @@ def _is_sparse(X: Any) -> bool:
 
 def _dense_array(X: Any, what: str) -> np.ndarray:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise InputError(
-            f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)"
-        )
+        raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
     try:
         return np.asarray(X)
     except (ValueError, TypeError) as err:
@@ -85,13 +83,9 @@ def _require_matrix(ndim: int, shape: tuple[int, ...], what: str) -> None:
             f"Found array with dim {ndim}, while dim <= 2 is required: {what} needs rows and columns only."
         )
     if shape[0] == 0:
-        raise InputError(
-            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required ({what})."
-        )
+        raise InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required ({what}).")
     if shape[1] == 0:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required ({what})."
-        )
+        raise InputError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required ({what}).")
 
 
 def _to_float64(A: np.ndarray, what: str) -> np.ndarray:
@@ -113,13 +107,9 @@ def _object_to_float64(A: np.ndarray, what: str) -> np.ndarray:
     try:
         return A.astype(np.float64)
     except TypeError as err:
-        raise InputTypeError(
-            f"{what} holds something that is no number ({_line(err)}): convert it first"
-        ) from err
+        raise InputTypeError(f"{what} holds something that is no number ({_line(err)}): convert it first") from err
     except ValueError as err:
-        raise InputError(
-            f"{what} holds something that is no number ({_line(err)}): convert it first"
-        ) from err
+        raise InputError(f"{what} holds something that is no number ({_line(err)}): convert it first") from err
 
 
 def _sparse_features(X: Any, what: str) -> Features:
@@ -132,9 +122,7 @@ def _sparse_features(X: Any, what: str) -> Features:
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
     nnz = _require_csr(csr, what)
-    if (
-        len(csr.data) > nnz or len(csr.indices) > nnz
-    ):  # room kept behind the last entry: take a view without it
+    if len(csr.data) > nnz or len(csr.indices) > nnz:  # room kept behind the last entry: take a view without it
         csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -151,9 +139,7 @@ def _require_csr(X: Any, what: str) -> int:
     if sound and nnz:
         sound = indices[:nnz].min() >= 0 and indices[:nnz].max() < n
     if not sound:
-        raise InputError(
-            f"{what} is a broken CSR matrix: its indices or indptr leave shape {X.shape}; build it anew"
-        )
+        raise InputError(f"{what} is a broken CSR matrix: its indices or indptr leave shape {X.shape}; build it anew")
     return nnz
 
 
@@ -274,16 +260,12 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         No y, not 1-D, another length, NaN or infinite labels, a continuous target, or fewer than two classes.
     """
     if y is None:
-        raise InputError(
-            "a classifier requires y to be passed, but the target y is None: pass one label a sample"
-        )
+        raise InputError("a classifier requires y to be passed, but the target y is None: pass one label a sample")
     if _is_sparse(y):
         raise InputError("y is sparse: y should be a 1d array, e.g. y.toarray().ravel()")
     labels = _label_array(y)
     if len(labels) != n_samples:
-        raise InputError(
-            f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many"
-        )
+        raise InputError(f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many")
     _require_discrete(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -318,9 +300,7 @@ def _object_labels(labels: np.ndarray) -> np.ndarray:
         return labels.astype(np.str_)
     for i, v in enumerate(labels):
         is_nan = isinstance(v, float | np.floating) and v != v
-        if (
-            v is None or is_nan or type(v).__name__ in ("NAType", "NaTType")
-        ):  # pandas' two, without importing it
+        if v is None or is_nan or type(v).__name__ in ("NAType", "NaTType"):  # pandas' two, without importing it
             raise InputError(
                 f"y contains NaN (a missing label) at row {i + 1} (counted from 1): drop that row or label it"
             )

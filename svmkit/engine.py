@@ -83,9 +83,7 @@ class DenseEngine(_Base):
         sq_z = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
         for lo in range(0, Z.shape[0], PANEL):
             hi = lo + PANEL
-            compute.dense_block(
-                self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi]
-            )
+            compute.dense_block(self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi])
         return out
 
     def product(self, Z, coef, sel=ALL):

@@ -131,7 +131,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.gap_ = trained.gap
         self.certificate_ = [s.certificate for s in trained.solutions]
         self.history_ = [s.history for s in trained.solutions]
-        self._points = [s.point for s in trained.solutions]
+        self._points: list[np.ndarray] = [s.point for s in trained.solutions]
         if trained.status in (Status.MAX_ITER, Status.STALLED) and self.max_iter is None and self.max_epochs is None:
             from sklearn.exceptions import ConvergenceWarning
 

@@ -122,9 +122,7 @@ class _Run:
             self.n_iter += 1
             self.epochs += info.epochs
             seconds = self.clock()
-            rule = self.rules.reached(
-                info._replace(gap=info.gap / self.shrink), self.n_iter, self.epochs, seconds
-            )
+            rule = self.rules.reached(info._replace(gap=info.gap / self.shrink), self.n_iter, self.epochs, seconds)
             if self.schedule.due(self.n_iter, seconds) and self._record(info, seconds):
                 return
             self.stuck = 0 if info.moved else self.stuck + 1
@@ -189,9 +187,7 @@ class _Run:
         """Write a history point, save and call back; True when a callback asks to stop."""
         with self.clock.stopped():
             gap = info.gap if math.isfinite(info.gap) else None
-            point = Point(
-                self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values
-            )
+            point = Point(self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values)
             self.history.append(point)
             if not self.solver.monotone and info.objective < self.best.objective:
                 self.best = _Best(info.objective, self.solver.solution(self.state))
@@ -202,9 +198,7 @@ class _Run:
     def _save(self, seconds: float) -> None:
         assert self.saver is not None
         rng_state: dict = dict(self.rng.bit_generator.state)
-        self.saver.save(
-            Progress(self.solver.solution(self.state), self.n_iter, self.epochs, seconds, rng_state)
-        )
+        self.saver.save(Progress(self.solver.solution(self.state), self.n_iter, self.epochs, seconds, rng_state))
 
     def finish(self) -> Solution:
         seconds = self.clock()

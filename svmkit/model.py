@@ -158,7 +158,11 @@ class SVMModel:
         if self.n_support.shape != (k,) or self.n_support.min() < 0 or self.n_support.sum() != n_sv:
             raise ValueError("n_support does not add up")
         if isinstance(self.kernel, Precomputed):
-            if self.vectors.dtype.kind != "i" or not (0 <= self.vectors).all() or (self.vectors >= self.n_features).any():
+            if (
+                self.vectors.dtype.kind != "i"
+                or not (self.vectors >= 0).all()
+                or (self.vectors >= self.n_features).any()
+            ):
                 raise ValueError("row numbers of support vectors are out of range")
         elif self.vectors.ndim != 2 or self.vectors.shape[1] != self.n_features:
             raise ValueError("support vectors have another number of columns")

@@ -41,6 +41,14 @@ class Problem(ABC):
     name: ClassVar[str]
 
     @abstractmethod
+    def objective(self, point: np.ndarray) -> float:
+        """What the solver minimises, from scratch."""
+
+    @abstractmethod
+    def infeasible(self, point: np.ndarray) -> str | None:
+        """Why `point` is no feasible point, or None when it is one."""
+
+    @abstractmethod
     def certificate(self, point: np.ndarray) -> Certificate:
         """P, D and gap at `point`, from scratch, on all samples, in float64."""
 
@@ -86,6 +94,18 @@ class SimplexQP(Problem):
         here = at if at.size else slice(None)
         product = self.gram.matvec(weights, idx, at) + self.bias * weights.sum()
         return self.y[here] * product + alpha[here] * self.ridge[here]
+
+    def objective(self, point: np.ndarray) -> float:
+        return float(point @ self.gradient(point))
+
+    def infeasible(self, point: np.ndarray) -> str | None:
+        if point.shape != (self.m,) or point.dtype != np.float64:
+            return f"it should be float64 of shape ({self.m},), not {point.dtype} of shape {point.shape}"
+        if not np.isfinite(point).all() or point.min() < 0.0:
+            return f"weights should be finite and >= 0, not {np.nanmin(point):g}"
+        if abs(point.sum() - 1.0) > 1e-9:
+            return f"weights should sum to 1, not {point.sum():.12g}"
+        return None
 
     def certificate(self, point: np.ndarray) -> Certificate:
         return self.certificate_at(point, self.gradient(point))

@@ -61,9 +61,7 @@ class Scaling:
             center, scale = low if kind == "minmax" else np.zeros(X.shape[1]), spread
         if not (np.isfinite(center).all() and np.isfinite(scale).all()):
             column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
-            raise InputError(
-                f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it"
-            )
+            raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")
         return cls(kind, center, np.where(scale == 0.0, 1.0, scale))
 
     def apply(self, X: Any) -> Any:
@@ -119,9 +117,7 @@ class Scaling:
         scale = np.asarray(arrays["scale"], dtype=np.float64)
         finite = bool(np.isfinite(center).all() and np.isfinite(scale).all())
         if center.ndim != 1 or center.shape != scale.shape or not finite or not (scale > 0).all():
-            raise InputError(
-                "the stored scaling holds impossible numbers: the model file is damaged; save it again"
-            )
+            raise InputError("the stored scaling holds impossible numbers: the model file is damaged; save it again")
         return cls(kind, center, scale)
 
 
@@ -167,9 +163,7 @@ def _require_kind(kind: str) -> None:
 
 def _require_maxabs(kind: str) -> None:
     if kind != "maxabs":
-        raise InputError(
-            f"{kind} scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)"
-        )
+        raise InputError(f"{kind} scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
 
 
 def _is_csr(X: Any) -> bool:
@@ -208,9 +202,7 @@ def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _max_abs_sparse(X: Any) -> np.ndarray:
     out = np.zeros(X.shape[1])
     for start in range(0, len(X.data), _CHUNK):
-        np.maximum.at(
-            out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64)
-        )
+        np.maximum.at(out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64))
     return out
 
 

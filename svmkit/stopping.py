@@ -119,4 +119,6 @@ def parse_stop(text: str) -> Criterion:
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"stop={text!r} is not a rule: write one of {', '.join(f'{k}:NUMBER' for k in kinds)}") from None
+        raise InputError(
+            f"stop={text!r} is not a rule: write one of {', '.join(f'{k}:NUMBER' for k in kinds)}"
+        ) from None

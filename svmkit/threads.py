@@ -29,7 +29,7 @@ def using(threads: int | None = None) -> Iterator[int]:
 
     Raises InputError when `threads` is not between 1 and the machine's number.
     """
-    most = numba.config.NUMBA_NUM_THREADS
+    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     if threads is not None and not 1 <= threads <= most:
         raise InputError(f"threads must be between 1 and {most} on this machine, not {threads}")
     before = numba.get_num_threads()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ from svmkit.checkpoint import Checkpoint
 from svmkit.errors import InputError
 from svmkit.gram import Gram, parse_bytes
 from svmkit.kernels import FromFunction, Kernel, Precomputed
+from svmkit.loop import Callback, solve
 from svmkit.model import SVMModel, pairs
 from svmkit.problem import Problem
 from svmkit.sampler import Sampler
 from svmkit.scaling import Scaling
-from svmkit.loop import Callback, solve
 from svmkit.solver import Solution, Solver, Status
 from svmkit.stopping import Criterion, Seconds, Stop
 
@@ -129,7 +130,7 @@ def fit(
     X = checks.as_features(X)
     classes, codes = checks.encode_labels(y, n_samples=X.shape[0])
     checks.require_finite(X)
-    if not (np.isscalar(C) and np.isfinite(C) and C > 0):
+    if not (isinstance(C, int | float | np.number) and math.isfinite(C) and C > 0):
         raise InputError(f"C must be a finite number > 0, not {C!r}")
     parse_bytes(memory)
     solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
@@ -217,9 +218,7 @@ def _share(stop: Criterion | Stop | None, left: int, spent: float) -> Criterion 
     if stop is None:
         return None
     rules = (Stop(()) | stop).criteria
-    return Stop(
-        tuple(Seconds(max((r.limit - spent) / left, 1e-9)) if isinstance(r, Seconds) else r for r in rules)
-    )
+    return Stop(tuple(Seconds(max((r.limit - spent) / left, 1e-9)) if isinstance(r, Seconds) else r for r in rules))
 
 
 def _start(checkpoint: Checkpoint | None, start: Sequence[np.ndarray] | None, k: int, m: int):

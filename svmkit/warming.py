@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,12 +27,12 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     """(name, work) pairs: every solver once, and every storage, precision and index width."""
     for row in plugins.describe("solver"):
         if row.error is None:
-            yield f"solver {row.name}", lambda name=row.name: _solve(plugins.build("solver", name))
+            yield f"solver {row.name}", partial(_solve, plugins.build("solver", row.name))
     for dtype in (np.float64, np.float32):
         for storage in (np.ascontiguousarray, _int32, _int64):
             for rows in (np.float64, np.float32):
                 label = f"{storage.__name__.strip('_')} {dtype.__name__} data, {rows.__name__} rows"
-                yield label, lambda s=storage, d=dtype, r=rows: _touch(s(data(d)[0]), r)
+                yield label, partial(_touch, storage(data(dtype)[0]), rows)
 
 
 def _int32(X: np.ndarray):

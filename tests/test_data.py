@@ -109,10 +109,13 @@ def test_describe_and_fingerprint():
 def test_close_names_and_where_it_looked(tmp_path):
     message = refused("did you mean breast_cancer", "brest_cancer")
     assert str(tmp_path) in message and "$SVMKIT_DATA (not set)" in message and "cache" in message
-    refused("no such file: did you mean train.csv", "./trian.csv") if write("train.csv", "1,2\n") else None
+    write("train.csv", "1,2\n")
+    refused("no such file: did you mean train.csv", "./trian.csv")
     refused("no such file: check the path", "nowhere/x.csv")
     refused("is a folder", tmp_path)
     refused("names no data set", "")
+    assert len(refused("no data set 'xxx", "x" * 5000)) < 1000
+    refused("cannot be opened: File name too long", "./" + "x" * 5000)
 
 
 def test_order_of_lookup(tmp_path, monkeypatch):
@@ -162,6 +165,20 @@ def test_svmlight_plain_and_packed(ending, newline):
 
 def test_compression_is_told_by_content_too():
     assert load(write("packed", gzip.compress(b"1 1:2\n"))).X[0, 0] == 2
+
+
+def test_svmlight_as_sklearn_writes_it():
+    from sklearn.datasets import dump_svmlight_file
+
+    rng = np.random.default_rng(0)
+    for zero_based in (False, True):
+        X = rng.normal(size=(40, 12)) * (rng.random((40, 12)) < 0.3)
+        X[0, 0] = X[0, 11] = 1e-300
+        y = rng.integers(0, 3, 40)
+        dump_svmlight_file(X, y, "t.svm", zero_based=zero_based)
+        data = load("t.svm")
+        np.testing.assert_allclose(dense(data.X), X, rtol=1e-15)
+        np.testing.assert_array_equal(data.y, y)
 
 
 def test_index_base():
@@ -388,7 +405,7 @@ def test_missing_text_is_a_category():
         (b"a,a,y\n1,2,0\n", "two columns are called 'a'"),
         (b"a,y\n1,0\n\x00,1\n", "binary"),
         (b"a,c,y\n" + b"1,x,0\n" * 400 + b"1,\xff,0\n", r"t.csv:402: not UTF-8"),
-        (b'a,y\n1,0\n2,"1\n', "t.csv"),
+        (b'a,y\n1,0\n2,"1\n3,0\n', "t.csv:3: not CSV .*mend the quotes"),
     ],
 )
 def test_csv_rubbish(content, match):
@@ -482,13 +499,23 @@ def test_unlabelled_table_without_encoding():
     refused("has 1 features, but the model is expecting 5", "t.csv", n_features=5)
 
 
+def test_huge_integers_and_truth_values_are_numbers():
+    write("t.csv", "a,b,y\n99999999999999999999999,True,0\n1,False,1\n-3,TRUE,0\n")
+    np.testing.assert_array_equal(dense(load("t.csv").X), [[1e23, 1], [1, 0], [-3, 1]])
+    train = load("t.csv").encoding
+    refused("t.csv:2: column 'b' holds text", write("t.csv", "a,b,y\n1,maybe,0\n2,True,0\n"), encoding=train)
+
+
+def test_last_feature_of_an_unlabelled_table_is_no_label():
+    refused("^t.csv:2: column 2 .*missing value .'NA'", write("t.csv", "1,2\n3,NA\n"), labelled=False)
+
+
 def test_wide_text_is_sparse_and_right():
     rng = np.random.default_rng(0)
     words, numbers = rng.integers(0, 50, 400), rng.integers(0, 2, 400)
     write(
         "t.csv",
-        "n,w,y\n"
-        + "".join(f"{n},w{w:02},{i % 2}\n" for i, (n, w) in enumerate(zip(numbers, words, strict=True))),
+        "n,w,y\n" + "".join(f"{n},w{w:02},{i % 2}\n" for i, (n, w) in enumerate(zip(numbers, words, strict=True))),
     )
     data = load("t.csv")
     assert data.X.format == "csr" and data.X.has_sorted_indices and data.X.indices.dtype == np.int32

@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import random
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -163,19 +162,12 @@ def _create(path: Path) -> None:
         if _is_there(path):
             return
         part.unlink(missing_ok=True)
-        _journal_in_memory(part)
         uri = f"sqlite:///{part.as_posix()}"
         store = SqlAlchemyStore(uri, (path.parent / ARTIFACTS).as_uri())
         store.engine.dispose()
         os.replace(part, path)
     # whoever still waits for the old lock file, or makes a new one, finds the database there
     lock.unlink(missing_ok=True)
-
-
-def _journal_in_memory(path: Path) -> None:
-    """Start an empty sqlite file."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("VACUUM")
 
 
 @contextmanager

@@ -79,6 +79,12 @@ def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:
     return load(source, n_features=model.n_features, encoding=model.encoding, labelled=labelled)
 
 
+def labels_of(data: Dataset) -> np.ndarray:
+    """The labels of a data set that was loaded as labelled."""
+    assert data.y is not None
+    return data.y
+
+
 def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
     """Fraction of equal labels; numbers are compared as numbers, anything else as text."""
     if predicted.dtype.kind in "US" or labels.dtype.kind in "US":

@@ -17,7 +17,7 @@ def evaluate(
     """Accuracy, and recall by class, of MODEL on DATA."""
     import time
 
-    from svmkit.cli.common import accuracy, emit, load_for, load_model, rows, warnings_as_notes
+    from svmkit.cli.common import accuracy, emit, labels_of, load_for, load_model, rows, warnings_as_notes
 
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
@@ -25,9 +25,10 @@ def evaluate(
         began = time.perf_counter()
         predicted = loaded.predict(test.X, n_threads=threads)
         seconds = time.perf_counter() - began
-    as_text = test.y.astype(str)
+    truth = labels_of(test)
+    as_text = truth.astype(str)
     recall = {
-        str(label): accuracy(predicted[as_text == str(label)], test.y[as_text == str(label)])
+        str(label): accuracy(predicted[as_text == str(label)], truth[as_text == str(label)])
         for label in loaded.classes
         if (as_text == str(label)).any()
     }
@@ -35,7 +36,7 @@ def evaluate(
         "model": model,
         "data": test.name,
         "n_test": test.n_samples,
-        "test_accuracy": accuracy(predicted, test.y),
+        "test_accuracy": accuracy(predicted, truth),
         "recall": recall,
         "balanced_accuracy": sum(recall.values()) / len(recall) if recall else None,
         "n_support": int(loaded.n_support.sum()),

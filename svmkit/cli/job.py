@@ -11,12 +11,12 @@ import numpy as np
 from svmkit import plugins, scaling
 from svmkit.checkpoint import Checkpoint
 from svmkit.cli import progress
-from svmkit.cli.common import accuracy, note
+from svmkit.cli.common import accuracy, labels_of, note
 from svmkit.cli.options import class_weights, key_values, stop_rules
 from svmkit.data import Dataset, load
 from svmkit.errors import InputError
 from svmkit.tracking import Tracker
-from svmkit.training import Fit, as_kernel, fit
+from svmkit.training import Fit, fit
 
 if TYPE_CHECKING:
     from svmkit.model import SVMModel
@@ -129,12 +129,12 @@ class Job:
     def _score(self, fitted: Fit) -> None:
         threads = self.options["threads"]
         predicted = self.model.predict(self.data.X, n_threads=threads)
-        self.scores = {"train_accuracy": accuracy(predicted, self.data.y), "test_accuracy": None, "n_test": 0}
+        self.scores = {"train_accuracy": accuracy(predicted, labels_of(self.data)), "test_accuracy": None, "n_test": 0}
         if self.held_out is not None:
             began = time.perf_counter()
             predicted = self.model.predict(self.held_out.X, n_threads=threads)
             self.scores["predict_s"] = time.perf_counter() - began
-            self.scores["test_accuracy"] = accuracy(predicted, self.held_out.y)
+            self.scores["test_accuracy"] = accuracy(predicted, labels_of(self.held_out))
             self.scores["n_test"] = self.held_out.n_samples
 
     def _params(self) -> dict[str, Any]:
@@ -219,14 +219,13 @@ def split(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
     """(train, test) with `fraction` of each class held out, at random by `seed`, at least one row of each kept."""
     rng = np.random.default_rng(seed)
     held: list[np.ndarray] = []
-    for label in np.unique(data.y):
-        members = rng.permutation(np.flatnonzero(data.y == label))
+    y = labels_of(data)
+    for label in np.unique(y):
+        members = rng.permutation(np.flatnonzero(y == label))
         held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
     test = np.sort(np.concatenate(held))
     if not len(test):
         raise InputError(f"--test-size {fraction} holds no row of {data.name} out: give a larger fraction")
     train = np.setdiff1d(np.arange(data.n_samples), test)
-    parts = (Dataset(data.X[rows], data.y[rows], data.name, data.encoding) for rows in (train, test))
+    parts = (Dataset(data.X[rows], y[rows], data.name, data.encoding) for rows in (train, test))
     return next(parts), next(parts)
-
-

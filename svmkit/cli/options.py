@@ -58,7 +58,7 @@ def key_values(items: list[str], what: str) -> dict[str, str]:
 
 
 def class_weights(text: str | None) -> str | dict[str, float] | None:
-    """None, "balanced", or {label: weight} of "LABEL=WEIGHT,...". """
+    """None, "balanced", or {label: weight} of "LABEL=WEIGHT,..."."""
     if text is None or text == "balanced":
         return text
     weights = {}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from svmkit.training import Fit
 
 MODEL, SOLVE, RUN = "Model", "Solving", "Run"
+OPTIONS = typer.Option([], "-o", help="KEY=VALUE of the solver, or kernel.KEY=VALUE.")
 
 
 def train(
@@ -38,7 +39,7 @@ def train(
     memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
     threads: int = THREADS,
     seed: int = typer.Option(0, min=0, help="Of every random choice.", rich_help_panel=SOLVE),
-    option: list[str] = typer.Option([], "-o", help="KEY=VALUE of the solver, or kernel.KEY=VALUE."),
+    option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
     register: str = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN),
     experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from svmkit.cli.common import JSON
 
 

@@ -29,11 +29,11 @@ class Dialect:
     header: tuple[str, ...] | None
 
 
-def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def records(path: Path, delimiter: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """(first line, fields) of each record; blank lines are skipped, quoted fields may span lines."""
     with opened(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
+        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=strict)
         line = 1
         try:
             for record in reader:
@@ -90,9 +90,9 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, label: str | int 
     return Dialect(delimiter, width, header)
 
 
-def require_even_lines(path: Path, layout: Dialect) -> None:
-    """Refuse the first record with too few or too many fields, naming its line."""
-    _require_even(path, records(path, layout.delimiter), layout.width)
+def require_even_lines(path: Path, layout: Dialect, strict: bool = False) -> None:
+    """Refuse the first record with too few or too many fields, or (strict) bad quotes, naming its line."""
+    _require_even(path, records(path, layout.delimiter, strict), layout.width)
 
 
 def line_of(path: Path, layout: Dialect, row: int) -> tuple[int, list[str]]:
@@ -124,9 +124,7 @@ def _delimited(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
     return mark, tried[mark]
 
 
-def _require_even(
-    path: Path, rows: Iterator[tuple[int, list[str]]] | list[tuple[int, list[str]]], width: int
-) -> None:
+def _require_even(path: Path, rows: Iterator[tuple[int, list[str]]] | list[tuple[int, list[str]]], width: int) -> None:
     for line, record in rows:
         if len(record) != width:
             raise InputError(
@@ -135,9 +133,7 @@ def _require_even(
             )
 
 
-def _is_header(
-    first: list[str], below: list[list[str]], encoding: Encoding | None, label: str | int | None
-) -> bool:
+def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | None, label: str | int | None) -> bool:
     if encoding is not None and encoding.header:
         known = len(set(first) & set(encoding.columns))
         if 2 * known > len(encoding.columns):

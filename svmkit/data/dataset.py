@@ -81,9 +81,7 @@ class Dataset:
         classes: dict[str, int] | None = None
         if self.y is not None:
             labels, counts = np.unique(self.y, return_counts=True)
-            classes = {
-                _text(label): count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
-            }
+            classes = {_text(label): count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
         return {
             "name": self.name,
             "n_samples": self.n_samples,

@@ -83,9 +83,7 @@ class Encoding:
             header, label = stored["header"], stored["label"]
             index, label_text = stored["label_index"], stored["label_text"]
         except (KeyError, TypeError) as err:
-            raise InputError(
-                f"the stored column encoding is incomplete ({err!r}): the model file is damaged"
-            ) from err
+            raise InputError(f"the stored column encoding is incomplete ({err!r}): the model file is damaged") from err
         texts = [*columns, *(text for found in categories if found is not None for text in found)]
         sound = len(columns) == len(categories) and all(isinstance(text, str) for text in texts)
         sound = sound and isinstance(header, bool) and isinstance(label_text, bool)

@@ -99,9 +99,7 @@ def read_start(path: Path, size: int = 1 << 16) -> bytes:
 def refuse_binary(path: Path, start: bytes) -> None:
     """Refuse what cannot be text: NUL bytes occur in binary files and in UTF-16."""
     if b"\x00" in start:
-        raise InputError(
-            f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)"
-        )
+        raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
 
 
 def one_line(err: BaseException) -> str:

@@ -31,7 +31,5 @@ def integral(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "bi":
         return values.astype(np.int64)
     values = values.astype(np.float64)
-    whole = (
-        np.isfinite(values).all() and (values == np.floor(values)).all() and (np.abs(values) < 2.0**53).all()
-    )
+    whole = np.isfinite(values).all() and (values == np.floor(values)).all() and (np.abs(values) < 2.0**53).all()
     return values.astype(np.int64) if whole else values

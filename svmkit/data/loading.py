@@ -98,16 +98,12 @@ def load(
 
 
 def _fitted(X: Any, n_features: int | None, source: str | Path) -> Any:
-    return (
-        X if n_features is None else pad_or_refuse_columns(X, n_features, what=str(source), name="the model")
-    )
+    return X if n_features is None else pad_or_refuse_columns(X, n_features, what=str(source), name="the model")
 
 
 def _refuse_label(source: str | Path, label: str | int | None) -> None:
     if label is not None:
-        raise InputError(
-            f"{source}: a label column ({label!r}) can be named for CSV and Parquet only: leave it out"
-        )
+        raise InputError(f"{source}: a label column ({label!r}) can be named for CSV and Parquet only: leave it out")
 
 
 def _kind(path: Path) -> str:

@@ -13,6 +13,9 @@ from svmkit.data.files import one_line, opened
 from svmkit.data.layout import csr, integral, settled
 from svmkit.errors import InputError
 
+# what numpy and zipfile end in on a damaged, encrypted or mislabelled archive
+_UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFError, zipfile.BadZipFile)
+
 
 def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
     """Samples and labels of an NPZ file; nothing in it is ever unpickled.
@@ -49,18 +52,12 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         try:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
-                raise InputError(
-                    f"{path}: is one array (.npy), not an archive: use numpy.savez(file, X=..., y=...)"
-                )
+                raise InputError(f"{path}: is one array (.npy), not an archive: use numpy.savez(file, X=..., y=...)")
             return {name: archive[name] for name in archive.files}
         except InputError:
             raise
-        except (ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, EOFError) as err:
-            fact = (
-                "holds Python objects, which are never unpickled"
-                if "pickle" in str(err)
-                else "is no NPZ file"
-            )
+        except _UNREADABLE as err:
+            fact = "holds Python objects, which are never unpickled" if "pickle" in str(err) else "is no NPZ file"
             raise InputError(
                 f"{path}: {fact} ({one_line(err)}): save numbers and text arrays with numpy.savez"
             ) from err
@@ -108,9 +105,7 @@ def _labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
         raise InputError(f"{path}: y has dtype {y.dtype}: save whole numbers or text")
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y))) + 1
-        raise InputError(
-            f"{path}: y is {y[row - 1]} at row {row} (counted from 1): drop that row or label it"
-        )
+        raise InputError(f"{path}: y is {y[row - 1]} at row {row} (counted from 1): drop that row or label it")
     return integral(y)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # a text column with at least this share of numbers is a number column with a slip in it
 _MOSTLY = 0.95
+
+_TRUTH = {"": np.nan, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0, "true": 1.0, "false": 0.0}
 
 
 class Column(NamedTuple):
@@ -95,9 +98,8 @@ def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
         codes, uniques = pd.factorize(series)
     except TypeError:  # lists and the like cannot be told apart
         codes, uniques = np.zeros(len(series), dtype=np.intp), [series.iloc[0]]
-    as_text = isinstance(series.dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(series.dtype)
-    odd = next((value for value in uniques if not isinstance(value, str | bool | np.bool_)), None)
-    if odd is not None and not as_text:
+    odd = next((value for value in uniques if not isinstance(value, str | Number | np.bool_)), None)
+    if odd is not None:
         raise InputError(
             f"{table.path}: {table.column(position)} holds {type(odd).__name__}: "
             "convert it to numbers or text, or drop it"
@@ -112,8 +114,8 @@ def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
 
 def _is_mistyped_number(table: Table, position: int, codes: np.ndarray, texts: list[str]) -> bool:
     """Whether a column that came as text holds nothing but numbers, truth values and empty cells."""
-    likely = np.array([is_number(text) or text in ("True", "False") for text in texts])
     empty = np.array([text == "" for text in texts])
+    likely = ~empty & np.array([_number(text) is not None for text in texts])
     counts = np.bincount(codes, minlength=len(texts))
     filled = counts[~empty].sum()
     share = counts[likely].sum() / filled if filled else 0.0
@@ -125,21 +127,24 @@ def _is_mistyped_number(table: Table, position: int, codes: np.ndarray, texts: l
     return False
 
 
-def _numbers(table: Table, position: int) -> np.ndarray:
-    import pandas as pd
+def _number(text: str) -> float | None:
+    """A cell's number: truth values are 0 and 1, an empty cell NaN; None for any other text."""
+    if text in _TRUTH:
+        return _TRUTH[text]
+    return float(text) if is_number(text) else None
 
-    series = table.frame[position]
+
+def _numbers(table: Table, position: int) -> np.ndarray:
+    """A number column as float64; a missing, infinite or textual cell is refused."""
     if _is_text(table, position):
-        truth = {True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}
-        cells = series.astype(object).map(lambda cell: truth.get(cell, cell))
-        read = pd.to_numeric(cells, errors="coerce")
-        slipped = (read.isna() & series.notna()).to_numpy()
+        codes, texts = _factorized(table, position)
+        slipped = np.array([_number(text) is None for text in texts])[codes]
         if slipped.any():
-            row = int(np.argmax(slipped))
-            problem = "holds text, but must hold numbers"
+            row, problem = int(np.argmax(slipped)), "holds text, but must hold numbers"
             raise table.refusal(row, position, problem, "mend that cell, or drop the row")
-        series = read
-    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = np.array([_number(text) for text in texts])[codes]
+    else:
+        values = table.frame[position].to_numpy(dtype=np.float64, na_value=np.nan)
     good = np.isfinite(values)
     if not good.all():
         row = int(np.argmin(good))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svmkit.data.builtin import BUILTIN
-from svmkit.data.files import COMPRESSIONS, FORMATS, split_endings
+from svmkit.data.files import COMPRESSIONS, FORMATS, shown, split_endings
 from svmkit.errors import InputError
 
 # the file as named first, then compressed, then each format plain and compressed
@@ -65,7 +65,7 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     if is_path:
         return _existing(Path(text).expanduser())
     here = Path(text)
-    if here.is_file():
+    if _is_file(here):
         return here
     if text in BUILTIN:
         return text
@@ -114,7 +114,14 @@ def _folders() -> Iterator[tuple[str, Path]]:
 
 
 def _in_folder(folder: Path, name: str) -> Path | None:
-    return next((path for end in _ENDINGS if (path := folder / (name + end)).is_file()), None)
+    return next((path for end in _ENDINGS if _is_file(path := folder / (name + end))), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long, a folder that may not be entered
+        return False
 
 
 def _data_files(folder: Path) -> list[Path]:
@@ -139,9 +146,7 @@ def _not_found(name: str) -> str:
     looked = ", ".join(
         [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
     )
-    return (
-        f"no data set {name!r}{_offer(name, known)}; looked in {looked}; a path such as ./{name} names a file"
-    )
+    return f"no data set {shown(name)}{_offer(name, known)}; looked in {looked}"
 
 
 def _offer(name: str, known: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.data import onehot
 from svmkit.data.csvtext import MISSING, Dialect, dialect, line_of, not_utf8, require_even_lines
 from svmkit.data.encoding import Encoding
-from svmkit.data.files import one_line, opened, shown
+from svmkit.data.files import one_line, opened, shown, split_endings
 from svmkit.data.layout import integral
 from svmkit.errors import InputError
 
@@ -23,7 +23,7 @@ _MISSING_LABEL = ("", "NaN", "nan", "NAN")
 
 @dataclass(frozen=True)
 class Table:
-    """A table as read: a DataFrame with columns 0, 1, ..., their names, and the way back to the file."""
+    """A table: a DataFrame with columns 0, 1, ... (None until read), their names, the way to the file."""
 
     path: Path
     frame: Any
@@ -33,11 +33,7 @@ class Table:
 
     def column(self, position: int) -> str:
         """The column as messages call it."""
-        return (
-            f"column {self.names[position]!r}"
-            if self.has_header
-            else f"column {position + 1} (counted from 1)"
-        )
+        return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
 
     def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
         """The error for one cell, with the file's line and the cell's own text."""
@@ -79,10 +75,7 @@ def read_table(
         With file, line (Parquet: row) and column of a missing value, of text among numbers or of an uneven
         line; or naming the columns that are missing.
     """
-    learning = _Learning(label, labelled, n_features)
-    table = _read_parquet(path) if kind == "parquet" else _read_csv(path, encoding, label, learning)
-    if len(table.frame) == 0:
-        raise InputError(f"{path}: has a header but no rows below it: it needs one line a sample")
+    table = _read_parquet(path) if kind == "parquet" else _outline(path, encoding, label)
     if encoding is None:
         at = _label_to_learn(table, label, labelled, n_features)
         positions = [i for i in range(len(table.names)) if i != at]
@@ -90,11 +83,14 @@ def read_table(
         positions, at = _matched(table, encoding, label)
         if at is None and labelled:
             wanted = f"{encoding.label!r}" if encoding.label else "given"
-            raise InputError(
-                f"{path}: has no label column ({wanted}), only features: name it, or predict instead"
-            )
+            raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
     if not positions:
         raise InputError(f"{path}: has a label column but no features: check the delimiter")
+    if table.layout is not None:
+        frame = _csv_frame(path, table.layout, at, _text_columns(positions, at, encoding))
+        table = replace(table, frame=frame)
+    if len(table.frame) == 0:
+        raise InputError(f"{path}: has a header but no rows below it: it needs one line a sample")
     y = None if at is None else _labels(table, at, encoding, labelled)
     if encoding is not None:
         return onehot.apply(table, positions, encoding), y, encoding
@@ -110,22 +106,23 @@ def read_table(
     return X, y, learnt
 
 
-def _read_csv(path: Path, encoding: Encoding | None, label: str | int | None) -> Table:
+def _outline(path: Path, encoding: Encoding | None, label: str | int | None) -> Table:
+    """A CSV file's names and layout; the cells are read once it is known which columns must be text."""
+    layout = dialect(path, split_endings(path.name)[1] == ".tsv", encoding, label)
+    names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
+    return Table(path, None, names, layout.header is not None, layout)
+
+
+def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) -> Any:
+    """The cells of a CSV file, in a DataFrame with columns 0, 1, ..."""
     import pandas as pd
 
-    layout = dialect(
-        path, path.name.lower().split(".")[-1] == "tsv" or ".tsv." in path.name.lower(), encoding, label
-    )
-    has_header = layout.header is not None
-    names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
-    shell = Table(path, None, names, has_header, layout)
-    texts, at = _text_columns(shell, encoding, label)
     with opened(path) as stream:
         try:
             frame = pd.read_csv(
                 stream,
                 sep=layout.delimiter,
-                header=0 if has_header else None,
+                header=None if layout.header is None else 0,
                 names=list(range(layout.width)),
                 index_col=False,
                 dtype={position: "str" for position in texts},
@@ -142,11 +139,11 @@ def _read_csv(path: Path, encoding: Encoding | None, label: str | int | None) ->
         except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as err:
             problem = one_line(err)
     if problem is not None:
-        require_even_lines(path, layout)
+        require_even_lines(path, layout, strict=True)
         raise InputError(f"{path}: not a table ({problem}): check its quotes and delimiters")
     if frame[layout.width - 1].isna().any():  # a line cut short reads like missing values
         require_even_lines(path, layout)
-    return Table(path, frame, names, has_header, layout)
+    return frame
 
 
 def _exact_numbers() -> dict[str, Any]:
@@ -157,15 +154,12 @@ def _exact_numbers() -> dict[str, Any]:
     return {} if exact else {"float_precision": "round_trip"}
 
 
-def _text_columns(
-    shell: Table, encoding: Encoding | None, label: str | int | None
-) -> tuple[list[int], int | None]:
-    """Positions to be read as text, whatever they look like, and the label's: both known before reading."""
+def _text_columns(positions: list[int], at: int | None, encoding: Encoding | None) -> list[int]:
+    """Positions that must be read as text, whatever they look like."""
     if encoding is None:
-        return [], _label_to_learn(shell, label, True, None)
-    positions, at = _matched(shell, encoding, label)
+        return []
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
-    return texts + ([at] if at is not None and encoding.label_text else []), at
+    return [*texts, at] if at is not None and encoding.label_text else texts
 
 
 def _read_parquet(path: Path) -> Table:
@@ -176,7 +170,8 @@ def _read_parquet(path: Path) -> Table:
         try:
             # pandas' own index, if it stored one, comes back as an index and so is no feature
             frame = pq.read_table(pa.PythonFile(stream, mode="r")).to_pandas()
-        except (pa.ArrowException, ValueError) as err:
+        except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as err:
+            # the last three are what pyarrow's reading of damaged pandas metadata ends in
             raise InputError(f"{path}: is no Parquet file ({one_line(err)}): write it again") from err
     names = tuple(str(name) for name in frame.columns)
     if len(set(names)) < len(names) or not names:
@@ -185,9 +180,7 @@ def _read_parquet(path: Path) -> Table:
     return Table(path, frame.reset_index(drop=True), names, True, None)
 
 
-def _label_to_learn(
-    table: Table, label: str | int | None, labelled: bool, n_features: int | None
-) -> int | None:
+def _label_to_learn(table: Table, label: str | int | None, labelled: bool, n_features: int | None) -> int | None:
     width = len(table.names)
     if label is not None:
         return _named(table, label)
@@ -209,13 +202,9 @@ def _named(table: Table, label: str | int) -> int:
         close = difflib.get_close_matches(str(label), names, n=3) if table.has_header else []
         offer = f"did you mean {' or '.join(close)}?" if close else f"it has {_listed(names)}"
         header = "" if table.has_header else " (the file has no header)"
-        raise InputError(
-            f"{table.path}: has no column {label!r}{header}: {offer}; or give a position from 0"
-        ) from None
+        raise InputError(f"{table.path}: has no column {label!r}{header}: {offer}; or give a position from 0") from None
     if not -len(names) <= position < len(names):
-        raise InputError(
-            f"{table.path}: has no column {position}: it has {len(names)}, counted 0 to {len(names) - 1}"
-        )
+        raise InputError(f"{table.path}: has no column {position}: it has {len(names)}, counted 0 to {len(names) - 1}")
     return position % len(names)
 
 
@@ -226,8 +215,7 @@ def _matched(table: Table, encoding: Encoding, label: str | int | None) -> tuple
         lacking = [name for name in encoding.columns if name not in place]
         if lacking:
             raise InputError(
-                f"{table.path}: lacks {_listed(tuple(lacking))}, which the model was trained on: "
-                "add what is missing"
+                f"{table.path}: lacks {_listed(tuple(lacking))}, which the model was trained on: add what is missing"
             )
         at = _named(table, label) if label is not None else place.get(encoding.label or "")
         return [place[name] for name in encoding.columns], at
@@ -265,15 +253,11 @@ def _labels(table: Table, at: int, encoding: Encoding | None, required: bool) ->
     if encoding is not None and encoding.label is not None and not encoding.label_text:
         if not required:  # a placeholder where labels would be
             return None
-        row = int(
-            np.argmax(np.isin(codes, [i for i, text in enumerate(texts) if not onehot.is_number(text)]))
-        )
+        row = int(np.argmax(np.isin(codes, [i for i, text in enumerate(texts) if not onehot.is_number(text)])))
         raise table.refusal(row, at, "holds text, but the model's labels are numbers", "give the same labels")
     return np.array(texts, dtype=np.str_)[codes]
 
 
 def _listed(names: tuple[str, ...]) -> str:
     head = ", ".join(repr(name) for name in names[:8])
-    return f"column{'s' if len(names) > 1 else ''} {head}" + (
-        f" and {len(names) - 8} more" if len(names) > 8 else ""
-    )
+    return f"column{'s' if len(names) > 1 else ''} {head}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")

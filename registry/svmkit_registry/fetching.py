@@ -1,0 +1,123 @@
+"""From models:/ and runs:/ URIs to a model file on this machine; a wrong name lists the right ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from svmkit.errors import InputError
+from svmkit_registry.packing import STORED
+from svmkit_registry.store import patiently
+
+T = TypeVar("T")
+_FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:/MODEL_ID or runs:/RUN_ID/model"
+
+
+def fetch_file(client: Any, uri: str, folder: str) -> str:
+    """Download the model.svmkit behind `uri` into `folder`, made when missing; its path.
+
+    Raises InputError for an unknown model, alias, version or run, and for a model that svmkit did not log.
+    """
+    from mlflow.artifacts import download_artifacts
+
+    place = location(client, uri)
+    os.makedirs(folder, exist_ok=True)
+    whole = f"{place.rstrip('/')}/{STORED}"
+    path = _asked(
+        lambda: download_artifacts(artifact_uri=whole, dst_path=folder, tracking_uri=client.tracking_uri)
+    )
+    if path is None or not os.path.isfile(path):
+        raise InputError(f"{uri} holds no svmkit model ({STORED} is not at {place}): give a model that svmkit logged")
+    return str(path)
+
+
+def location(client: Any, uri: str) -> str:
+    """The artifact URI of the model folder behind `uri`."""
+    scheme, _, rest = uri.partition(":/")
+    rest = rest.strip("/")
+    if scheme == "runs" and rest:
+        return _of_run(client, uri, *rest.partition("/")[::2])
+    if scheme != "models" or not rest or rest.count("/") + rest.count("@") > 1:
+        raise InputError(f"{uri} is no model: write {_FORMS}")
+    if "@" in rest:
+        name, alias = rest.split("@")
+        return _of_version(client, name, _aliased(client, name, alias))
+    name, slash, version = rest.partition("/")
+    if slash:
+        return _of_version(client, name, _numbered(client, name, version))
+    logged = _asked(lambda: client.get_logged_model(name)) if name.startswith("m-") else None
+    if logged is None:
+        raise InputError(f"{uri} names no logged model: write {_FORMS}; {_models(client)}")
+    return logged.artifact_location
+
+
+def _of_version(client: Any, name: str, version: str) -> str:
+    place = client.get_model_version_download_uri(name, version)
+    return location(client, place) if place.startswith(("models:/", "runs:/")) else place
+
+
+def _of_run(client: Any, uri: str, run_id: str, path: str) -> str:
+    run = _asked(lambda: client.get_run(run_id))
+    if run is None:
+        raise InputError(f"{uri}: there is no run {run_id!r} in {client.tracking_uri}: check the id and the store")
+    logged = [client.get_logged_model(out.model_id) for out in (run.outputs.model_outputs if run.outputs else [])]
+    names = [model.name for model in logged]
+    if path in names:  # the latest of that name
+        return logged[len(names) - 1 - names[::-1].index(path)].artifact_location
+    if not path:
+        raise InputError(f"{uri} lacks the model's name: write runs:/{run_id}/{names[-1] if names else 'model'}")
+    return f"{run.info.artifact_uri}/{path}"
+
+
+def _aliased(client: Any, name: str, alias: str) -> str:
+    model = _registered(client, name)
+    found = model.aliases.get(alias)
+    if found is not None or alias == "latest":
+        return str(found or _numbered(client, name, "latest"))
+    known = ", ".join(f"@{key} (version {version})" for key, version in sorted(model.aliases.items()))
+    versions = ", ".join(map(str, _versions(client, name))) or "none"
+    raise InputError(f"model {name!r} has no alias {alias!r}: it has {known or 'no aliases'}; versions {versions}")
+
+
+def _numbered(client: Any, name: str, version: str) -> str:
+    _registered(client, name)
+    known = _versions(client, name)
+    if version == "latest" and known:
+        return str(known[-1])
+    if version.isdecimal() and int(version) in known:
+        return str(int(version))
+    raise InputError(f"model {name!r} has no version {version!r}: it has {', '.join(map(str, known)) or 'none'}")
+
+
+def _registered(client: Any, name: str) -> Any:
+    model = _asked(lambda: client.get_registered_model(name))
+    if model is None:
+        raise InputError(f"no registered model {name!r} in {client.tracking_uri}: {_models(client)}")
+    return model
+
+
+def _versions(client: Any, name: str) -> list[int]:
+    quoted = name.replace("'", "''")
+    return sorted(int(found.version) for found in client.search_model_versions(f"name='{quoted}'"))
+
+
+def _models(client: Any) -> str:
+    names = sorted(model.name for model in client.search_registered_models(max_results=50))
+    if not names:
+        return "none is registered yet (svmkit train --register NAME)"
+    return f"registered: {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}"
+
+
+def _asked(call: Callable[[], T]) -> T | None:
+    """What the store answers; None when it answers that there is no such thing."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return patiently(call)
+    except MlflowException as error:
+        if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+            raise
+    except FileNotFoundError:
+        pass
+    return None

@@ -1,0 +1,83 @@
+"""What mlflow.pyfunc.load_model calls to bring a model back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.data import Encoding
+from svmkit.errors import InputError
+from svmkit.model import SVMModel
+
+
+class Predictor:
+    """An SVMModel behind mlflow's predict(model_input, params)."""
+
+    def __init__(self, model: SVMModel) -> None:
+        self.model = model
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
+        """Labels, (n_samples,).
+
+        Parameters
+        ----------
+        model_input : DataFrame, ndarray, CSR or list of (n_samples, n_features)
+            A DataFrame that has all columns of the training table is taken by name, its text encoded as in training;
+            any other is taken in order.
+        params : ignored; mlflow passes it
+
+        Raises
+        ------
+        InputError
+            Missing columns, another number of them, text where numbers were, NaN or infinity.
+        """
+        if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
+            model_input = self._features(model_input)
+        return self.model.predict(model_input)
+
+    def _features(self, frame: Any) -> Any:
+        encoding = self.model.encoding
+        if encoding is None:
+            return _numbers(frame)
+        positions = _positions(frame, encoding)
+        if positions is None:
+            return _numbers(frame)
+        from svmkit.data import onehot
+        from svmkit.data.tables import Table
+
+        names = tuple(str(name) for name in frame.columns)
+        plain = frame.set_axis(range(len(names)), axis=1).reset_index(drop=True)
+        return onehot.apply(Table(Path("model_input"), plain, names, True, None), positions, encoding)
+
+    def get_raw_model(self) -> SVMModel:
+        """The model itself, for decision_function and the like."""
+        return self.model
+
+
+def _positions(frame: Any, encoding: Encoding) -> list[int] | None:
+    """Where the encoding's columns are in a DataFrame; None when it holds features that are encoded already."""
+    place = {str(name): i for i, name in enumerate(frame.columns)}
+    lacking = [name for name in encoding.columns if name not in place]
+    if not lacking:
+        return [place[name] for name in encoding.columns]
+    if len(lacking) == len(encoding.columns) or not encoding.header:
+        if frame.shape[1] == len(encoding.columns):
+            return list(range(frame.shape[1]))
+        if frame.shape[1] == encoding.n_features:
+            return None
+    raise InputError(
+        f"model_input lacks the columns {', '.join(map(repr, lacking[:8]))}, which the model was trained on: add them"
+    )
+
+
+def _numbers(frame: Any) -> np.ndarray:
+    kinds = {dtype.kind for dtype in frame.dtypes}
+    return frame.to_numpy() if kinds == {"f"} else frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _load_pyfunc(data_path: str) -> Predictor:
+    """The predictor for a model file, or for a folder that holds model.svmkit; InputError for any other."""
+    path = Path(data_path)
+    return Predictor(SVMModel.load(path / "model.svmkit" if path.is_dir() else path))

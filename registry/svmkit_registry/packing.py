@@ -1,0 +1,93 @@
+"""A model as an MLflow "python function" folder: our safetensors file, a signature, an example; no pickle."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit._version import __version__
+from svmkit.data import Encoding
+from svmkit.model import SVMModel
+
+FILE = "model.svmkit"
+STORED = f"data/{FILE}"  # where mlflow puts it inside the folder
+WIDE = 1000  # columns from which on a signature is one tensor
+EXAMPLE_ROWS = 5
+
+
+def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any) -> None:
+    """Write the folder that mlflow.pyfunc.load_model reads.
+
+    Parameters
+    ----------
+    folder : path that does not exist yet
+    model : what is saved; InputError when its kernel is not registered by name
+    example : rows of X, (n, n_features) dense or CSR; the first five are stored
+    meta : fields of mlflow.models.Model: model_id, run_id, ...
+    """
+    import mlflow.pyfunc
+    from mlflow.models import Model
+
+    signature, shown = describe(model, example)
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / FILE
+        model.save(file)
+        mlflow.pyfunc.save_model(
+            path=str(folder),
+            loader_module="svmkit_registry.loader",
+            data_path=str(file),
+            mlflow_model=Model(**meta),
+            signature=signature,
+            input_example=shown,
+            pip_requirements=[f"svmkit=={__version__}"],  # given, so that mlflow does not go and look for them
+        )
+
+
+def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
+    """(signature, input example) for mlflow.
+
+    - A model of a table with text columns takes that table: its columns by name, numbers and text.
+    - A dense model of fewer than 1000 features takes so many number columns: float32, float64, a list or a DataFrame
+      (by the names of the training table when it has them all, else in order); computed in float64.
+    - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
+    """
+    from mlflow.models import ModelSignature, infer_signature
+    from mlflow.types import ColSpec, DataType, Schema
+
+    rows = example[:EXAMPLE_ROWS]
+    sparse = not isinstance(rows, np.ndarray) and hasattr(rows, "toarray")
+    dense = np.asarray(rows.toarray() if sparse else rows)
+    if dense.dtype.kind != "f":
+        dense = dense.astype(np.float64)
+    inferred = infer_signature(dense, model.predict(dense))
+    encoding = model.encoding
+    if encoding is not None and not all(encoding.numeric):
+        kinds = zip(encoding.columns, encoding.numeric, strict=True)
+        columns = [ColSpec(DataType.double if number else DataType.string, name) for name, number in kinds]
+        return ModelSignature(Schema(columns), inferred.outputs), as_table(encoding, dense)
+    if sparse or hasattr(model.vectors, "toarray") or model.n_features >= WIDE:
+        return inferred, dense
+    import pandas as pd
+
+    plain = Schema([ColSpec(DataType.double)] * model.n_features)
+    names = encoding.columns if encoding is not None and encoding.header else None
+    return ModelSignature(plain, inferred.outputs), pd.DataFrame(dense.astype(np.float64), columns=names)
+
+
+def as_table(encoding: Encoding, dense: np.ndarray) -> Any:
+    """The DataFrame that these encoded rows, (n, n_features) dense, came from; unknown categories become ""."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    at = 0
+    for name, found in zip(encoding.columns, encoding.categories, strict=True):
+        if found is None:
+            columns[name] = dense[:, at].astype(np.float64)
+        else:
+            block = dense[:, at : at + len(found)]
+            columns[name] = [found[row.argmax()] if row.any() else "" for row in block]
+        at += 1 if found is None else len(found)
+    return pd.DataFrame(columns)

@@ -1,0 +1,268 @@
+"""MLflowTracker: svmkit's runs, curves and models in MLflow. Importing this module does not import mlflow."""
+
+from __future__ import annotations
+
+import getpass
+import itertools
+import json
+import math
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svmkit._version import __version__
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+from svmkit.history import Point
+from svmkit.tracking import Tracker
+from svmkit_registry import store
+
+if TYPE_CHECKING:
+    from svmkit.data import Dataset
+    from svmkit.model import SVMModel
+
+BATCH = 1000  # metrics in one request: mlflow's limit
+PARAM_LENGTH, TAG_LENGTH = 6000, 8000  # characters of a value: mlflow's limits
+MODEL = "model"  # the name a run's model is logged under
+
+
+def _guarded(method: Callable) -> Callable:
+    """A store that fails costs one warning and the rest of the log, never the training."""
+
+    @wraps(method)
+    def call(self: MLflowTracker, *args: Any, **kwargs: Any) -> Any:
+        if self._failed or (method.__name__ != "start" and self.run_id is None):
+            return None
+        try:
+            store.prepare()
+            with store.quiet():
+                return method(self, *args, **kwargs)
+        except Exception as error:  # whatever it is: mlflow's, SQLAlchemy's, requests' or the disk's
+            if not isinstance(error, SvmkitError):
+                self._failed = True
+            problem = f"MLflow: {method.__name__} failed at {store.shown(self.uri)}: {_reason(error)}"
+            mend = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
+            warnings.warn(f"{problem}; {mend}", SvmkitWarning, stacklevel=2)
+        return None
+
+    return call
+
+
+class MLflowTracker(Tracker):
+    """One run in MLflow; several may be open in one process.
+
+    Parameters
+    ----------
+    uri : default $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db (created when missing; artifacts in ./mlruns)
+    experiment : default $MLFLOW_EXPERIMENT_NAME, else "svmkit"; created when missing
+
+    When the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises.
+    """
+
+    def __init__(self, uri: str | None = None, experiment: str | None = None) -> None:
+        super().__init__(store.tracking_uri(uri), experiment)
+        self._client: Any = None
+        self._experiment_id = ""
+        self._failed = False
+        self._started = 0  # milliseconds since the epoch
+        self._params: dict[str, str] = {}
+        self._scalars: dict[str, float] = {}
+        self._model_id: str | None = None
+
+    @_guarded
+    def start(self, name: str, params: dict[str, Any], tags: dict[str, str], data: Dataset | None = None) -> None:
+        """Open a run of that name. Values of params and tags are cut at 6000 and 8000 characters."""
+        from mlflow.entities import Param
+
+        self._client = store.open_client(self.uri)
+        self._experiment_id = store.experiment_id(self._client, self.experiment)
+        self._started = _now()
+        source = {"mlflow.source.name": "svmkit", "mlflow.source.type": "LOCAL", "mlflow.user": _user()}
+        run = store.patiently(
+            self._client.create_run,
+            self._experiment_id,
+            start_time=self._started,
+            tags=_texts(source | {"svmkit.version": __version__} | tags, TAG_LENGTH),
+            run_name=name,
+        )
+        self.run_id = run.info.run_id
+        self._params = _texts(params, PARAM_LENGTH)
+        self._log_batch(params=[Param(key, value) for key, value in self._params.items()])
+        if data is not None:
+            store.patiently(self._client.log_inputs, self.run_id, datasets=[_dataset_input(data)])
+
+    @_guarded
+    def curve(self, points: list[Point], prefix: str = "curve/") -> None:
+        """Log a history: step is n_iter, the time stamp is the run's start plus the point's seconds."""
+        from mlflow.entities import Metric
+
+        def metrics() -> Iterable[Any]:
+            for point in points:
+                at = self._started + round(1000 * point.seconds)
+                values = {
+                    "objective": point.objective,
+                    "gap": point.gap,
+                    "n_support": point.n_support,
+                    "elapsed_s": point.seconds,
+                }
+                for key, value in values.items():
+                    if value is not None:
+                        yield Metric(prefix + key, float(value), at, point.n_iter)
+
+        for batch in itertools.batched(metrics(), BATCH):
+            self._log_batch(metrics=list(batch))
+
+    @_guarded
+    def metrics(self, values: dict[str, float]) -> None:
+        """Log scalars by full name; None and NaN are left out. They show on the run and on its model."""
+        known = {key: float(value) for key, value in values.items() if value is not None and not math.isnan(value)}
+        self._log_scalars(known)
+        self._scalars |= known
+
+    @_guarded
+    def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
+        """Log the model; models:/ID, or models:/NAME/VERSION when it is registered. None when it could not be logged.
+
+        example : a few rows of X (n, n_features), dense or CSR, for the signature; five are stored with the model
+        register : name in the model registry, created when missing
+        """
+        from mlflow.entities import LoggedModelOutput
+
+        from svmkit_registry.packing import write_folder
+
+        client, run_id = self._client, self.run_id
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / MODEL
+            logged = store.patiently(
+                client.create_logged_model,
+                self._experiment_id,
+                name=MODEL,
+                source_run_id=run_id,
+                params=self._params,
+                model_type="svmkit",
+            )
+            meta = {"run_id": run_id, "model_id": logged.model_id, "model_uuid": logged.model_id}
+            try:
+                write_folder(folder, model, example, artifact_path=logged.artifact_location, **meta)
+                client.log_model_artifacts(logged.model_id, str(folder))
+            except BaseException:
+                store.patiently(client.finalize_logged_model, logged.model_id, "FAILED")
+                raise
+        store.patiently(client.log_outputs, run_id, [LoggedModelOutput(logged.model_id, step=0)])
+        store.patiently(client.finalize_logged_model, logged.model_id, "READY")
+        self._model_id = logged.model_id
+        self._log_scalars(self._scalars)
+        return self._register(logged, register) if register else f"models:/{logged.model_id}"
+
+    @_guarded
+    def end(self, status: str = "FINISHED") -> None:
+        """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
+        store.patiently(self._client.set_terminated, self.run_id, status)
+        self._client = None
+
+    def fetch(self, uri: str, folder: str) -> str:
+        """Download the model file behind models:/NAME@ALIAS, models:/NAME/VERSION, models:/ID or runs:/RUN/model.
+
+        folder : made when missing. Returns the path of the model.svmkit file in it.
+
+        Raises
+        ------
+        InputError
+            An unknown model, alias, version or run (the known ones are listed), or no svmkit model.
+        SvmkitError
+            The store or the download failed.
+        """
+        path = store.sqlite_path(self.uri)
+        if path and not path.is_file():
+            raise InputError(f"{uri}: there is no store at {path}: pass --tracking-uri, or set MLFLOW_TRACKING_URI")
+        store.prepare()
+        from svmkit_registry.fetching import fetch_file
+
+        try:
+            with store.quiet():
+                return fetch_file(store.open_client(self.uri), uri, folder)
+        except SvmkitError:
+            raise
+        except Exception as error:
+            raise SvmkitError(f"{uri}: {store.shown(self.uri)} failed: {_reason(error)}") from error
+
+    def _register(self, logged: Any, name: str) -> str:
+        from mlflow.exceptions import MlflowException
+
+        client = self._client
+        try:
+            store.patiently(client.create_registered_model, name)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        # a database store would look models:/ID up in mlflow's global store, which need not be this one
+        remote = self.uri.startswith(("http://", "https://", "databricks"))
+        source = f"models:/{logged.model_id}" if remote else logged.artifact_location
+        version = store.patiently(
+            client.create_model_version, name, source, run_id=self.run_id, model_id=logged.model_id
+        )
+        listed = json.dumps([{"name": name, "version": version.version}])
+        store.patiently(client.set_logged_model_tags, logged.model_id, {"mlflow.modelVersions": listed})
+        return f"models:/{name}/{version.version}"
+
+    def _log_scalars(self, values: dict[str, float]) -> None:
+        from mlflow.entities import Metric
+
+        at = _now()
+        linked = {"model_id": self._model_id, "run_id": self.run_id} if self._model_id else {}
+        for batch in itertools.batched(values.items(), BATCH):
+            self._log_batch(metrics=[Metric(key, value, at, 0, **linked) for key, value in batch])
+
+    def _log_batch(self, **entities: Any) -> None:
+        store.patiently(self._client.log_batch, self.run_id, **entities)
+
+
+def _dataset_input(data: Dataset) -> Any:
+    """Name, digest, shape and dtype for "Datasets used"; none of the rows."""
+    from mlflow.entities import Dataset as LoggedDataset
+    from mlflow.entities import DatasetInput, InputTag
+
+    digest = data.fingerprint()
+    n, d = data.X.shape
+
+    def tensor(dtype: Any, *shape: int) -> str:
+        return json.dumps([{"type": "tensor", "tensor-spec": {"dtype": str(dtype), "shape": shape}}])
+
+    targets = None if data.y is None else tensor(data.y.dtype if data.y.dtype.kind != "U" else "str", -1)
+    schema = {"mlflow_tensorspec": {"features": tensor(data.X.dtype, -1, d), "targets": targets}}
+    entry = LoggedDataset(
+        name=data.name[:500] or "data",
+        digest=digest[:36],
+        source_type="svmkit",
+        source=json.dumps({"name": data.name, "sha256": digest}),
+        schema=json.dumps(schema),
+        profile=json.dumps({"num_rows": n, "num_features": d, "sparse": hasattr(data.X, "toarray")}),
+    )
+    return DatasetInput(entry, [InputTag("mlflow.data.context", "training")])
+
+
+def _texts(values: dict[str, Any], limit: int) -> dict[str, str]:
+    return {key: str(value)[:limit] for key, value in values.items()}
+
+
+def _reason(error: BaseException) -> str:
+    """One line of an error that may be a page."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    for said, meant in (("Connection refused", "no server answers there"), ("timed out", "the server does not answer")):
+        if said in text:
+            return meant
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container whose user has no name
+        return "unknown"
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
