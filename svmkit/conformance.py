@@ -81,7 +81,8 @@ def _named(plugin: Any, name: str, kind: str) -> str | None:
         return "the name is longer than 10 characters, where MLflow's comparison cuts it"
     if not (type(plugin).__doc__ or "").strip():
         return "it has no docstring"
-    if not dataclasses.is_dataclass(plugin) or not type(plugin).__dataclass_params__.frozen:
+    settings = getattr(plugin, "__dataclass_params__", None)
+    if settings is None or not settings.frozen:
         return "it is not a frozen dataclass"
     json.dumps({f.name: getattr(plugin, f.name) for f in dataclasses.fields(plugin)})
     return None

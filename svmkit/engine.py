@@ -24,6 +24,7 @@ class Engine(Protocol):
 
     kernel: Kernel
     n: int
+    batch: int  # rows worth computing together when one is asked for
 
     def take(self, idx: np.ndarray):
         """The rows idx in X's storage (for a precomputed kernel: idx itself)."""
@@ -48,6 +49,8 @@ def engine_for(kernel: Kernel, X) -> Engine:
 
 
 class _Base:
+    batch = 1
+
     def __init__(self, kernel: Kernel, X) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
 
@@ -97,6 +100,8 @@ class DenseEngine(_Base):
 
 
 class CSREngine(_Base):
+    batch = 32  # a panel of 32 costs as much as three or four rows: the gathers are shared
+
     def __init__(self, kernel: Kernel, X) -> None:
         super().__init__(kernel, X)
         self.sq = np.empty(self.n)

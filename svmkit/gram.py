@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,6 +43,9 @@ class RowCache:
             return None
         self._slot_of.move_to_end(i)
         return self.slab[slot]
+
+    def __contains__(self, i: int) -> bool:
+        return i in self._slot_of
 
     def reserve(self, i: int) -> np.ndarray:
         """The slab row that will hold row i from now on; the caller fills it."""
@@ -85,17 +89,33 @@ class Gram:
         self.dtype, self._cache = np.dtype(np.float64), None
         return True
 
-    def row(self, i: int) -> np.ndarray:
-        """k(x_i, x_r) for all r: (m,) in `dtype`; valid until three further rows have been asked for."""
+    def row(self, i: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
+        """k(x_i, x_r) for all r: (m,) in `dtype`; valid until three further rows have been asked for.
+
+        `likely` names rows that will probably be asked for next, likeliest first. Where the engine computes many
+        rows for little more than the price of one, a miss brings them into the cache as well.
+        """
         if self._cache is None:
             self._cache = RowCache(self.m, self.budget, self.dtype)
         row = self._cache.get(i)
         if row is None:
-            row = self._cache.reserve(i)
-            self.engine.block(self.engine.take(np.array([i])), row[None, :])
-            row[i] = self.diag[i]
-            self.kernel_values += self.m
+            row = self._miss(self._cache, i, likely)
         return row
+
+    def _miss(self, cache: RowCache, i: int, likely: Callable[[], np.ndarray] | None) -> np.ndarray:
+        wanted = [i]
+        if likely is not None and self.engine.batch > 1:
+            # a quarter of the cache at most: guesses must not push out what is in use
+            room = min(self.engine.batch, cache.slots // 4) - 1
+            wanted = [r for r in likely()[: max(room, 0)].tolist() if r != i and r not in cache] + [i]
+        idx = np.array(wanted)
+        values = self.engine.block(self.engine.take(idx), np.empty((len(idx), self.m), self.dtype))
+        values[np.arange(len(idx)), idx] = self.diag[idx]
+        self.kernel_values += values.size
+        for r, row in zip(wanted, values, strict=True):
+            kept = cache.reserve(r)
+            kept[:] = row
+        return kept
 
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:
         """k(x_i, x_j) for i in I, j in J: float64 (len(I), len(J))."""

@@ -19,6 +19,7 @@ from svmkit_frank_wolfe import loops
 if TYPE_CHECKING:
     from svmkit_frank_wolfe.step import Direction
 
+LIKELY = 64  # guesses handed to Gram on a miss
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none
 
 
@@ -69,8 +70,17 @@ class SimplexState:
     def row(self, i: int) -> np.ndarray:
         """Kernel values of the tracked point i with all tracked points."""
         if self.idx is None:
-            return self.problem.gram.row(i)
+            return self.problem.gram.row(i, self._near_vertices if i == self.i else self._far_vertices)
         return self.problem.gram.block(self.idx[i : i + 1], self.idx)[0]
+
+    def _near_vertices(self) -> np.ndarray:
+        """Points that the oracle may choose soon: lowest g first."""
+        return _lowest(self.g, LIKELY)
+
+    def _far_vertices(self) -> np.ndarray:
+        """Points to move away from soon: highest g of the active ones first."""
+        active = np.flatnonzero(self.alpha)
+        return active[_lowest(-self.g[active], LIKELY)]
 
     def entry(self, j: int) -> float:
         """A_ij for the toward vertex i and a tracked j."""
@@ -188,3 +198,11 @@ class SimplexState:
         loops.extrapolate(self.alpha, self.alphas[beyond], mu)
         loops.extrapolate(self.g, self.gs[beyond], mu)
         loops.drop_below(self.alpha, NEGLIGIBLE)
+
+
+def _lowest(values: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the `count` smallest values, smallest first."""
+    if len(values) > count:
+        found = np.argpartition(values, count)[:count]
+        return found[np.argsort(values[found], kind="stable")]
+    return np.argsort(values, kind="stable")
