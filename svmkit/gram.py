@@ -28,13 +28,19 @@ def parse_bytes(size: str | int | float) -> int:
 
 
 class RowCache:
-    """Rows of length m by index, least recently used first out, in one slab that is allocated once."""
+    """Rows of length m by index, least recently used first out, in one slab that is allocated once.
 
-    def __init__(self, m: int, budget: int, dtype) -> None:
+    `landing` (up to `batch`, m) is a part of the slab into which rows are computed together.
+    """
+
+    def __init__(self, m: int, budget: int, dtype, batch: int) -> None:
         width = m * np.dtype(dtype).itemsize
         # two rows are in use at a time; np.empty takes no memory before a slot is written
-        self.slots = int(min(m, max(4, budget // max(width, 1))))
-        self.slab = np.empty((self.slots, m), dtype)
+        rows = int(min(m + min(batch, m), max(5, budget // max(width, 1))))
+        # an eighth at most: rows that are guessed must not push out those in use
+        self.slots = rows - max(1, min(batch, rows // 8))
+        self.slab = np.empty((rows, m), dtype)
+        self.landing = self.slab[self.slots :]
         self._slot_of: OrderedDict[int, int] = OrderedDict()
 
     def get(self, i: int) -> np.ndarray | None:
@@ -64,7 +70,7 @@ class Gram:
     ----------
     kernel : Kernel, resolved (no "scale" left in it)
     X : ndarray (m, d) or CSR, float32 or float64; neither copied to dense nor to float64
-    memory : bytes or text; budget of the row cache, default 1 GB. At least four rows are kept.
+    memory : bytes or text; budget of the row cache, default 1 GB. At least five rows are kept.
     dtype : float32 or float64 rows; default float64 when all m x m of them fit a quarter of the budget, where
         precision costs nothing, else float32 (half the memory, twice the speed). Products are always float64.
 
@@ -96,7 +102,7 @@ class Gram:
         rows for little more than the price of one, a miss brings them into the cache as well.
         """
         if self._cache is None:
-            self._cache = RowCache(self.m, self.budget, self.dtype)
+            self._cache = RowCache(self.m, self.budget, self.dtype, self.engine.batch)
         row = self._cache.get(i)
         if row is None:
             row = self._miss(self._cache, i, likely)
@@ -104,12 +110,11 @@ class Gram:
 
     def _miss(self, cache: RowCache, i: int, likely: Callable[[], np.ndarray] | None) -> np.ndarray:
         wanted = [i]
-        if likely is not None and self.engine.batch > 1:
-            # a quarter of the cache at most: guesses must not push out what is in use
-            room = min(self.engine.batch, cache.slots // 4) - 1
-            wanted = [r for r in likely()[: max(room, 0)].tolist() if r != i and r not in cache] + [i]
+        room = len(cache.landing) - 1
+        if likely is not None and room:
+            wanted = [r for r in likely().tolist() if r != i and r not in cache][:room] + [i]
         idx = np.array(wanted)
-        values = self.engine.block(self.engine.take(idx), np.empty((len(idx), self.m), self.dtype))
+        values = self.engine.block(self.engine.take(idx), cache.landing[: len(idx)])
         values[np.arange(len(idx)), idx] = self.diag[idx]
         self.kernel_values += values.size
         for r, row in zip(wanted, values, strict=True):

@@ -25,7 +25,12 @@ def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
         mean = np.bincount(X.indices, X.data, minlength=d) / n
         square = np.bincount(X.indices, np.square(X.data, dtype=np.float64), minlength=d) / n
         return mean, np.maximum(square - mean**2, 0.0)
-    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+    mean = X.mean(axis=0, dtype=np.float64)
+    var = np.zeros(X.shape[1])
+    step = max(1, (1 << 20) // X.shape[1])
+    for lo in range(0, X.shape[0], step):  # numpy's var would take a float64 copy of all of X
+        var += np.square(X[lo : lo + step] - mean).sum(axis=0)
+    return mean, var / X.shape[0]
 
 
 def resolve_gamma(gamma: str | float, X) -> float:

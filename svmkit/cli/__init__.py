@@ -25,7 +25,7 @@ def _run(args: list[str], debug: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return _say("interrupted: nothing was written", 1)
+        return _say("interrupted", 1)
     except Exception as error:
         if debug:
             raise

@@ -1,0 +1,77 @@
+"""What several test files share: toy data, a trusted QP solver, lists of registered solvers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from svmkit_frank_wolfe.step import FrankWolfe
+
+from svmkit import plugins
+from svmkit.gram import Gram
+from svmkit.kernels import RBF, Kernel
+from svmkit.problem import SimplexQP
+from svmkit.sampler import Draws, Full, Sampler
+from svmkit.solver import Solver
+
+
+def _working() -> list[str]:
+    return [row.name for row in plugins.describe("solver") if row.error is None]
+
+
+SOLVERS = [name for name in _working() if plugins.load("solver", name).problem is SimplexQP]
+FAMILY = [name for name in SOLVERS if issubclass(plugins.load("solver", name), FrankWolfe)]
+SUBLINEAR = {"fw", "partan"}  # gap O(1/k): never asked for more than 1e-3
+FAST = [name for name in FAMILY if name not in SUBLINEAR]
+every_solver = pytest.mark.parametrize("name", SOLVERS)
+every_fw = pytest.mark.parametrize("name", FAMILY)
+every_fast = pytest.mark.parametrize("name", FAST)
+
+
+def make(name: str, **options) -> Solver:
+    return plugins.build("solver", name, options)
+
+
+def blobs(m: int = 60, d: int = 3, *, seed: int = 0, share: float = 0.5, apart: float = 0.7):
+    """Two overlapping classes: X (m, d) float64, y (m,) of -1.0 and +1.0, shuffled."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(m) < max(1, round(share * m)), 1.0, -1.0)
+    rng.shuffle(y)
+    return rng.normal(size=(m, d)) + apart * y[:, None], y
+
+
+def problem_of(X, y, C=1.0, kernel: Kernel | None = None, *, bias: float = 1.0, **gram) -> SimplexQP:
+    return SimplexQP(Gram((kernel or RBF(0.5)).resolve(X), X, **gram), y, C, bias=bias)
+
+
+def matrix(problem: SimplexQP, K: np.ndarray) -> np.ndarray:
+    """A of math.md, dense, from a kernel matrix computed elsewhere."""
+    return problem.y[:, None] * problem.y * (K + problem.bias) + np.diag(1.0 / (2.0 * problem.C))
+
+
+def qp_optimum(A: np.ndarray) -> tuple[np.ndarray, float]:
+    """(alpha, f) that minimise alpha'A alpha over the simplex, by quadprog's active-set method."""
+    quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
+    m = len(A)
+    size = np.trace(A) / m
+    constraints = np.hstack([np.ones((m, 1)), np.eye(m)])
+    alpha = quadprog.solve_qp(A / size, np.zeros(m), constraints, np.r_[1.0, np.zeros(m)], 1)[0]
+    alpha = np.maximum(alpha, 0.0)
+    alpha /= alpha.sum()
+    return alpha, float(alpha @ A @ alpha)
+
+
+def certified(A: np.ndarray, problem: SimplexQP, alpha: np.ndarray) -> tuple[float, float]:
+    """(P, D) at alpha from the definition of the L2-SVM, by plain matrix products."""
+    f = alpha @ A @ alpha
+    beta = alpha / f
+    K_bias = problem.y[:, None] * problem.y * A - np.diag(1.0 / (2.0 * problem.C))
+    h = K_bias @ (problem.y * beta)
+    squared_norm = (problem.y * beta) @ K_bias @ (problem.y * beta)
+    slack = np.maximum(0.0, 1.0 - problem.y * h)
+    primal = 0.5 * squared_norm + np.sum(problem.C * slack**2)
+    return primal, beta.sum() - 0.5 * beta @ A @ beta
+
+
+def state_of(solver: Solver, problem: SimplexQP, sampler: Sampler | None = None, seed: int = 0, start=None):
+    draws = Draws(sampler or Full(), problem.y, np.random.default_rng(seed))
+    return solver.init(problem, start, draws)
