@@ -229,5 +229,5 @@ def csr_square_norms(data, indptr, out):
     for r in range(out.size):
         s = 0.0
         for k in range(indptr[r], indptr[r + 1]):
-            s += float(data[k]) * float(data[k])
+            s += np.float64(data[k]) * np.float64(data[k])
         out[r] = s

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import compute
-from svmkit.kernels import Kernel, Precomputed
+from svmkit.kernels import Kernel, Precomputed, square_norms
 
 ALL = np.empty(0, dtype=np.int64)  # "every row", as the compiled loops take it
 PANEL = 256  # rows of Z at a time
@@ -71,7 +71,7 @@ def _dense(Z, dtype) -> np.ndarray:
 class DenseEngine(_Base):
     def __init__(self, kernel: Kernel, X: np.ndarray) -> None:
         super().__init__(kernel, np.ascontiguousarray(X))
-        self.sq = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        self.sq = square_norms(self.X)
 
     def block(self, Z, out, sel=ALL):
         if out.dtype == np.float64 and self.X.dtype == np.float32:
@@ -83,7 +83,7 @@ class DenseEngine(_Base):
                 out[:, lo : lo + 8192] = part.block(Z, np.empty((Z.shape[0], part.n)))
             return out
         Z = _dense(Z, self.X.dtype)
-        sq_z = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        sq_z = square_norms(Z)
         for lo in range(0, Z.shape[0], PANEL):
             hi = lo + PANEL
             compute.dense_block(self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi])
@@ -93,7 +93,7 @@ class DenseEngine(_Base):
         out = np.zeros((self._rows(sel), coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):
             part = _dense(Z[lo : lo + PANEL], np.float64)
-            sq_z = np.einsum("ij,ij->i", part, part)
+            sq_z = square_norms(part)
             weights = np.ascontiguousarray(coef[lo : lo + PANEL])
             compute.dense_product(self.X, self.sq, sel, part, sq_z, weights, *self.kernel.scalars, out)
         return out
@@ -104,8 +104,7 @@ class CSREngine(_Base):
 
     def __init__(self, kernel: Kernel, X) -> None:
         super().__init__(kernel, X)
-        self.sq = np.empty(self.n)
-        compute.csr_square_norms(X.data, X.indptr, self.sq)
+        self.sq = square_norms(X)
         self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
 
     def _panels(self, Z):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.compute import Form
+from svmkit.compute import Form, csr_square_norms
 from svmkit.errors import InputError
 
 
@@ -22,9 +22,12 @@ def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of each column, float64, without densifying."""
     if sp.issparse(X):
         n, d = X.shape
-        mean = np.bincount(X.indices, X.data, minlength=d) / n
-        square = np.bincount(X.indices, np.square(X.data, dtype=np.float64), minlength=d) / n
-        return mean, np.maximum(square - mean**2, 0.0)
+        total, square = np.zeros(d), np.zeros(d)
+        for lo in range(0, X.nnz, 1 << 20):  # bincount takes its weights as a float64 copy
+            columns, values = X.indices[lo : lo + (1 << 20)], X.data[lo : lo + (1 << 20)].astype(np.float64)
+            total += np.bincount(columns, values, minlength=d)
+            square += np.bincount(columns, values**2, minlength=d)
+        return total / n, np.maximum(square / n - (total / n) ** 2, 0.0)
     mean = X.mean(axis=0, dtype=np.float64)
     var = np.zeros(X.shape[1])
     step = max(1, (1 << 20) // X.shape[1])
@@ -87,9 +90,17 @@ class Kernel:
         return int(self.form or 0), float(p.get("gamma", 1.0)), float(p.get("coef0", 0.0)), int(p.get("degree", 3))
 
 
-def _square_norms(X) -> np.ndarray:
+def _require_finite(coef0: Any) -> None:
+    if not isinstance(coef0, int | float | np.number) or not math.isfinite(coef0):
+        raise InputError(f"coef0 must be a finite number, not {coef0!r}")
+
+
+def square_norms(X) -> np.ndarray:
+    """|x|^2 of each row, float64 whatever the storage."""
     if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        norms = np.empty(X.shape[0])
+        csr_square_norms(X.data, X.indptr, norms)
+        return norms
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
@@ -101,7 +112,7 @@ class Linear(Kernel):
     form: ClassVar[Form | None] = Form.LINEAR
 
     def diag(self, X) -> np.ndarray:
-        return _square_norms(X)
+        return square_norms(X)
 
 
 @dataclass(frozen=True)
@@ -162,12 +173,14 @@ class Poly(_WithGamma):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if int(self.degree) != self.degree or self.degree < 1:
-            raise InputError(f"degree must be a whole number >= 1, not {self.degree}")
+        if not isinstance(self.degree, int | float | np.number) or not self.degree >= 1 or self.degree % 1:
+            raise InputError(f"degree must be a whole number >= 1, not {self.degree!r}")
+        object.__setattr__(self, "degree", int(self.degree))
+        _require_finite(self.coef0)
 
     def diag(self, X) -> np.ndarray:
         _, gamma, coef0, degree = self.scalars
-        return (gamma * _square_norms(X) + coef0) ** degree
+        return (gamma * square_norms(X) + coef0) ** degree
 
 
 @dataclass(frozen=True)
@@ -179,9 +192,13 @@ class Sigmoid(_WithGamma):
     name: ClassVar[str] = "sigmoid"
     form: ClassVar[Form | None] = Form.SIGMOID
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_finite(self.coef0)
+
     def diag(self, X) -> np.ndarray:
         _, gamma, coef0, _ = self.scalars
-        return np.tanh(gamma * _square_norms(X) + coef0)
+        return np.tanh(gamma * square_norms(X) + coef0)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from svmkit.errors import InputError
 from svmkit_registry.packing import STORED
-from svmkit_registry.store import patiently
+from svmkit_registry.store import patiently, shown
 
 T = TypeVar("T")
 _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:/MODEL_ID or runs:/RUN_ID/model"
@@ -19,17 +19,15 @@ def fetch_file(client: Any, uri: str, folder: str) -> str:
 
     Raises InputError for an unknown model, alias, version or run, and for a model that svmkit did not log.
     """
-    from mlflow.artifacts import download_artifacts
+    from mlflow.artifacts import download_artifacts, list_artifacts
 
-    place = location(client, uri)
-    os.makedirs(folder, exist_ok=True)
-    whole = f"{place.rstrip('/')}/{STORED}"
-    path = _asked(
-        lambda: download_artifacts(artifact_uri=whole, dst_path=folder, tracking_uri=client.tracking_uri)
-    )
-    if path is None or not os.path.isfile(path):
+    place = location(client, uri).rstrip("/")
+    inside, _, file = STORED.rpartition("/")
+    listed = patiently(list_artifacts, f"{place}/{inside}", tracking_uri=client.tracking_uri)
+    if file not in [entry.path.rpartition("/")[2] for entry in listed]:
         raise InputError(f"{uri} holds no svmkit model ({STORED} is not at {place}): give a model that svmkit logged")
-    return str(path)
+    os.makedirs(folder, exist_ok=True)
+    return str(patiently(download_artifacts, f"{place}/{STORED}", dst_path=folder, tracking_uri=client.tracking_uri))
 
 
 def location(client: Any, uri: str) -> str:
@@ -60,13 +58,15 @@ def _of_version(client: Any, name: str, version: str) -> str:
 def _of_run(client: Any, uri: str, run_id: str, path: str) -> str:
     run = _asked(lambda: client.get_run(run_id))
     if run is None:
-        raise InputError(f"{uri}: there is no run {run_id!r} in {client.tracking_uri}: check the id and the store")
+        raise InputError(
+            f"{uri}: there is no run {run_id!r} in {shown(client.tracking_uri)}: check the id and the store"
+        )
     logged = [client.get_logged_model(out.model_id) for out in (run.outputs.model_outputs if run.outputs else [])]
-    names = [model.name for model in logged]
-    if path in names:  # the latest of that name
-        return logged[len(names) - 1 - names[::-1].index(path)].artifact_location
     if not path:
-        raise InputError(f"{uri} lacks the model's name: write runs:/{run_id}/{names[-1] if names else 'model'}")
+        raise InputError(f"{uri} lacks the model's name: write runs:/{run_id}/{logged[0].name if logged else 'model'}")
+    named = [model for model in logged if model.name == path]
+    if named:
+        return max(named, key=lambda model: model.creation_timestamp).artifact_location
     return f"{run.info.artifact_uri}/{path}"
 
 
@@ -93,7 +93,7 @@ def _numbered(client: Any, name: str, version: str) -> str:
 def _registered(client: Any, name: str) -> Any:
     model = _asked(lambda: client.get_registered_model(name))
     if model is None:
-        raise InputError(f"no registered model {name!r} in {client.tracking_uri}: {_models(client)}")
+        raise InputError(f"no registered model {name!r} in {shown(client.tracking_uri)}: {_models(client)}")
     return model
 
 
@@ -118,6 +118,4 @@ def _asked(call: Callable[[], T]) -> T | None:
     except MlflowException as error:
         if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
             raise
-    except FileNotFoundError:
-        pass
-    return None
+        return None

@@ -66,8 +66,8 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     encoding = model.encoding
     if encoding is not None and not all(encoding.numeric):
         kinds = zip(encoding.columns, encoding.numeric, strict=True)
-        columns = [ColSpec(DataType.double if number else DataType.string, name) for name, number in kinds]
-        return ModelSignature(Schema(columns), inferred.outputs), as_table(encoding, dense)
+        table = Schema([ColSpec(DataType.double if number else DataType.string, name) for name, number in kinds])
+        return ModelSignature(table, inferred.outputs), as_table(encoding, dense)
     if sparse or hasattr(model.vectors, "toarray") or model.n_features >= WIDE:
         return inferred, dense
     import pandas as pd

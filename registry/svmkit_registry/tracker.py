@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import getpass
-import itertools
 import json
 import math
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,15 +34,15 @@ def _guarded(method: Callable) -> Callable:
 
     @wraps(method)
     def call(self: MLflowTracker, *args: Any, **kwargs: Any) -> Any:
-        if self._failed or (method.__name__ != "start" and self.run_id is None):
+        if self._failed or (method.__name__ != "start" and self._client is None):
             return None
         try:
             store.prepare()
             with store.quiet():
                 return method(self, *args, **kwargs)
         except Exception as error:  # whatever it is: mlflow's, SQLAlchemy's, requests' or the disk's
-            if not isinstance(error, SvmkitError):
-                self._failed = True
+            # a model that cannot be saved is no fault of the store
+            self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
             problem = f"MLflow: {method.__name__} failed at {store.shown(self.uri)}: {_reason(error)}"
             mend = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
             warnings.warn(f"{problem}; {mend}", SvmkitWarning, stacklevel=2)
@@ -63,7 +63,8 @@ class MLflowTracker(Tracker):
     """
 
     def __init__(self, uri: str | None = None, experiment: str | None = None) -> None:
-        super().__init__(store.tracking_uri(uri), experiment)
+        super().__init__(uri, experiment)
+        self.uri: str = store.tracking_uri(uri)
         self._client: Any = None
         self._experiment_id = ""
         self._failed = False
@@ -112,8 +113,8 @@ class MLflowTracker(Tracker):
                     if value is not None:
                         yield Metric(prefix + key, float(value), at, point.n_iter)
 
-        for batch in itertools.batched(metrics(), BATCH):
-            self._log_batch(metrics=list(batch))
+        for batch in _batches(metrics()):
+            self._log_batch(metrics=batch)
 
     @_guarded
     def metrics(self, values: dict[str, float]) -> None:
@@ -213,8 +214,8 @@ class MLflowTracker(Tracker):
 
         at = _now()
         linked = {"model_id": self._model_id, "run_id": self.run_id} if self._model_id else {}
-        for batch in itertools.batched(values.items(), BATCH):
-            self._log_batch(metrics=[Metric(key, value, at, 0, **linked) for key, value in batch])
+        for batch in _batches(Metric(key, value, at, 0, **linked) for key, value in values.items()):
+            self._log_batch(metrics=batch)
 
     def _log_batch(self, **entities: Any) -> None:
         store.patiently(self._client.log_batch, self.run_id, **entities)
@@ -242,6 +243,12 @@ def _dataset_input(data: Dataset) -> Any:
         profile=json.dumps({"num_rows": n, "num_features": d, "sparse": hasattr(data.X, "toarray")}),
     )
     return DatasetInput(entry, [InputTag("mlflow.data.context", "training")])
+
+
+def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(items)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
 
 
 def _texts(values: dict[str, Any], limit: int) -> dict[str, str]:
