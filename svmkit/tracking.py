@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from svmkit.errors import InputError
 from svmkit.history import Point
 
 if TYPE_CHECKING:
@@ -39,4 +40,4 @@ class Tracker:
 
     def fetch(self, uri: str, folder: str) -> str:
         """Bring the model file behind `uri` (models:/name@alias) into `folder`; its path."""
-        raise NotImplementedError(uri)  # pragma: no cover
+        raise InputError(f"{uri}: this tracker keeps no models")

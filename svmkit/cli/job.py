@@ -211,8 +211,8 @@ class Job:
 
     def where(self) -> str:
         """How to look at the run."""
-        uri = self.options["tracking_uri"] or "sqlite:///mlflow.db"
-        return f"mlflow ui --backend-store-uri {uri}"
+        uri = str(self.tracker.uri)
+        return uri if uri.startswith("http") else f"mlflow ui --backend-store-uri {uri}"
 
 
 def split(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:

@@ -28,12 +28,9 @@ def plugins(
             ]
         )  # fmt: skip
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("kind", "name", "options", "what it is", "package", box=None, pad_edge=False)
+    width = max(len(row.name) for row in listed)
     for row in listed:
-        options = " ".join(f"{k}={v}" for k, v in row.options.items())
-        what = f"BROKEN: {row.error}" if row.error else row.doc
-        table.add_row(row.kind, row.name, options, what, row.package)
-    Console(soft_wrap=False).print(table)
+        options = ", ".join(f"{k}={v}" for k, v in row.options.items())
+        what = f"BROKEN: {row.error}" if row.error else row.doc + (f" [{options}]" if options else "")
+        foreign = "" if row.package == "svmkit" else f" ({row.package})"
+        print(f"{row.kind:<7}  {row.name:<{width}}  {what}{foreign}")
