@@ -26,3 +26,12 @@ def real_set(data_folder):
         return load(name)
 
     return get
+
+
+@pytest.fixture
+def one_pool():
+    """As inside a solve: BLAS held to one thread, so that two pools do not fight over the cores."""
+    from svmkit import threads
+
+    with threads.using():
+        yield

@@ -24,9 +24,7 @@ from svmkit import plugins
 from svmkit.kernels import RBF, Linear, Poly
 from svmkit.loop import solve
 from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
-
-BUDGET = 250_000
+from svmkit.stopping import Absolute, Gap, Iterations
 
 
 def _duplicates(opposite):
@@ -38,6 +36,8 @@ def _constant():
     X, y = blobs(48, 2, seed=2)
     return np.column_stack([np.full(48, 1e3), X, np.zeros(48)]), y
 
+
+pytestmark = pytest.mark.usefixtures("one_pool")
 
 DATA = {
     "12x2": (*blobs(12, 2, seed=4), RBF(0.5)),
@@ -51,11 +51,19 @@ DATA = {
     "linear": (*blobs(40, 3), Linear()),
     "poly": (*blobs(40, 3), Poly(0.5, 2, 1.0)),
 }
-# What a method with gap O(1/k) is asked for; beyond it only that its bounds hold. fw needs 50,000 iterations and
-# more for 1e-3 from C = 10 on, partan from C = 100 on. In one dimension 60 overlapping points make A singular
-# but for the ridge, so large C is out of reach of first-order methods there: all of them stop at C = 100.
-REACH = {"fw": 1.0, "partan": 10.0}
-UNREACHED = {"one-feature": 100.0}
+# Up to which C a method is asked for its tolerance; beyond it only its bounds are checked, which hold at any iterate.
+# fw and partan have gap O(1/k), and the constant grows with C (fw: 50,000 iterations for 1e-3 at C = 10). Where the
+# kernel matrix of the data is singular (equal rows, one dimension, linear and polynomial kernels), a large C leaves
+# next to no ridge, and every first-order method needs 1e5 iterations and more; swap2o gets there first.
+WELL_CONDITIONED = {"12x2", "40x3", "80x3", "97:3"}
+REACH = {"fw": 1.0, "partan": 1.0, "swap2o": 1e2}
+BUDGET = 250_000
+
+
+def reach(name, data):
+    if data in WELL_CONDITIONED and name not in SUBLINEAR:
+        return np.inf
+    return 0.1 if name == "fw" and data in ("linear", "poly") else REACH.get(name, 1.0)
 
 
 def dense_A(problem, X, kernel):
@@ -67,7 +75,7 @@ def dense_A(problem, X, kernel):
     return matrix(problem, K)
 
 
-@pytest.mark.parametrize("C", [1e-4, 1e-1, 1.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("C", [1e-4, 1e-1, 1.0, 1e2, 1e6])
 @pytest.mark.parametrize("data", DATA)
 @every_solver
 def test_equals_the_trusted_qp_solver(name, data, C):
@@ -260,6 +268,23 @@ def test_partan_stays_feasible_at_the_end_of_the_ray():
     assert state.alpha.sum() == pytest.approx(1.0, abs=1e-9)
 
 
+@every_fw
+def test_a_single_vertex_is_a_start(name):
+    """With the full sampler the oracle sees all points from the first step on, however few the start has."""
+    X, y = blobs(60, 3)
+    problem, solver = problem_of(X, y, 1.0), make(name)
+    state = state_of(solver, problem, start=np.eye(60)[7])
+    first = solver.step(state)
+    assert not first.sampled
+    for _ in range(50):
+        info = solver.step(state)
+    assert info.n_support > 2 and info.objective < 0.2 * problem.objective(np.eye(60)[7])
+    stop = Absolute(1e-3) | Iterations(BUDGET)
+    solution = solve(problem, solver, stop=stop, start=np.eye(60)[7])
+    g = problem.gradient(solution.point)
+    assert 2 * (solution.point @ g - g.min()) <= 1.1e-3
+
+
 # --- what holds at every step
 
 
@@ -349,11 +374,12 @@ def test_dense_and_csr_take_the_same_way(name):
 @every_fast
 def test_float32_rows_give_way_when_the_tolerance_needs_it(name):
     X, y = blobs(150, 3, seed=17)
-    problem = problem_of(X, y, 10.0, dtype=np.float32)
-    solution = solve(problem, make(name), stop=Gap(1e-9) | Iterations(BUDGET))
-    assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-9
+    for tol in (1e-9, 1e-12):  # errors of 1e-7 in A are 1e-14 times a condition number in the gap
+        problem = problem_of(X, y, 10.0, dtype=np.float32)
+        solution = solve(problem, make(name), stop=Gap(tol) | Iterations(BUDGET))
+        assert solution.status is Status.CONVERGED and solution.certificate.gap <= tol
+        assert problem.certificate(solution.point).gap <= tol
     assert problem.gram.dtype == np.float64
-    assert problem.certificate(solution.point).gap <= 1e-9
 
 
 @every_solver

@@ -9,19 +9,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from svmkit import threads
 from svmkit.errors import InputError
 from svmkit.gram import Gram, RowCache, parse_bytes
 from svmkit.kernels import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
 
 
-@pytest.fixture(autouse=True)
-def one_pool():
-    """As in a solve: BLAS held to one thread."""
-    with threads.using():
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("one_pool")
 KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.1)]
 
 

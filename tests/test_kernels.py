@@ -14,6 +14,8 @@ from svmkit.errors import InputError
 from svmkit.gram import Gram
 from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid, resolve_gamma
 
+pytestmark = pytest.mark.usefixtures("one_pool")
+
 CASES = {
     "linear": (Linear(), lambda X, Z: pairwise.linear_kernel(X, Z)),
     "rbf": (RBF(0.3), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3)),

@@ -168,8 +168,6 @@ class Job:
         return self.data.X if kind == "none" else scaling.Scaling.fit(kind, self.data.X).apply(self.data.X)
 
     def _log(self, fitted: Fit) -> None:
-        points = fitted.solutions[0].history if len(fitted.solutions) == 1 else progress.by_pair(fitted)
-        self.tracker.curve(list(points))
         metrics = {
             "time/fit_s": fitted.seconds,
             "time/predict_s": self.scores.get("predict_s"),
@@ -179,7 +177,10 @@ class Job:
             "train/accuracy": self.scores["train_accuracy"],
             "test/accuracy": self.scores["test_accuracy"],
         }
+        # scalars first: MLflow's comparison opens on the metric that was logged first
         self.tracker.metrics({k: float(v) for k, v in metrics.items() if v is not None})
+        points = fitted.solutions[0].history if len(fitted.solutions) == 1 else progress.by_pair(fitted)
+        self.tracker.curve(list(points))
         self.tracker.model(self.model, self.data.X[:5], self.options["register"])
 
     def result(self, fitted: Fit) -> dict[str, Any]:
