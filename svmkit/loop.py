@@ -58,8 +58,8 @@ def solve(
     Parameters
     ----------
     sampler : which points each step looks at, default all of them
-    stop : criteria joined with `|`, default Gap(1e-3); without a budget among them, 10 m or 100,000 iterations,
-        whichever is more, are the budget
+    stop : criteria joined with `|`, default Gap(1e-3); without a budget of time, iterations or epochs
+        among them, 10 m or 100,000 iterations, whichever is more, are the budget
     start : a point of the problem, or the Progress of an earlier solve, to go on from
     seed : of every random choice: same seed, same machine, same threads, same result
     callbacks : see `Callback`
@@ -76,7 +76,7 @@ def solve(
     """
     solver.check(problem)
     rules = Stop(()) | (stop if stop is not None else Gap(1e-3))
-    if all(rule.status is Status.CONVERGED for rule in rules.criteria):
+    if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):
         rules = rules | Iterations(max(100_000, 10 * problem.m))
     progress = Progress(start) if isinstance(start, np.ndarray) else start
     with interrupt.catching() as flag, threads.using(n_threads):

@@ -240,7 +240,9 @@ def test_options_are_checked_before_the_work(refused, monkeypatch, args):
     refused([args[1]], "train", "iris", "--no-track", *args)
 
 
-@pytest.mark.parametrize(("args", "words"), [(["--out", "no/m.model"], ["no/m.model"]), (["--out", "."], ["path"])])
+@pytest.mark.parametrize(
+    ("args", "words"), [(["--out", "no/m.model"], ["no/m.model"]), (["--out", "."], ["cannot write"])]
+)
 def test_out_that_cannot_be_written(refused, args, words):
     refused(words, "train", "iris", "--no-track", *args)
     assert not list(Path.cwd().iterdir())

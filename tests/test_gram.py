@@ -13,7 +13,6 @@ from svmkit.errors import InputError
 from svmkit.gram import Gram, RowCache, parse_bytes
 from svmkit.kernels import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
 
-
 pytestmark = pytest.mark.usefixtures("one_pool")
 KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.1)]
 
@@ -155,7 +154,13 @@ def test_a_budget_changes_no_value(memory):
 
 
 def test_the_cache_keeps_to_its_budget():
-    cases = ((1000, 80_000, 1, 9), (1000, 1, 32, 4), (3, 1 << 30, 1, 3), (10, 1 << 30, 32, 18), (1000, 2_560_000, 32, 288))
+    cases = (
+        (1000, 80_000, 1, 9),
+        (1000, 1, 32, 4),
+        (3, 1 << 30, 1, 3),
+        (10, 1 << 30, 32, 18),
+        (1000, 2_560_000, 32, 288),
+    )
     for m, budget, batch, slots in cases:
         cache = RowCache(m, budget, np.float64, batch)
         assert cache.slots == slots
