@@ -11,6 +11,7 @@ from svmkit.engine import ALL, engine_for
 from svmkit.errors import InputError
 from svmkit.kernels import Kernel
 
+WORTH = 0.1  # a batch of 32 sparse rows costs as much as four single ones
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -42,23 +43,36 @@ class RowCache:
         self.slab = np.empty((rows, m), dtype)
         self.landing = self.slab[self.slots :]
         self._slot_of: OrderedDict[int, int] = OrderedDict()
+        self._unused: set[int] = set()  # guessed rows that nobody has asked for yet
+        self._guesses = self._uses = 100.0  # how many were guessed and used, lately
 
     def get(self, i: int) -> np.ndarray | None:
         slot = self._slot_of.get(i)
         if slot is None:
             return None
         self._slot_of.move_to_end(i)
+        if i in self._unused:
+            self._unused.remove(i)
+            self._uses += 1.0
         return self.slab[slot]
 
-    def __contains__(self, i: int) -> bool:
-        return i in self._slot_of
+    def guess(self, likely: np.ndarray, i: int) -> list[int]:
+        """Which of the `likely` rows to compute along with row i: a full batch, unless hardly any were of use."""
+        room = len(self.landing) - 1
+        if self._uses < WORTH * self._guesses:
+            room = min(room, 3)
+        rows = [r for r in likely.tolist() if r != i and r not in self._slot_of][:room]
+        self._unused.update(rows)
+        self._guesses, self._uses = 0.99 * self._guesses + len(rows), 0.99 * self._uses
+        return rows
 
     def reserve(self, i: int) -> np.ndarray:
         """The slab row that will hold row i from now on; the caller fills it."""
         if len(self._slot_of) < self.slots:
             slot = len(self._slot_of)
         else:
-            _, slot = self._slot_of.popitem(last=False)
+            gone, slot = self._slot_of.popitem(last=False)
+            self._unused.discard(gone)
         self._slot_of[i] = slot
         return self.slab[slot]
 
@@ -110,9 +124,8 @@ class Gram:
 
     def _miss(self, cache: RowCache, i: int, likely: Callable[[], np.ndarray] | None) -> np.ndarray:
         wanted = [i]
-        room = len(cache.landing) - 1
-        if likely is not None and room:
-            wanted = [r for r in likely().tolist() if r != i and r not in cache][:room] + [i]
+        if likely is not None and len(cache.landing) > 1:
+            wanted = [*cache.guess(likely(), i), i]
         idx = np.array(wanted)
         values = self.engine.block(self.engine.take(idx), cache.landing[: len(idx)])
         values[np.arange(len(idx)), idx] = self.diag[idx]

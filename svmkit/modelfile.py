@@ -44,6 +44,13 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
         Path(part).unlink(missing_ok=True)
 
 
+def require_writable(path: str | os.PathLike) -> None:
+    """InputError when `write` is bound to fail: a missing or closed folder, or a folder of that name."""
+    target = Path(path)
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(f"cannot write {path}: give a file in a folder that is there and can be written to")
+
+
 def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """(arrays, header) of a file that `write` made; InputError for anything else."""
     from safetensors import SafetensorError, safe_open

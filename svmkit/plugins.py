@@ -40,7 +40,7 @@ def load(kind: Kind, name: str) -> Any:
         raise UnknownName(f"there is no {kind} {name!r}{hint}; there are: {', '.join(found) or 'none'}")
     try:
         return found[name].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{kind} {name!r} ({found[name].value}) is broken: {type(error).__name__}: {error}") from error
 
 
@@ -115,7 +115,9 @@ def sampler(text: Any) -> Any:
     """A sampler from "full" or "uniform:59" (its first option after the colon); an instance is itself."""
     if not isinstance(text, str):
         return text
-    name, _, size = text.partition(":")
+    name, colon, size = text.partition(":")
+    if colon and not size:
+        raise InputError(f"sampler {text!r} lacks its size: write {name} or {name}:59")
     first = next(iter(options(load("sampler", name))), None)
     if size and first is None:
         raise InputError(f"sampler {name} takes no size: write {name}, not {text}")

@@ -86,8 +86,8 @@ def test_equals_the_trusted_qp_solver(name, data, C):
     A = dense_A(problem, X, kernel)
     _, f = qp_optimum(A)
     tol = 1e-3 if name in SUBLINEAR else 1e-6
-    reachable = min(REACH.get(name, np.inf), UNREACHED.get(data, np.inf)) >= C
-    stop = Gap(tol) | Iterations(BUDGET if reachable else 2000)
+    reachable = reach(name, data) >= C
+    stop = Gap(tol) | Iterations(BUDGET if reachable else 500)
     solution = solve(problem, make(name), stop=stop)
     alpha, certificate = solution.point, solution.certificate
     if reachable:

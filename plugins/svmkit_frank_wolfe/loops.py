@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from numba import njit
 
-FAST = {"contract", "nsz", "reassoc", "arcp"}
+FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
+BLOCK = 256
+HUGE = 1e300
 
 
 @njit(cache=True, fastmath=FAST)
@@ -27,32 +29,63 @@ def move(g, alpha, y, row_in, row_out, s, c_in, c_out, bias):
 
 @njit(cache=True, fastmath=FAST)
 def survey(g, alpha):
-    """(f = alpha'g, argmin g, argmax of g over alpha > 0, number of alpha > 0)."""
+    """(f = alpha'g, number of alpha > 0)."""
     f = 0.0
-    i = 0
-    j = -1
     active = 0
     for r in range(g.size):
-        if g[r] < g[i]:
-            i = r
-        if alpha[r] > 0.0:
-            f += alpha[r] * g[r]
-            active += 1
-            if j < 0 or g[r] > g[j]:
-                j = r
-    return f, i, j, active
+        f += alpha[r] * g[r]
+        active += alpha[r] > 0.0
+    return f, active
+
+
+# The two searches below run in two stages, so that the long one is a plain maximum, which vectorises: the best
+# block first, then the best element in it.
 
 
 @njit(cache=True, fastmath=FAST)
+def away_vertex(g, alpha):
+    """argmax of g over alpha > 0."""
+    best, at = -HUGE, 0
+    for lo in range(0, g.size, BLOCK):
+        top = -HUGE
+        for r in range(lo, min(lo + BLOCK, g.size)):
+            value = g[r] if alpha[r] > 0.0 else -HUGE
+            top = value if value > top else top
+        if top > best:
+            best, at = top, lo
+    j = -1
+    best = -HUGE
+    for r in range(at, min(at + BLOCK, g.size)):
+        if alpha[r] > 0.0 and g[r] > best:
+            best = g[r]
+            j = r
+    return j
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
 def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
     """argmax over alpha_j > 0, g_j > g_i of (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj), or -1; row = k_i."""
-    best = 0.0
+    best, at = 0.0, 0
+    g_i, a_ii, twice = g[i], diag[i], 2.0 * y_i
+    for lo in range(0, g.size, BLOCK):
+        top = 0.0
+        for r in range(lo, min(lo + BLOCK, g.size)):
+            slope = g[r] - g_i
+            curvature = a_ii + diag[r] - twice * y[r] * (row[r] + bias)
+            gain = slope * slope / (curvature if curvature > tiny else tiny)
+            gain = gain if alpha[r] > 0.0 and slope > 0.0 else 0.0
+            top = gain if gain > top else top
+        if top > best:
+            best, at = top, lo
     j = -1
-    for r in range(g.size):
-        slope = g[r] - g[i]
+    if best == 0.0:
+        return j
+    best = 0.0
+    for r in range(at, min(at + BLOCK, g.size)):
+        slope = g[r] - g_i
         if alpha[r] > 0.0 and slope > 0.0 and r != i:
-            curvature = diag[i] + diag[r] - 2.0 * y_i * y[r] * (row[r] + bias)
-            gain = slope * slope / max(curvature, tiny)
+            curvature = a_ii + diag[r] - twice * y[r] * (row[r] + bias)
+            gain = slope * slope / (curvature if curvature > tiny else tiny)
             if gain > best:
                 best = gain
                 j = r

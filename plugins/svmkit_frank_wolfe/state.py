@@ -88,6 +88,13 @@ class SimplexState:
             return float(self.diag[j])
         return float(self.y[self.i] * self.y[j] * (self.row_i()[j] + self.problem.bias))
 
+    @property
+    def j(self) -> int:
+        """The away vertex, argmax of g over the active points; looked for when a variant asks."""
+        if self._j is None:
+            self._j = loops.away_vertex(self.g, self.alpha)
+        return self._j
+
     def row_i(self) -> np.ndarray:
         """Kernel row of the toward vertex, fetched once an iteration."""
         if self._row_i is None:
@@ -115,13 +122,15 @@ class SimplexState:
     def look(self, moved: bool = True) -> StepInfo:
         """Survey the new iterate and ask the oracle for the next toward vertex."""
         self._row_i: np.ndarray | None = None
-        self.f, self.i, self.j, active = loops.survey(self.g, self.alpha)
+        self._j: int | None = None
+        self.f, active = loops.survey(self.g, self.alpha)
         sampled = not self.draws.every
         sample = self.draws()
         looked = sample.size
         if self.idx is not None and looked * self.n > self.problem.m:
             self._track_all(self.problem.gradient(self.point()))
-            self.f, self.i, self.j, active = loops.survey(self.g, self.alpha)
+            self.f, active = loops.survey(self.g, self.alpha)
+        self.i = int(self.g.argmin())
         best = float(self.g[self.i])
         if sampled:
             self.i = self._choose(sample)
@@ -168,14 +177,10 @@ class SimplexState:
         return n
 
     def _track_all(self, g: np.ndarray) -> None:
-        """Go over to all points with an exact g (m,); earlier iterates are forgotten."""
-        point, at = self.point(), self.i
-        chosen = at if self.idx is None else int(self.idx[at])
-        away = self.j if self.idx is None else int(self.idx[self.j])
+        """Go over to all points with an exact g (m,); earlier iterates are forgotten. `look` has to follow."""
+        point = self.point()
         self.idx = None
         self._adopt(np.repeat(point[None, :], self.keeps, 0), g)
-        self.i, self.j = chosen, away
-        self._row_i = None
 
     def point(self) -> np.ndarray:
         """alpha over all m points, summing to 1."""

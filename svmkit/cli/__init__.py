@@ -18,15 +18,19 @@ def _run(args: list[str], debug: bool) -> int:
     from svmkit.errors import InputError, SvmkitError
 
     try:
-        code = command()(args, prog_name="svmkit", standalone_mode=False)
+        app = command()
+        with app.make_context("svmkit", args) as context:  # not app(): it answers Ctrl-C and closed pipes itself
+            app.invoke(context)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return 0
     except BrokenPipeError:  # the reader of our stdout has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return _say("interrupted", 1)
     except Exception as error:
+        if hasattr(error, "exit_code") and not hasattr(error, "format_message"):  # typer.Exit
+            return error.exit_code
         if debug:
             raise
         if hasattr(error, "format_message"):  # click's usage errors; typer may bring a click of its own

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit import plugins, scaling
+from svmkit import modelfile, plugins, scaling, threads
 from svmkit.checkpoint import Checkpoint
 from svmkit.cli import progress
 from svmkit.cli.common import accuracy, labels_of, note
 from svmkit.cli.options import class_weights, key_values, stop_rules
 from svmkit.data import Dataset, load
 from svmkit.errors import InputError
+from svmkit.gram import parse_bytes
 from svmkit.tracking import Tracker
 from svmkit.training import Fit, fit
 
@@ -56,6 +57,12 @@ class Job:
             raise InputError(f"--scale {o['scale']!r} is not known; there are: {', '.join(scaling_kinds)}")
         if o["register"] and o["no_track"]:
             raise InputError("--register needs the tracker: leave --no-track out")
+        parse_bytes(o["memory"])
+        with threads.using(o["threads"]):
+            pass
+        for path in (o["out"], o["checkpoint"]):
+            if path:
+                modelfile.require_writable(path)
         self.tracker = Tracker()
         self.scores: dict[str, Any] = {}
 
@@ -102,7 +109,7 @@ class Job:
     def _read(self) -> None:
         o = self.options
         label = int(o["label"]) if o["label"] and o["label"].lstrip("-").isdigit() else o["label"]
-        self.data = load(self.source, label=label)
+        self.data = load(self.source, label=label, n_features=o["n_features"])
         self.held_out: Dataset | None = None
         if o["test"]:
             d = self.data

@@ -38,8 +38,11 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
             continue
         if name == "option" and isinstance(value, dict):
             value = [f"{k}={v}" for k, v in value.items()]
-        try:
-            given[name] = by_name[name].type_cast_value(context, value)
+        if value is None:
+            continue
+        try:  # as text, as the command line hands it over
+            text = value if isinstance(value, bool | list) else str(value)
+            given[name] = by_name[name].process_value(context, text)
         except Exception as error:
             reason = error.format_message() if hasattr(error, "format_message") else str(error)
             raise InputError(f"{path}: {key}: {reason}") from None
@@ -62,6 +65,8 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
     if text is None or text == "balanced":
         return text
     weights = {}
+    if "=" not in text:
+        raise InputError(f"--class-weight {text!r} is not known: give balanced or LABEL=WEIGHT,...")
     for label, weight in key_values(text.split(","), "--class-weight").items():
         try:
             weights[label] = float(weight)
@@ -74,8 +79,8 @@ def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -
     """The stop rule that these options spell."""
     from svmkit.stopping import Epochs, Gap, Iterations, Seconds, Support, parse_stop
 
-    if stop is None and not tol > 0:
-        raise InputError(f"--tol must be > 0, not {tol}")
+    if stop is None and not 0 < tol < float("inf"):
+        raise InputError(f"--tol must be a finite number > 0, not {tol}")
     rules: Criterion | Stop = parse_stop(stop) if stop else Gap(tol)
     kinds = {"max_iter": Iterations, "max_epochs": Epochs, "time_limit": Seconds, "max_support": Support}
     for name, limit in budgets.items():

@@ -43,6 +43,7 @@ def predict(
         part.write_text(text, encoding="utf-8")
         os.replace(part, out)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise InputError(f"cannot write {out}: {error.strerror}; give another path") from None
     if not json:
         note(f"{rows.n_samples:,} predictions in {out}")

@@ -35,6 +35,9 @@ def train(
     max_support: int = typer.Option(None, help="Budget of support vectors.", rich_help_panel=SOLVE),
     class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
+    n_features: int = typer.Option(
+        None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
+    ),
     label: str = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN),
     memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
     threads: int = THREADS,
