@@ -129,26 +129,42 @@ def _dense_dots(tile, panel, form, dots):
 
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
-def _csr_dots(data, indices, start, stop, panel, form, dots):
-    """dots[:] = one CSR row . each column of panel (d, q), or the l1 distance less the column's own l1 norm."""
+def _add_rows(data, indices, start, stop, panel, out):
+    """out[:] = one CSR row . panel; a function of its own, with signed indices, because so it vectorises."""
     q = panel.shape[1]
-    if q == 1:
-        s = 0.0
-        for k in range(start, stop):
-            z = panel[indices[k], 0]
-            s += abs(data[k] - z) - abs(z) if form == 4 else data[k] * z
-        dots[0] = s
-        return
-    dots[:] = 0.0
+    out[:] = 0.0
     for k in range(start, stop):
         v = data[k]
         c = indices[k]
+        for b in range(q):
+            out[b] += v * panel[c, b]
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows):
+    """dots[a, b] = row lo + a of sel . panel[:, b], or the l1 distance of the two; sq_rows[a] = |row|^2.
+
+    Sums run over the stored entries in order whatever the width of the panel, so that a row's values do not depend
+    on what it was computed with. A single column reads its indices as unsigned, which saves testing their sign.
+    """
+    q = panel.shape[1]
+    for a in range(dots.shape[0]):
+        r = lo + a if sel.size == 0 else sel[lo + a]
+        sq_rows[a] = sq[r]
         if form == 4:
             for b in range(q):
-                dots[b] += abs(v - panel[c, b]) - abs(panel[c, b])
+                dots[a, b] = l1_z[b]
+            for k in range(indptr[r], indptr[r + 1]):
+                c = np.uintp(indices[k])
+                for b in range(q):
+                    dots[a, b] += abs(data[k] - panel[c, b]) - abs(panel[c, b])
+        elif q == 1:
+            s = 0.0
+            for k in range(indptr[r], indptr[r + 1]):
+                s += data[k] * panel[np.uintp(indices[k]), 0]
+            dots[a, 0] = s
         else:
-            for b in range(q):
-                dots[b] += v * panel[c, b]
+            _add_rows(data, indices, indptr[r], indptr[r + 1], panel, dots[a])
 
 
 @njit(parallel=True, cache=True)
@@ -172,12 +188,7 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         dots = np.empty((hi - lo, q))
         sq_rows = np.empty(hi - lo)
-        for a in range(hi - lo):
-            r = lo + a if sel.size == 0 else sel[lo + a]
-            _csr_dots(data, indices, indptr[r], indptr[r + 1], panel, form, dots[a])
-            sq_rows[a] = sq[r]
-        if form == 4:
-            dots += l1_z
+        _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         if q == 1:  # the long axis has to be the inner one
             _epilogue(dots.T, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
         else:
@@ -210,12 +221,7 @@ def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, g
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         dots = np.empty((hi - lo, q))
         sq_rows = np.empty(hi - lo)
-        for a in range(hi - lo):
-            r = lo + a if sel.size == 0 else sel[lo + a]
-            _csr_dots(data, indices, indptr[r], indptr[r + 1], panel, form, dots[a])
-            sq_rows[a] = sq[r]
-        if form == 4:
-            dots += l1_z
+        _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
         out[lo:hi] += np.dot(dots, coef)
 

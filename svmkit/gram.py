@@ -45,6 +45,7 @@ class RowCache:
         self._slot_of: OrderedDict[int, int] = OrderedDict()
         self._unused: set[int] = set()  # guessed rows that nobody has asked for yet
         self._guesses = self._uses = 100.0  # how many were guessed and used, lately
+        self._declined = 0
 
     def get(self, i: int) -> np.ndarray | None:
         slot = self._slot_of.get(i)
@@ -57,10 +58,12 @@ class RowCache:
         return self.slab[slot]
 
     def guess(self, likely: np.ndarray, i: int) -> list[int]:
-        """Which of the `likely` rows to compute along with row i: a full batch, unless hardly any were of use."""
+        """Which of the `likely` rows to compute along with row i: a batch, or none while hardly any were of use."""
         room = len(self.landing) - 1
         if self._uses < WORTH * self._guesses:
-            room = min(room, 3)
+            self._declined += 1
+            if self._declined % 32:  # but look again from time to time
+                return []
         rows = [r for r in likely.tolist() if r != i and r not in self._slot_of][:room]
         self._unused.update(rows)
         self._guesses, self._uses = 0.99 * self._guesses + len(rows), 0.99 * self._uses

@@ -70,17 +70,12 @@ class SimplexState:
     def row(self, i: int) -> np.ndarray:
         """Kernel values of the tracked point i with all tracked points."""
         if self.idx is None:
-            return self.problem.gram.row(i, self._near_vertices if i == self.i else self._far_vertices)
+            return self.problem.gram.row(i, self._near_vertices if i == self.i else None)
         return self.problem.gram.block(self.idx[i : i + 1], self.idx)[0]
 
     def _near_vertices(self) -> np.ndarray:
         """Points that the oracle may choose soon: lowest g first."""
         return _lowest(self.g, LIKELY)
-
-    def _far_vertices(self) -> np.ndarray:
-        """Points to move away from soon: highest g of the active ones first."""
-        active = np.flatnonzero(self.alpha)
-        return active[_lowest(-self.g[active], LIKELY)]
 
     def entry(self, j: int) -> float:
         """A_ij for the toward vertex i and a tracked j."""
