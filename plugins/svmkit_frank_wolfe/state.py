@@ -122,7 +122,7 @@ class SimplexState:
         sampled = not self.draws.every
         sample = self.draws()
         looked = sample.size
-        if self.idx is not None and looked * self.n > self.problem.m:
+        if self.idx is not None and looked * self.n >= self.problem.m:
             self._track_all(self.problem.gradient(self.point()))
             self.f, active = loops.survey(self.g, self.alpha)
         self.i = int(self.g.argmin())
