@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=sample_weight,
             scale=self.scale,
             memory=self.memory,
-            seed=state if isinstance(state, int) else int(check_random_state(state).randint(2**31 - 1)),
+            seed=int(state) if isinstance(state, Integral) else int(check_random_state(state).randint(2**31 - 1)),
             n_threads=self.n_threads,
             start=self._points if self.warm_start and hasattr(self, "_points") else None,
         )

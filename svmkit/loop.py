@@ -107,6 +107,7 @@ class _Run:
         self.epochs = progress.epochs if progress else 0.0
         self.history, self.schedule, self.best = History(), Schedule(self.n_iter), _Best()
         self.status = Status.INTERRUPTED
+        self.info: StepInfo | None = None
         self.certificate: Certificate | None = None
         self.shrink = 1.0  # the loop's estimate has to be this much below the tolerance
         self.next_check = self.looks = self.stuck = self.resyncs = 0
@@ -118,23 +119,28 @@ class _Run:
 
     def loop(self, flag: interrupt.Flag) -> None:
         while not flag:
-            info = self.solver.step(self.state)
+            self.info = info = self.solver.step(self.state)
             self.n_iter += 1
             self.epochs += info.epochs
             seconds = self.clock()
-            rule = self.rules.reached(info._replace(gap=info.gap / self.shrink), self.n_iter, self.epochs, seconds)
-            if self.schedule.due(self.n_iter, seconds) and self._record(info, seconds):
+            ending = self._ending(info, seconds)
+            if (ending or self.schedule.due(self.n_iter, seconds)) and self._record(info, seconds) and not ending:
+                return  # a callback asked to stop
+            if ending:
+                self.status = ending
                 return
-            self.stuck = 0 if info.moved else self.stuck + 1
-            if self.stuck >= STUCK * (20 if info.sampled else 1):
-                if self._stalled():
-                    return
-            elif rule is not None and self._accepts(rule, info):
-                self.status = rule.status
-                self._record(info, seconds)
-                return
-            if rule is None:
-                self.looks = 0
+
+    def _ending(self, info: StepInfo, seconds: float) -> Status | None:
+        """The status with which the solve ends here, if it does."""
+        self.stuck = 0 if info.moved else self.stuck + 1
+        if self.stuck >= STUCK * (20 if info.sampled else 1):
+            ending = self._stalled()
+            if ending:
+                return ending
+        reached = self.rules.reached(info._replace(gap=info.gap / self.shrink), self.n_iter, self.epochs, seconds)
+        if not any(rule.status is Status.CONVERGED for rule in reached):
+            self.looks = 0
+        return next((rule.status for rule in reached if self._accepts(rule, info)), None)
 
     def _accepts(self, rule: Criterion, info: StepInfo) -> bool:
         """Whether `rule` really ends the solve; a gap must hold on fresh samples and in the certificate."""
@@ -159,18 +165,16 @@ class _Run:
         self._resync()
         return False
 
-    def _stalled(self) -> bool:
+    def _stalled(self) -> Status | None:
         """No step makes progress: certify, then once more from exact values before giving up."""
         self.certificate = self.problem.certificate(self.solver.solution(self.state))
         if self._certified(self.certificate):
-            self.status = Status.CONVERGED
-            return True
+            return Status.CONVERGED
         if self.resyncs > 2:
-            self.status = Status.STALLED
-            return True
+            return Status.STALLED
         self.stuck = 0
         self._resync()
-        return False
+        return None
 
     def _certified(self, certificate: Certificate) -> bool:
         """Whether the gap asked for is proven: the loop's estimate is often the stricter of the two."""
@@ -182,6 +186,10 @@ class _Run:
         self.resyncs += 1
         self.solver.resync(self.state, self.certificate)
         self.certificate = None
+
+    def _point(self, info: StepInfo, seconds: float) -> Point:
+        gap = info.gap if math.isfinite(info.gap) else None
+        return Point(self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values)
 
     def _record(self, info: StepInfo, seconds: float) -> bool:
         """Write a history point, save and call back; True when a callback asks to stop."""
@@ -204,9 +212,11 @@ class _Run:
         seconds = self.clock()
         if self.saver is not None:
             self._save(seconds)
-        point = self.best.point if self.best.point is not None else self.solver.solution(self.state)
-        certificate = self.certificate
-        if certificate is None or self.best.point is not None:
+        if self.info is not None and (not self.history or self.history[-1].n_iter < self.n_iter):
+            self.history.append(self._point(self.info, seconds))
+        point, certificate = self.solver.solution(self.state), self.certificate
+        if certificate is None:  # else it was accepted, for this very point
+            point = self.best.point if self.best.point is not None else point
             certificate = self.problem.certificate(point)
         if self.status is Status.MAX_ITER and self._certified(certificate):
             self.status = Status.CONVERGED

@@ -112,8 +112,8 @@ class SVMModel:
             arrays |= {f"scaling.{k}": v for k, v in self.scaling.to_arrays().items()}
         header = {
             "kernel": {"name": self.kernel.name, "params": self.kernel.params},
-            "classes": self.classes.tolist(),
-            "classes_dtype": self.classes.dtype.str if self.classes.dtype.kind != "O" else "<U",
+            "classes": (self.classes.astype(str) if self.classes.dtype.kind == "S" else self.classes).tolist(),
+            "classes_dtype": self.classes.dtype.str,
             "n_features": self.n_features,
             "scaling": self.scaling.kind if self.scaling else None,
             "encoding": self.encoding.to_json() if self.encoding else None,
@@ -125,16 +125,20 @@ class SVMModel:
     def load(cls, path: str | os.PathLike) -> SVMModel:
         """Read a model that `save` wrote; InputError for any other file or a kernel that is not installed."""
         arrays, header = modelfile.read(path, "model")
-        kernel = header.get("kernel") or {}
-        if kernel.get("name") not in plugins.names("kernel"):
+        try:
+            kernel = header["kernel"]
+            name = str(kernel["name"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path} is a damaged model file (no kernel: {error}): write it anew") from None
+        if name not in plugins.names("kernel"):
             raise InputError(
-                f"{path} needs the kernel {kernel.get('name')!r}, which is not installed: install the package that "
+                f"{path} needs the kernel {name!r}, which is not installed: install the package that "
                 f"brings it (installed: {', '.join(plugins.names('kernel'))})"
             )
         try:
             scaling = {k[8:]: v for k, v in arrays.items() if k.startswith("scaling.")}
             model = cls(
-                kernel=plugins.build("kernel", kernel["name"], kernel["params"]),
+                kernel=plugins.build("kernel", name, kernel["params"]),
                 classes=np.array(header["classes"], dtype=header["classes_dtype"]),
                 vectors=_vectors(arrays, header["n_features"]),
                 n_support=arrays["n_support"],
@@ -153,19 +157,29 @@ class SVMModel:
     def _validate(self) -> None:
         """Shapes that fit together: a file from a stranger must not fail later, inside a compiled loop."""
         k, n_sv = len(self.classes), self.vectors.shape[0]
+        if self.classes.ndim != 1 or self.classes.dtype.kind not in "biufUS" or not isinstance(self.n_features, int):
+            raise ValueError("classes are no list of labels")
+        if any(isinstance(value, str) for value in self.kernel.params.values()):
+            raise ValueError("the kernel's parameters are not numbers")
         if k < 2 or self.coef.shape != (k - 1, n_sv) or self.intercept.shape != (len(pairs(k)),):
             raise ValueError("shapes of coef, intercept and classes do not fit together")
-        if self.n_support.shape != (k,) or self.n_support.min() < 0 or self.n_support.sum() != n_sv:
+        if (
+            self.n_support.shape != (k,)
+            or self.n_support.dtype.kind != "i"
+            or self.n_support.min() < 0
+            or self.n_support.sum() != n_sv
+        ):
             raise ValueError("n_support does not add up")
         if isinstance(self.kernel, Precomputed):
-            if (
-                self.vectors.dtype.kind != "i"
-                or not (self.vectors >= 0).all()
-                or (self.vectors >= self.n_features).any()
-            ):
+            rows = self.vectors
+            if rows.ndim != 1 or rows.dtype.kind != "i" or ((rows < 0) | (rows >= self.n_features)).any():
                 raise ValueError("row numbers of support vectors are out of range")
         elif self.vectors.ndim != 2 or self.vectors.shape[1] != self.n_features:
             raise ValueError("support vectors have another number of columns")
+        elif self.vectors.dtype not in (np.float32, np.float64):
+            raise ValueError("support vectors are not float32 or float64")
+        else:
+            checks.require_finite(self.vectors, what="support vectors")
         for name in ("coef", "intercept"):
             if getattr(self, name).dtype != np.float64 or not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} is not finite float64")

@@ -102,12 +102,9 @@ class Stop:
     def __or__(self, other: Criterion | Stop) -> Stop:
         return Stop(self.criteria + (other.criteria if isinstance(other, Stop) else (other,)))
 
-    def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> Criterion | None:
-        """The first criterion that holds, if one does."""
-        for criterion in self.criteria:
-            if criterion.holds(info, n_iter, epochs, seconds):
-                return criterion
-        return None
+    def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> list[Criterion]:
+        """The criteria that hold, in order."""
+        return [rule for rule in self.criteria if rule.holds(info, n_iter, epochs, seconds)]
 
 
 def parse_stop(text: str) -> Criterion:

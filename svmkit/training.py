@@ -201,16 +201,26 @@ def _weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
-        counts = np.bincount(codes, minlength=len(classes))
-        return weights * (len(codes) / (len(classes) * counts))[codes]
-    by_label = {str(label): weight for label, weight in class_weight.items()}
-    unknown = set(by_label) - {str(label) for label in classes}
-    if unknown or not all(float(w) > 0 for w in by_label.values()):
+        counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 is a row twice
+        share = np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
+        return weights * share[codes]
+    by_label = {_label_key(label): weight for label, weight in class_weight.items()}
+    unknown = set(by_label) - {_label_key(label) for label in classes.tolist()}
+    numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
+    if unknown or not numbers:
         raise InputError(
-            f"class_weight must give a number > 0 for labels among {', '.join(map(str, classes))}"
-            + (f", not for {', '.join(sorted(unknown))}" if unknown else "")
+            f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
+            + (f", not for {', '.join(sorted(map(str, unknown)))}" if unknown else "")
         )
-    return weights * np.array([float(by_label.get(str(label), 1.0)) for label in classes])[codes]
+    return weights * np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])[codes]
+
+
+def _label_key(label: Any) -> float | str:
+    """1, 1.0 and "1" are one label: files and the command line spell numbers in their own ways."""
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        return str(label)
 
 
 def _share(stop: Criterion | Stop | None, left: int, spent: float) -> Criterion | Stop | None:

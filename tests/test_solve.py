@@ -97,15 +97,15 @@ def info(**kwargs):
 )
 def test_criteria_hold_at_their_limit(rule, below, at):
     base = {"info": info(n_support=0), "n_iter": 0, "epochs": 0.0, "seconds": 0.0}
-    assert (Stop(()) | rule).reached(**base | below) is None
-    assert (Stop(()) | rule).reached(**base | at) is rule
+    assert (Stop(()) | rule).reached(**base | below) == []
+    assert (Stop(()) | rule).reached(**base | at) == [rule]
 
 
 def test_criteria_are_joined_in_order():
     a, b, c = Gap(1e-3), Iterations(10), Seconds(5)
     assert (a | b | c).criteria == (a | (b | c)).criteria == (a, b, c)
     assert (Stop((a,)) | Stop((b, c))).criteria == (a, b, c)
-    assert (b | a).reached(info(gap=0.0), 10, 0.0, 0.0) is b
+    assert (b | a).reached(info(gap=0.0), 10, 0.0, 0.0) == [b, a]
 
 
 def test_criteria_from_text():
