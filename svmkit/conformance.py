@@ -71,7 +71,7 @@ def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:
     """A small problem of the type and with the kernel that `solver` takes."""
     X, y = toy(**data)
     kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
-    return solver.problem(Gram(kernel, X), y, C)  # type: ignore[call-arg]
+    return solver.problem(Gram(kernel, X), y, C)
 
 
 def _named(plugin: Any, name: str, kind: str) -> str | None:
@@ -171,7 +171,7 @@ def _warm_start(solver: Solver) -> str | None:
 def _one_class(solver: Solver) -> str | None:
     X, y = toy()
     try:
-        problem = solver.problem(Gram(RBF(0.5), X), np.ones_like(y), 1.0)  # type: ignore[call-arg]
+        problem = solver.problem(Gram(RBF(0.5), X), np.ones_like(y), 1.0)
         solve(problem, solver, stop=Iterations(5))
     except InputError:
         return None

@@ -33,12 +33,29 @@ class Certificate:
 
 
 class Problem(ABC):
-    """One binary training problem; labels `y` are -1.0 or +1.0, `m` is the number of rows."""
+    """One binary training problem, made as SomeProblem(gram, y, C).
 
-    gram: Gram
-    y: np.ndarray
-    m: int
+    Parameters
+    ----------
+    gram : Gram of the m training rows
+    y : (m,) of -1.0 and +1.0, both present
+    C : positive number or (m,), C times class and sample weight
+
+    Raises InputError when y or C is none of these.
+    """
+
     name: ClassVar[str]
+
+    def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> None:
+        self.gram, self.m = gram, gram.m
+        self.y = np.ascontiguousarray(y, dtype=np.float64)
+        self.C = np.broadcast_to(np.asarray(C, dtype=np.float64), (self.m,))
+        if not (np.isfinite(self.C).all() and (self.C > 0).all()):
+            raise InputError(f"C must be finite and > 0 for every sample, not {self.C.min():g}")
+        if self.y.shape != (self.m,) or not (np.abs(self.y) == 1.0).all():
+            raise InputError(f"y must hold -1 or +1 for each of the {self.m} rows")
+        if (self.y == self.y[0]).all():
+            raise InputError("y holds one class only: training needs samples of two classes")
 
     @abstractmethod
     def objective(self, point: np.ndarray) -> float:
@@ -64,26 +81,14 @@ class SimplexQP(Problem):
     1/2 |w|^2 + 1/2 b^2 + sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and
     FW/CVM papers write delta_ij / C for the ridge: their C is twice this one.
 
-    Parameters
-    ----------
-    gram : Gram of the m training rows
-    y : (m,) of -1.0 and +1.0, both present
-    C : positive number or (m,), C times class and sample weight
     bias : what is added to every kernel value; 1.0 is a regularised bias, 0.0 none
     """
 
     name: ClassVar[str] = "SimplexQP"
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
-        self.gram, self.m, self.bias = gram, gram.m, float(bias)
-        self.y = np.ascontiguousarray(y, dtype=np.float64)
-        self.C = np.broadcast_to(np.asarray(C, dtype=np.float64), (self.m,))
-        if not (np.isfinite(self.C).all() and (self.C > 0).all()):
-            raise InputError(f"C must be finite and > 0 for every sample, not {self.C.min():g}")
-        if self.y.shape != (self.m,) or not (np.abs(self.y) == 1.0).all():
-            raise InputError(f"y must hold -1 or +1 for each of the {self.m} rows")
-        if (self.y == self.y[0]).all():
-            raise InputError("y holds one class only: training needs samples of two classes")
+        super().__init__(gram, y, C)
+        self.bias = float(bias)
         self.ridge = 1.0 / (2.0 * self.C)
         self.diag = gram.diag + self.bias + self.ridge
 

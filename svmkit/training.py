@@ -176,7 +176,7 @@ def fit(
 def _problem(solver: Solver, kernel: Kernel, X, y_pm, C, memory, name: str) -> Problem:
     if (y_pm == y_pm[0]).all() if len(y_pm) else True:
         raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-    return solver.problem(Gram(kernel, X, memory=memory), y_pm, C)  # type: ignore[call-arg]
+    return solver.problem(Gram(kernel, X, memory=memory), y_pm, C)
 
 
 def _subset(X, rows: np.ndarray, kernel: Kernel):

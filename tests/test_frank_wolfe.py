@@ -18,7 +18,7 @@ from helpers import (
     state_of,
 )
 from sklearn.metrics import pairwise
-from svmkit_frank_wolfe.step import line_search
+from svmkit_frank_wolfe.direction import line_search
 
 from svmkit import plugins
 from svmkit.kernels import RBF, Linear, Poly

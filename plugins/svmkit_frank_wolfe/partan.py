@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from svmkit.solver import StepInfo
 from svmkit_frank_wolfe import loops
+from svmkit_frank_wolfe.direction import Direction, line_search
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import Direction, FrankWolfe, line_search, toward
+from svmkit_frank_wolfe.step import FrankWolfe, toward
 
 
 @dataclass(frozen=True)

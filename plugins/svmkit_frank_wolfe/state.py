@@ -7,17 +7,13 @@ number of tracked points; once that is dearer than a row, the state goes over to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from svmkit.problem import Certificate, SimplexQP
 from svmkit.sampler import Draws
 from svmkit.solver import StepInfo
 from svmkit_frank_wolfe import loops
-
-if TYPE_CHECKING:
-    from svmkit_frank_wolfe.step import Direction
+from svmkit_frank_wolfe.direction import Direction
 
 LIKELY = 64  # guesses handed to Gram on a miss
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit_frank_wolfe.direction import Direction
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import Direction, FrankWolfe, pairwise, toward
+from svmkit_frank_wolfe.step import FrankWolfe, pairwise, toward
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit_frank_wolfe import loops
+from svmkit_frank_wolfe.direction import TINY
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import TINY
 from svmkit_frank_wolfe.swap import Swap
 
 
