@@ -113,7 +113,7 @@ def fit(
     solver, sampler : names, or instances; kernel : Kernel, gamma and the like resolved here
     C : weight of the summed losses, > 0; class_weight : None, "balanced" or {label: weight}; sample_weight :
         (n_samples,), >= 0; a sample of weight 0 takes no part. C_i is the product of the three.
-    stop : default Gap(1e-3); budgets in seconds are shared by the pairs of classes, others hold for each pair
+    stop : default Gap(1e-3); budgets in seconds are shared by the pairs of classes by rows, others hold for each pair
     scale : None, standard, minmax or maxabs: applied to X and stored with the model
     memory : budget of the row cache; seed : of all random choices; n_threads : default all
     start : a point for each problem, as `Solution.point` of an earlier fit on the same X and y
@@ -143,6 +143,8 @@ def fit(
         checkpoint.bind(X, codes, weights, kernel)
 
     todo = pairs(len(classes))
+    counts = np.bincount(codes, minlength=len(classes))
+    sizes = [int(counts[a] + counts[b]) for a, b in todo]
     solutions: list[Solution] = []
     expansions: list[tuple[np.ndarray, np.ndarray, float]] = []
     kernel_values = 0
@@ -157,7 +159,7 @@ def fit(
                 problem,
                 solver,
                 sampler=plugins.sampler(sampler),
-                stop=_share(stop, len(todo) - k, sum(s.seconds for s in solutions)),
+                stop=_share(stop, sizes[k] / sum(sizes[k:]), sum(s.seconds for s in solutions)),
                 start=_start(checkpoint, start, k, len(rows)),
                 seed=seed,
                 callbacks=watch(k, len(todo), name) if watch else (),
@@ -223,12 +225,12 @@ def _label_key(label: Any) -> float | str:
         return str(label)
 
 
-def _share(stop: Criterion | Stop | None, left: int, spent: float) -> Criterion | Stop | None:
-    """`stop` with its seconds divided among the problems that are left."""
+def _share(stop: Criterion | Stop | None, share: float, spent: float) -> Criterion | Stop | None:
+    """`stop` with a share of the seconds that are left: by rows, among the problems that are left."""
     if stop is None:
         return None
     rules = (Stop(()) | stop).criteria
-    return Stop(tuple(Seconds(max((r.limit - spent) / left, 1e-9)) if isinstance(r, Seconds) else r for r in rules))
+    return Stop(tuple(Seconds(max((r.limit - spent) * share, 1e-9)) if isinstance(r, Seconds) else r for r in rules))
 
 
 def _start(checkpoint: Checkpoint | None, start: Sequence[np.ndarray] | None, k: int, m: int):

@@ -48,7 +48,8 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     width = int(X.indices.max()) + (first == 0) if X.nnz else 0
     if n_features is not None and width > n_features:
         raise InputError(
-            f"{path}: has {width} features, but {n_features} are expected: use a file with the model's own features"
+            f"{path}: has {width} features, but {n_features} are expected: "
+            f"use a file with the model's own features, or train with --n-features {width}"
         )
     if n_features is None and width == 0:
         raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
