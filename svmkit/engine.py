@@ -100,7 +100,7 @@ class DenseEngine(_Base):
 
 
 class CSREngine(_Base):
-    batch = 32  # a panel of 32 costs as much as three or four rows: the gathers are shared
+    batch = 32  # a panel of 32 costs as much as four to six single rows: the gathers are shared
 
     def __init__(self, kernel: Kernel, X) -> None:
         super().__init__(kernel, X)
