@@ -194,8 +194,7 @@ class _Run:
     def _record(self, info: StepInfo, seconds: float) -> bool:
         """Write a history point, save and call back; True when a callback asks to stop."""
         with self.clock.stopped():
-            gap = info.gap if math.isfinite(info.gap) else None
-            point = Point(self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values)
+            point = self._point(info, seconds)
             self.history.append(point)
             if not self.solver.monotone and info.objective < self.best.objective:
                 self.best = _Best(info.objective, self.solver.solution(self.state))
