@@ -22,7 +22,7 @@ NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact a
 class SimplexState:
     """alpha, g = A alpha, f = alpha'g; `i` is the toward vertex, `j` the away vertex, both tracked positions.
 
-    `vectors` holds alpha and g of the current iterate in row 0 and, for solvers that keep more, of earlier ones.
+    Row 0 of `alphas` and `gs` is the current iterate; solvers that keep more have earlier ones below it.
     """
 
     def __init__(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws, keeps: int) -> None:
