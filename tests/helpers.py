@@ -1,9 +1,12 @@
-"""What several test files share: toy data, a trusted QP solver, lists of registered solvers."""
+"""What several test files share: toy data, files, a trusted QP solver, lists of registered solvers."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sklearn.metrics import pairwise
 from svmkit_frank_wolfe.step import FrankWolfe
 
 from svmkit import plugins
@@ -25,10 +28,17 @@ FAST = [name for name in FAMILY if name not in SUBLINEAR]
 every_solver = pytest.mark.parametrize("name", SOLVERS)
 every_fw = pytest.mark.parametrize("name", FAMILY)
 every_fast = pytest.mark.parametrize("name", FAST)
+BUDGET = 250_000
 
 
 def make(name: str, **options) -> Solver:
     return plugins.build("solver", name, options)
+
+
+def write(name: str, content: str | bytes) -> Path:
+    """A file of the working directory."""
+    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return Path(name)
 
 
 def blobs(m: int = 60, d: int = 3, *, seed: int = 0, share: float = 0.5, apart: float = 0.7):
@@ -39,6 +49,11 @@ def blobs(m: int = 60, d: int = 3, *, seed: int = 0, share: float = 0.5, apart: 
     return rng.normal(size=(m, d)) + apart * y[:, None], y
 
 
+def overlapping(m=120, seed=0, names=(-1, 1), share=0.4):
+    X, y = blobs(m, 3, seed=seed, share=share)
+    return X, np.where(y > 0, names[1], names[0])
+
+
 def problem_of(X, y, C=1.0, kernel: Kernel | None = None, *, bias: float = 1.0, **gram) -> SimplexQP:
     return SimplexQP(Gram((kernel or RBF(0.5)).resolve(X), X, **gram), y, C, bias=bias)
 
@@ -46,6 +61,15 @@ def problem_of(X, y, C=1.0, kernel: Kernel | None = None, *, bias: float = 1.0, 
 def matrix(problem: SimplexQP, K: np.ndarray) -> np.ndarray:
     """A of math.md, dense, from a kernel matrix computed elsewhere."""
     return problem.y[:, None] * problem.y * (K + problem.bias) + np.diag(1.0 / (2.0 * problem.C))
+
+
+def dense_A(problem, X, kernel):
+    K = {
+        "rbf": lambda: pairwise.rbf_kernel(X, gamma=0.5),
+        "linear": lambda: X @ X.T,
+        "poly": lambda: pairwise.polynomial_kernel(X, gamma=0.5, degree=2, coef0=1.0),
+    }[kernel.name]()
+    return matrix(problem, K)
 
 
 def qp_optimum(A: np.ndarray) -> tuple[np.ndarray, float]:

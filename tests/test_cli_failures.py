@@ -1,0 +1,51 @@
+"""What the command line says when the call is right and the work fails."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+def test_work_that_fails_is_exit_1(svmkit, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("the machine is on fire\nand more")
+
+    monkeypatch.setattr("svmkit.cli.job.fit", broken)
+    done = svmkit("train", "iris", "--no-track")
+    assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1
+    assert "RuntimeError" in done.err and "on fire" in done.err and "--debug" in done.err
+
+
+def test_out_of_memory_is_exit_1(svmkit, monkeypatch):
+    def full(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr("svmkit.cli.job.fit", full)
+    done = svmkit("train", "iris", "--no-track")
+    assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1 and "memory" in done.err
+
+
+def test_interrupt_before_the_work_is_exit_1(svmkit, monkeypatch):
+    def stopped(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("svmkit.cli.job.fit", stopped)
+    done = svmkit("train", "iris", "--no-track", "--out", "m.model")
+    assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1 and "interrupted" in done.err
+    assert not Path("m.model").exists()
+
+
+def test_indefinite_kernel_is_named(svmkit):
+    """A matrix that is no kernel: an error or an uncertified result, never a wrong claim of convergence."""
+    import json
+
+    X = -10.0 * np.eye(10)
+    np.savez("bad.npz", X=X, y=[0, 1] * 5)
+    done = svmkit("train", "bad.npz", "--kernel", "precomputed", "-C", "100", "--no-track", "--json")
+    if done.code == 0:
+        assert json.loads(done.out)["status"] != "converged"
+    else:
+        assert done.code in (1, 2) and done.out == "" and done.err.count("\n") == 1
+        assert "positive" in done.err and "Traceback" not in done.err
