@@ -15,6 +15,9 @@ TIGHT = Gap(1e-12) | Iterations(400_000)
 
 
 def liblinear(X, y, C, class_weight=None, sample_weight=None):
+    if class_weight == "balanced":  # scikit-learn counts rows by their weight in newer versions only
+        each = np.ones(len(y)) if sample_weight is None else sample_weight
+        class_weight = {c: each.sum() / (2 * each[y == c].sum()) for c in (-1, 1)}
     model = LinearSVC(
         C=C,
         loss="squared_hinge",
