@@ -107,9 +107,13 @@ class Solver(ABC):
         """Raise InputError when this solver cannot solve `problem`."""
         if not isinstance(problem, self.problem):
             raise InputError(f"solver {self.name} solves {self.problem.name}, not {problem.name}")
+        self.check_kernel(problem.gram.kernel)
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Raise InputError when this solver cannot work with `kernel`."""
         for need in self.requires:
-            if not need.holds(problem.gram.kernel):
-                raise InputError(f"solver {self.name} needs {need.value}, not {problem.gram.kernel.name}")
+            if not need.holds(kernel):
+                raise InputError(f"solver {self.name} needs {need.value}, not {kernel.name}")
 
 
 @dataclass

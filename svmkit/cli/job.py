@@ -36,9 +36,7 @@ class Job:
         named = {k: o[k] for k in ("gamma", "degree", "coef0") if o[k] is not None}
         named |= {k.removeprefix("kernel."): v for k, v in values.items() if k.startswith("kernel.")}
         self.kernel = plugins.build("kernel", o["kernel"], named)
-        for need in self.solver.requires:
-            if not need.holds(self.kernel):
-                raise InputError(f"solver {self.solver.name} needs {need.value}, not {self.kernel.name}")
+        self.solver.check_kernel(self.kernel)
         self.sampler = plugins.sampler(o["sampler"])
         self.rules = stop_rules(
             o["tol"], o["stop"], {k: o[k] for k in ("max_iter", "max_epochs", "time_limit", "max_support")}
@@ -52,7 +50,7 @@ class Job:
             raise InputError("--resume needs --checkpoint FILE")
         if not (o["C"] > 0 and np.isfinite(o["C"])):
             raise InputError(f"-C must be a finite number > 0, not {o['C']}")
-        scaling_kinds = ("none", "standard", "minmax", "maxabs")
+        scaling_kinds = ("none", *scaling.KINDS)
         if o["scale"] not in scaling_kinds:
             raise InputError(f"--scale {o['scale']!r} is not known; there are: {', '.join(scaling_kinds)}")
         if o["register"] and o["no_track"]:
