@@ -71,7 +71,7 @@ def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:
     """A small problem of the type and with the kernel that `solver` takes."""
     X, y = toy(**data)
     kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
-    return solver.problem(Gram(kernel, X), y, C)
+    return solver.problem.classifier(Gram(kernel, X), y, C)
 
 
 def _named(plugin: Any, name: str, kind: str) -> str | None:
@@ -162,16 +162,21 @@ def _counted(solver: Solver) -> str | None:
 
 def _warm_start(solver: Solver) -> str | None:
     cold = solve(problem_for(solver), solver, stop=Gap(TOL))
-    warm = solve(problem_for(solver), solver, stop=Gap(TOL), start=cold.point)
-    if warm.n_iter > max(1, cold.n_iter // 2):
-        return f"started at its own solution it took {warm.n_iter} iterations, from nothing {cold.n_iter}"
+    brief = Iterations(max(1, cold.n_iter // 10))
+    again = solve(problem_for(solver), solver, stop=brief).certificate
+    warm = solve(problem_for(solver), solver, stop=brief, start=cold.point).certificate
+    if warm.primal > min(again.primal, cold.certificate.primal * (1.0 + TOL)):
+        return (
+            f"after {brief.limit} iterations from its own solution (primal {cold.certificate.primal:.6g}) the primal "
+            f"value is {warm.primal:.6g}; from nothing {again.primal:.6g}"
+        )
     return None
 
 
 def _one_class(solver: Solver) -> str | None:
     X, y = toy()
     try:
-        problem = solver.problem(Gram(RBF(0.5), X), np.ones_like(y), 1.0)
+        problem = solver.problem.classifier(Gram(RBF(0.5), X), np.ones_like(y), 1.0)
         solve(problem, solver, stop=Iterations(5))
     except InputError:
         return None

@@ -28,7 +28,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
     C : float > 0, default 1.0, weight of the summed losses
     kernel : name, Kernel or callable f(X, Z) -> (rows of X, rows of Z), default "rbf"
     gamma : "scale" (default), "auto", "msd" or a number; degree, coef0 : of the kernels that have them
-    sampler : name such as "full" (default) or "uniform:59", or Sampler
+    sampler : name such as "full" or "uniform:59", or Sampler; default the solver's own, mostly "full"
     tol : relative duality gap to reach, default 1e-3
     stop : rule instead of tol: text such as "abs:1e-6", or criteria joined with |
     max_iter, max_epochs, time_limit (seconds, shared by the pairs), max_support : budgets, default none
@@ -55,7 +55,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        sampler: Any = "full",
+        sampler: Any = None,
         tol: float = 1e-3,
         stop: Any = None,
         max_iter: int | None = None,

@@ -138,13 +138,15 @@ class Gram:
             kept[:] = row
         return kept
 
-    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:
-        """k(x_i, x_j) for i in I, j in J: float64 (len(I), len(J))."""
+    def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """k(x_i, x_j) for i in I, j in J: (len(I), len(J)), float64, or of `out`'s type and in it."""
         self.kernel_values += len(I) * len(J)
+        values = np.empty((len(I), len(J))) if out is None else out
         if len(I) == 0 or len(J) == 0:
-            return np.empty((len(I), len(J)))
-        values = self.engine.block(self.engine.take(I), np.empty((len(I), len(J))), J)
-        values[I[:, None] == J[None, :]] = self.diag[J[(I[:, None] == J[None, :]).nonzero()[1]]]
+            return values
+        self.engine.block(self.engine.take(I), values, J)
+        same, at = np.nonzero(I[:, None] == J[None, :])
+        values[same, at] = self.diag[J[at]]
         return values
 
     def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:

@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 
 class Point(NamedTuple):
-    """One row of a history. `gap` is the loop's estimate, None where there is none."""
+    """One row of a history. `gap` is the loop's estimate, None where there is none.
+
+    `accuracy` is on a validation set, None where it was not measured.
+    """
 
     n_iter: int
     seconds: float
@@ -17,6 +20,7 @@ class Point(NamedTuple):
     gap: float | None
     n_support: int
     kernel_values: int
+    accuracy: float | None = None
 
 
 class History(list[Point]):

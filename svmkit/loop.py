@@ -12,15 +12,18 @@ import numpy as np
 from svmkit import interrupt, threads
 from svmkit.history import Clock, History, Point, Schedule
 from svmkit.problem import Certificate, Problem
-from svmkit.sampler import Draws, Full, Sampler
+from svmkit.sampler import Draws, Sampler
 from svmkit.solver import Solution, Solver, Status, StepInfo
-from svmkit.stopping import Criterion, Gap, Iterations, Stop
+from svmkit.stopping import Criterion, Gap, Iterations, Stop, Support
 
 Callback = Callable[[Point], Any]
 """Called with each history point, off the clock; returning True ends the solve as `interrupted`."""
+Score = Callable[[np.ndarray, Certificate], float]
+"""Accuracy of the model that a point and what is known of it (`Problem.bound`) stand for."""
 
 SAMPLED_LOOKS = 3  # a gap seen on a sample has to hold this often in a row: draw again twice (PARTAN, 4.2)
 STUCK = 5  # steps in a row without progress that count as stalled; sampled steps may miss, so 20 times as many
+FULL = 1e-3  # gap within a support that may not grow: what is left out weighs more than what is below this
 
 
 class Progress(NamedTuple):
@@ -51,19 +54,22 @@ def solve(
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     saver: Saver | None = None,
+    score: Score | None = None,
     n_threads: int | None = None,
 ) -> Solution:
     """Solve `problem` and certify the result on all samples.
 
     Parameters
     ----------
-    sampler : which points each step looks at, default all of them
+    sampler : which points each step looks at, default the solver's own, mostly all of them
     stop : criteria joined with `|`, default Gap(1e-3); without a budget of time, iterations or epochs
         among them, 10 m or 100,000 iterations, whichever is more, are the budget
     start : a point of the problem, or the Progress of an earlier solve, to go on from
     seed : of every random choice: same seed, same machine, same threads, same result
     callbacks : see `Callback`
     saver : keeps Progress on the way and at the end
+    score : measured off the clock every time the iterations have grown by a fifth, and at the end, for
+        `Point.accuracy`
     n_threads : default all
 
     Returns
@@ -80,7 +86,7 @@ def solve(
         rules = rules | Iterations(max(100_000, 10 * problem.m))
     progress = Progress(start) if isinstance(start, np.ndarray) else start
     with interrupt.catching() as flag, threads.using(n_threads):
-        run = _Run(problem, solver, rules, progress, sampler or Full(), seed, callbacks, saver)
+        run = _Run(problem, solver, rules, progress, sampler or solver.sampler, seed, callbacks, saver, score)
         try:
             run.loop(flag)
         except KeyboardInterrupt:
@@ -99,9 +105,9 @@ class _Best:
 class _Run:
     """One solve under way."""
 
-    def __init__(self, problem, solver, rules, progress, sampler, seed, callbacks, saver) -> None:
+    def __init__(self, problem, solver, rules, progress, sampler, seed, callbacks, saver, score) -> None:
         self.problem, self.solver, self.rules = problem, solver, rules
-        self.callbacks, self.saver = callbacks, saver
+        self.callbacks, self.saver, self.score = callbacks, saver, score
         self.clock = Clock(progress.seconds if progress else 0.0)
         self.n_iter = progress.n_iter if progress else 0
         self.epochs = progress.epochs if progress else 0.0
@@ -110,12 +116,16 @@ class _Run:
         self.info: StepInfo | None = None
         self.certificate: Certificate | None = None
         self.shrink = 1.0  # the loop's estimate has to be this much below the tolerance
-        self.next_check = self.looks = self.stuck = self.resyncs = 0
+        self.next_check = self.next_score = self.looks = self.stuck = self.resyncs = 0
         self.rng = np.random.default_rng(seed)
         if progress and progress.rng_state:
             self.rng.bit_generator.state = progress.rng_state
         draws = Draws(sampler, problem.y, self.rng)
         self.state = solver.init(problem, progress.point if progress else None, draws)
+        budgets = [rule.limit for rule in rules.criteria if isinstance(rule, Support)]
+        if budgets and solver.budgeted:  # the solver keeps to it and says when nothing better fits
+            solver.limit_support(self.state, int(min(budgets)))
+            self.rules = Stop(tuple(rule for rule in rules.criteria if not isinstance(rule, Support)))
 
     def loop(self, flag: interrupt.Flag) -> None:
         while not flag:
@@ -132,12 +142,18 @@ class _Run:
 
     def _ending(self, info: StepInfo, seconds: float) -> Status | None:
         """The status with which the solve ends here, if it does."""
+        if info.done:
+            return Status.CONVERGED
         self.stuck = 0 if info.moved else self.stuck + 1
-        if self.stuck >= STUCK * (20 if info.sampled else 1):
+        stuck = self.stuck >= STUCK * (20 if info.sampled else 1)
+        if stuck and not info.full:
             ending = self._stalled()
             if ending:
                 return ending
-        reached = self.rules.reached(info._replace(gap=info.gap / self.shrink), self.n_iter, self.epochs, seconds)
+        estimate = info.gap if info.full else info.gap / self.shrink
+        reached = self.rules.reached(info._replace(gap=estimate), self.n_iter, self.epochs, seconds)
+        if info.full and (stuck or info.gap <= FULL or any(rule.status is Status.CONVERGED for rule in reached)):
+            return Status.MAX_SUPPORT
         if not any(rule.status is Status.CONVERGED for rule in reached):
             self.looks = 0
         return next((rule.status for rule in reached if self._accepts(rule, info)), None)
@@ -195,12 +211,19 @@ class _Run:
         """Write a history point, save and call back; True when a callback asks to stop."""
         with self.clock.stopped():
             point = self._point(info, seconds)
+            if self.score is not None and self.n_iter >= self.next_score:
+                self.next_score = self.n_iter + 1 + self.n_iter // 5
+                point = self._scored(point, self.solver.solution(self.state), self.problem.bound(info.objective))
             self.history.append(point)
             if not self.solver.monotone and info.objective < self.best.objective:
                 self.best = _Best(info.objective, self.solver.solution(self.state))
             if self.saver is not None and self.saver.due(seconds):
                 self._save(seconds)
             return any([callback(point) is True for callback in self.callbacks])
+
+    def _scored(self, point: Point, iterate: np.ndarray, certificate: Certificate) -> Point:
+        assert self.score is not None
+        return point._replace(accuracy=self.score(iterate, certificate))
 
     def _save(self, seconds: float) -> None:
         assert self.saver is not None
@@ -219,4 +242,7 @@ class _Run:
             certificate = self.problem.certificate(point)
         if self.status is Status.MAX_ITER and self._certified(certificate):
             self.status = Status.CONVERGED
-        return Solution(point, self.status, self.n_iter, seconds, certificate, self.history)
+        if self.score is not None and self.history:
+            self.history[-1] = self._scored(self.history[-1], point, certificate)
+        details = self.solver.details(self.state)
+        return Solution(point, self.status, self.n_iter, seconds, certificate, self.history, details)

@@ -113,7 +113,7 @@ def _convert(what: str, text: str, kind: type) -> Any:
 
 def sampler(text: Any) -> Any:
     """A sampler from "full" or "uniform:59" (its first option after the colon); an instance is itself."""
-    if not isinstance(text, str):
+    if not isinstance(text, str):  # an instance, or None: the solver's own
         return text
     name, colon, size = text.partition(":")
     if colon and not size:

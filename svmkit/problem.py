@@ -29,33 +29,28 @@ class Certificate:
 
     @classmethod
     def of(cls, primal: float, dual: float, gradient: np.ndarray | None = None) -> Certificate:
-        return cls(primal, dual, (primal - dual) / max(abs(primal), abs(dual)), gradient)
+        size = max(abs(primal), abs(dual))
+        return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient)
 
 
 class Problem(ABC):
-    """One binary training problem, made as SomeProblem(gram, y, C).
+    """What a solver minimises over the rows of a Gram.
 
-    Parameters
-    ----------
-    gram : Gram of the m training rows
-    y : (m,) of -1.0 and +1.0, both present
-    C : positive number or (m,), C times class and sample weight
-
-    Raises InputError when y or C is none of these.
+    `y` (m,) are signs that samplers may look at; `classifier` makes the problem of one binary training set.
     """
 
     name: ClassVar[str]
 
-    def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> None:
-        self.gram, self.m = gram, gram.m
-        self.y = np.ascontiguousarray(y, dtype=np.float64)
-        self.C = np.broadcast_to(np.asarray(C, dtype=np.float64), (self.m,))
-        if not (np.isfinite(self.C).all() and (self.C > 0).all()):
-            raise InputError(f"C must be finite and > 0 for every sample, not {self.C.min():g}")
-        if self.y.shape != (self.m,) or not (np.abs(self.y) == 1.0).all():
-            raise InputError(f"y must hold -1 or +1 for each of the {self.m} rows")
-        if (self.y == self.y[0]).all():
-            raise InputError("y holds one class only: training needs samples of two classes")
+    def __init__(self, gram: Gram, y: np.ndarray) -> None:
+        self.gram, self.m, self.y = gram, gram.m, y
+
+    @classmethod
+    @abstractmethod
+    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
+        """The problem of training on y (m,) of -1.0 and +1.0, both present, with C > 0, a number or (m,).
+
+        C is C times class and sample weight. Raises InputError when y or C is none of these.
+        """
 
     @abstractmethod
     def objective(self, point: np.ndarray) -> float:
@@ -70,38 +65,69 @@ class Problem(ABC):
         """P, D and gap at `point`, from scratch, on all samples, in float64."""
 
     @abstractmethod
+    def bound(self, objective: float) -> Certificate:
+        """What is known of a point from its objective alone, without a pass over the samples."""
+
+    @abstractmethod
     def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
         """(coef (m,), intercept): h(x) = sum_i coef_i k(x_i, x) + intercept, margins at one."""
 
 
 class SimplexQP(Problem):
-    """min alpha'A alpha over the unit simplex: the L2-SVM with regularised bias (math.md, problem 1).
+    """min alpha'A alpha + 2 c'alpha over the unit simplex (math.md, problem 1).
 
-    A_ij = y_i y_j (k_ij + bias) + [i=j] / (2 C_i). With f = alpha'A alpha, beta = alpha / f solves the dual of
-    1/2 |w|^2 + 1/2 b^2 + sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and
-    FW/CVM papers write delta_ij / C for the ridge: their C is twice this one.
+    A_ij = y_i y_j (k_ij + bias) + [i=j] ridge_i, positive semidefinite. Its certificate is the Frank-Wolfe gap: P is
+    the objective, D = P - 2 (alpha'g - min g) with g = A alpha + c.
 
-    bias : what is added to every kernel value; 1.0 is a regularised bias, 0.0 none
+    Parameters
+    ----------
+    gram : Gram of m points
+    y : (m,) of -1.0 and +1.0, default all +1.0
+    bias : number added to every kernel value; ridge : number >= 0 or (m,), added to the diagonal
+    linear : c, (m,), default none
+
+    Raises InputError for shapes or values that are none of these.
     """
 
     name: ClassVar[str] = "SimplexQP"
 
-    def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
-        super().__init__(gram, y, C)
+    def __init__(
+        self,
+        gram: Gram,
+        y: np.ndarray | None = None,
+        *,
+        bias: float = 0.0,
+        ridge: float | np.ndarray = 0.0,
+        linear: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(gram, np.ones(gram.m) if y is None else np.ascontiguousarray(y, dtype=np.float64))
         self.bias = float(bias)
-        self.ridge = 1.0 / (2.0 * self.C)
+        self.ridge = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (self.m,))
+        self.linear = None if linear is None else np.ascontiguousarray(linear, dtype=np.float64)
+        if self.linear is not None and (self.linear.shape != (self.m,) or not np.isfinite(self.linear).all()):
+            raise InputError(f"the linear term must be {self.m} finite numbers, one for each point")
+        if not (np.isfinite(self.ridge).all() and (self.ridge >= 0.0).all()):
+            raise InputError("the ridge must be finite and >= 0")
         self.diag = gram.diag + self.bias + self.ridge
 
+    @classmethod
+    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> SquaredHinge:
+        return SquaredHinge(gram, y, C)
+
     def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """g = A alpha (half the gradient) from scratch in float64: (m,), or (len(at),)."""
+        """g = A alpha + c (half the gradient) from scratch in float64: (m,), or (len(at),)."""
         idx = np.flatnonzero(alpha)
         weights = alpha[idx] * self.y[idx]
         here = at if at.size else slice(None)
         product = self.gram.matvec(weights, idx, at) + self.bias * weights.sum()
-        return self.y[here] * product + alpha[here] * self.ridge[here]
+        g = self.y[here] * product + alpha[here] * self.ridge[here]
+        return g if self.linear is None else g + self.linear[here]
 
     def objective(self, point: np.ndarray) -> float:
-        return float(point @ self.gradient(point))
+        return self._value(point, self.gradient(point))
+
+    def _value(self, alpha: np.ndarray, g: np.ndarray) -> float:
+        return float(alpha @ g) + (0.0 if self.linear is None else float(self.linear @ alpha))
 
     def infeasible(self, point: np.ndarray) -> str | None:
         if point.shape != (self.m,) or point.dtype != np.float64:
@@ -117,6 +143,32 @@ class SimplexQP(Problem):
 
     def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
         """The certificate for a gradient g that the caller has just computed from scratch."""
+        value = self._value(alpha, g)
+        return Certificate.of(value, value - 2.0 * max(0.0, float(alpha @ g - g.min())), g)
+
+    def bound(self, objective: float) -> Certificate:
+        return Certificate(objective, None, None)
+
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
+        coef = point * self.y
+        return coef, self.bias * float(coef.sum())
+
+
+class SquaredHinge(SimplexQP):
+    """The L2-SVM with regularised bias as a SimplexQP: c = 0, ridge 1 / (2 C_i), bias 1.
+
+    With f = alpha'A alpha, beta = alpha / f solves the dual of 1/2 |w|^2 + 1/2 b^2 +
+    sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write delta_ij / C for
+    the ridge: their C is twice this one.
+
+    Parameters as for `Problem.classifier`; bias : 1.0 is a regularised bias, 0.0 none.
+    """
+
+    def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
+        y, self.C = labels_and_costs(y, C, gram.m)
+        super().__init__(gram, y, bias=bias, ridge=1.0 / (2.0 * self.C))
+
+    def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
         f = float(alpha @ g)
         if not f > 0.0:
             raise SvmkitError(
@@ -128,7 +180,23 @@ class SimplexQP(Problem):
         primal = (f - loss_part) / (2.0 * f * f) + float(self.C @ np.square(slack))
         return Certificate.of(primal, 0.5 / f, g)
 
+    def bound(self, objective: float) -> Certificate:
+        return Certificate(float("inf"), 0.5 / objective, None)
+
     def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
         assert certificate.dual is not None
         coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
         return coef, self.bias * float(coef.sum())
+
+
+def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """y (m,) as float64 and C as (m,), or InputError: what every problem of a binary training set asks for."""
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
+    if not (np.isfinite(C).all() and (C > 0).all()):
+        raise InputError(f"C must be finite and > 0 for every sample, not {C.min():g}")
+    if y.shape != (m,) or not (np.abs(y) == 1.0).all():
+        raise InputError(f"y must hold -1 or +1 for each of the {m} rows")
+    if (y == y[0]).all():
+        raise InputError("y holds one class only: training needs samples of two classes")
+    return y, C

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,10 @@ class Sampler(ABC):
     @abstractmethod
     def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Yield int64 index arrays into y (m,), whose values are -1.0 and +1.0, for ever."""
+
+    def __str__(self) -> str:
+        """As the command line spells it: the name, and the first option after a colon."""
+        return ":".join([self.name, *(str(getattr(self, f.name)) for f in fields(self)[:1])])
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from svmkit.errors import InputError
 from svmkit.history import History
 from svmkit.kernels import Kernel
 from svmkit.problem import Certificate, Problem, SimplexQP
-from svmkit.sampler import Draws
+from svmkit.sampler import Draws, Full, Sampler
 
 
 class Status(StrEnum):
@@ -58,7 +58,8 @@ class StepInfo(NamedTuple):
     objective : of the problem, at the new iterate; n_support : non-zero weights; epochs : how many passes over the
     training set the step was worth; gap : estimate of the relative gap (inf: unknown); gap_abs : the same in units
     of the objective; sampled : the estimates come from a sample, so they may be too small; moved : False when
-    the iterate could not be improved.
+    the iterate could not be improved; full : the support budget keeps better points out, and the estimates are those
+    within the budget; done : the solver's own criterion holds, the solve has converged.
     """
 
     objective: float
@@ -68,6 +69,8 @@ class StepInfo(NamedTuple):
     gap_abs: float = float("inf")
     sampled: bool = False
     moved: bool = True
+    full: bool = False
+    done: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,17 @@ class Solver(ABC):
     """Base of all solvers.
 
     name : at most 10 characters; problem : the type it solves; requires : what the kernel must be; monotone : the
-    objective never gets worse, so the last iterate is the best one.
+    objective never gets worse, so the last iterate is the best one; sampler : which one it works with unless told
+    otherwise; budgeted : `limit_support` is honoured; streams : `members` and `renew` let it learn from a stream.
     """
 
     name: ClassVar[str] = ""
     problem: ClassVar[type[Problem]] = SimplexQP
     requires: ClassVar[tuple[Requires, ...]] = ()
     monotone: ClassVar[bool] = False
+    sampler: ClassVar[Sampler] = Full()
+    budgeted: ClassVar[bool] = False
+    streams: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
@@ -97,6 +104,21 @@ class Solver(ABC):
 
     def resync(self, state: Any, certificate: Certificate) -> None:  # noqa: B027  optional
         """Go on after a certificate that was not good enough: a chance to take over its exact gradient."""
+
+    def limit_support(self, state: Any, most: int) -> None:  # noqa: B027  optional
+        """From now on keep the iterate at `most` non-zero weights or fewer; `StepInfo.full` tells when that binds."""
+
+    def members(self, state: Any) -> np.ndarray:
+        """Rows of the problem that the state still needs, in its own order (of a solver that streams)."""
+        raise NotImplementedError(f"solver {self.name} does not learn from streams")
+
+    def renew(self, state: Any, problem: Any, draws: Draws) -> None:
+        """Go on with a problem whose first rows are the members, in their order, and the others new samples."""
+        raise NotImplementedError(f"solver {self.name} does not learn from streams")
+
+    def details(self, state: Any) -> dict[str, float]:
+        """Further facts about the result that this method is known for, by name."""
+        return {}
 
     @property
     def params(self) -> dict[str, Any]:
@@ -121,7 +143,7 @@ class Solution:
     """A point, how it was found and how good it is.
 
     point : the problem's variable (alpha, shape (m,), for SimplexQP); seconds : time in the loop, evaluation
-    excluded; n_support : non-zero weights of the point.
+    excluded; n_support : non-zero weights of the point; details : `Solver.details` at the end.
     """
 
     point: np.ndarray
@@ -130,6 +152,7 @@ class Solution:
     seconds: float
     certificate: Certificate
     history: History = field(repr=False)
+    details: dict[str, float] = field(default_factory=dict)
 
     @property
     def n_support(self) -> int:

@@ -93,7 +93,7 @@ def fit(
     solver: str | Solver = "swap2o",
     kernel: Kernel,
     C: float = 1.0,
-    sampler: str | Sampler = "full",
+    sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
     sample_weight: np.ndarray | None = None,
@@ -110,7 +110,8 @@ def fit(
     Parameters
     ----------
     X : (n_samples, n_features), dense or CSR, float32 or float64; y : (n_samples,) labels, numbers or text
-    solver, sampler : names, or instances; kernel : Kernel, gamma and the like resolved here
+    solver, sampler : names, or instances; sampler None is the solver's own, mostly "full"
+    kernel : Kernel, gamma and the like resolved here
     C : weight of the summed losses, > 0; class_weight : None, "balanced" or {label: weight}; sample_weight :
         (n_samples,), >= 0; a sample of weight 0 takes no part. C_i is the product of the three.
     stop : default Gap(1e-3); budgets in seconds are shared by the pairs of classes by rows, others hold for each pair
@@ -178,7 +179,7 @@ def fit(
 def _problem(solver: Solver, kernel: Kernel, X, y_pm, C, memory, name: str) -> Problem:
     if (y_pm == y_pm[0]).all() if len(y_pm) else True:
         raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-    return solver.problem(Gram(kernel, X, memory=memory), y_pm, C)
+    return solver.problem.classifier(Gram(kernel, X, memory=memory), y_pm, C)
 
 
 def _subset(X, rows: np.ndarray, kernel: Kernel):

@@ -54,4 +54,4 @@ def _touch(X, rows) -> None:
 def _solve(solver: Solver) -> None:
     X, y = data()
     for rows in (np.float64, np.float32):
-        solve(solver.problem(Gram(RBF(0.5), X, dtype=rows), y, 1.0), solver, stop=Iterations(20))
+        solve(solver.problem.classifier(Gram(RBF(0.5), X, dtype=rows), y, 1.0), solver, stop=Iterations(20))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import (
     BUDGET,
-    FAMILY,
+    CLASSIC,
     blobs,
     dense_A,
     every_fast,
@@ -95,7 +95,7 @@ def test_takes_the_steps_of_its_paper(name, C):
         assert info.n_support == np.count_nonzero(alpha)
 
 
-@pytest.mark.parametrize("name", [n for n in FAMILY if n != "partan"])
+@pytest.mark.parametrize("name", [n for n in CLASSIC if n != "partan"])
 def test_directions_are_what_they_say(name):
     """slope = D'g, curvature = D'A D, feasible up to lam_max and not beyond; the step taken is that step."""
     X, y = blobs(50, 3, seed=12)

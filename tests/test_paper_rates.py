@@ -14,7 +14,7 @@ from svmkit.data import load
 from svmkit.gram import Gram
 from svmkit.kernels import RBF
 from svmkit.loop import solve
-from svmkit.problem import SimplexQP
+from svmkit.problem import SquaredHinge
 from svmkit.solver import Status
 from svmkit.stopping import Absolute, Iterations
 
@@ -31,7 +31,7 @@ def _problem(folder, name):
     rows, C, gamma = SETS[name]
     data = load(os.path.join(folder, f"{name}.bz2"))
     y = np.where(data.y[:rows] == data.y.max(), 1.0, -1.0)
-    return SimplexQP(Gram(RBF(gamma), data.X[:rows], memory="500MB"), y, C)
+    return SquaredHinge(Gram(RBF(gamma), data.X[:rows], memory="500MB"), y, C)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise
 from svmkit.errors import InputError, SvmkitError
 from svmkit.gram import Gram
 from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.problem import Certificate, SimplexQP
+from svmkit.problem import Certificate, SquaredHinge
 
 CS = [1e-4, 1e-2, 1.0, 1e2, 1e4]
 
@@ -129,26 +129,26 @@ def test_infeasible_points_are_named():
 def test_bad_C_is_refused(C):
     X, y = blobs(50)
     with pytest.raises(InputError, match="C must be finite and > 0"):
-        SimplexQP(Gram(RBF(0.5), X), y, C)
+        SquaredHinge(Gram(RBF(0.5), X), y, C)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_one_class_is_refused(sign):
     X, _ = blobs(50)
     with pytest.raises(InputError, match="one class"):
-        SimplexQP(Gram(RBF(0.5), X), np.full(50, sign), 1.0)
+        SquaredHinge(Gram(RBF(0.5), X), np.full(50, sign), 1.0)
 
 
 @pytest.mark.parametrize("y", [np.r_[0.0, np.ones(49)], np.ones(49), np.r_[2.0, -np.ones(49)]])
 def test_bad_labels_are_refused(y):
     X, _ = blobs(50)
     with pytest.raises(InputError, match="-1 or"):
-        SimplexQP(Gram(RBF(0.5), X), y, 1.0)
+        SquaredHinge(Gram(RBF(0.5), X), y, 1.0)
 
 
 def test_a_kernel_that_is_not_positive_has_no_certificate():
     y = np.r_[np.ones(5), -np.ones(5)]
-    problem = SimplexQP(Gram(Precomputed(), -np.eye(10)), y, 1e6, bias=0.0)
+    problem = SquaredHinge(Gram(Precomputed(), -np.eye(10)), y, 1e6, bias=0.0)
     with pytest.raises(SvmkitError, match="not positive"):
         problem.certificate(np.full(10, 0.1))
 

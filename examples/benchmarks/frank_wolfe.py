@@ -20,7 +20,7 @@ from svmkit.data import load
 from svmkit.gram import Gram
 from svmkit.kernels import RBF
 from svmkit.loop import Progress, solve
-from svmkit.problem import SimplexQP
+from svmkit.problem import SquaredHinge
 from svmkit.stopping import Absolute, Iterations, Seconds
 
 FAMILY = ("fw", "mfw", "swap", "swap2o", "mdm", "partan")
@@ -57,7 +57,7 @@ def main() -> None:
 
 def run(name, X, y, kernel, args, deltas):
     """For each Delta (iterations, seconds, support vectors, relative gap), None where time ran out; and the curve."""
-    problem = SimplexQP(Gram(kernel, X, memory=args.memory), y, args.C)
+    problem = SquaredHinge(Gram(kernel, X, memory=args.memory), y, args.C)
     cells, curve, progress = [], [], None
     for delta in deltas:
         budget = (progress.seconds if progress else 0.0) + args.limit

@@ -10,8 +10,8 @@ HUGE = 1e300
 
 
 @njit(cache=True, fastmath=FAST)
-def move(g, alpha, y, row_in, row_out, s, c_in, c_out, bias):
-    """alpha *= s and g = s g + y (c_in (row_in + bias) + c_out (row_out + bias)); y_i is inside c_in, c_out."""
+def move(g, y, c, row_in, row_out, s, c_in, c_out, bias):
+    """g = s g + (1 - s) c + y (c_in (row_in + bias) + c_out (row_out + bias)); y_i is inside c_in, c_out."""
     shift = (c_in + c_out) * bias
     if c_out == 0.0:
         for r in range(g.size):
@@ -23,18 +23,55 @@ def move(g, alpha, y, row_in, row_out, s, c_in, c_out, bias):
         for r in range(g.size):
             g[r] = s * g[r] + y[r] * (c_in * row_in[r] + c_out * row_out[r] + shift)
     if s != 1.0:
-        for r in range(g.size):
-            alpha[r] *= s
+        for r in range(c.size):
+            g[r] += (1.0 - s) * c[r]
 
 
 @njit(cache=True, fastmath=FAST)
-def survey(g, alpha):
-    """(f = alpha'g, number of alpha > 0)."""
+def gradient_at(row, w, y, bias):
+    """sum_r w_r y_r (row_r + bias): a new point's gradient, but for its label and the scale of w."""
+    total = 0.0
+    for r in range(w.size):
+        total += w[r] * y[r] * (row[r] + bias)
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def active_vertex(g, w):
+    """argmin of g over w > 0."""
+    i = -1
+    best = HUGE
+    for r in range(g.size):
+        if w[r] > 0.0 and g[r] < best:
+            best = g[r]
+            i = r
+    return i
+
+
+@njit(cache=True, fastmath=FAST)
+def exchange(g, w, y, diag, row, bias, scale, g_i, a_ii, y_i):
+    """(j, change of f) for the best active j to hand all its weight to a point i outside; row = k_i."""
+    j = -1
+    best = HUGE
+    for r in range(g.size):
+        if w[r] > 0.0:
+            alpha = scale * w[r]
+            curvature = a_ii + diag[r] - 2.0 * y_i * y[r] * (row[r] + bias)
+            change = alpha * (2.0 * (g_i - g[r]) + alpha * curvature)
+            if change < best:
+                best = change
+                j = r
+    return j, best
+
+
+@njit(cache=True, fastmath=FAST)
+def survey(g, w):
+    """(w'g, number of w > 0)."""
     f = 0.0
     active = 0
     for r in range(g.size):
-        f += alpha[r] * g[r]
-        active += alpha[r] > 0.0
+        f += w[r] * g[r]
+        active += w[r] > 0.0
     return f, active
 
 
@@ -93,26 +130,27 @@ def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
 
 
 @njit(cache=True, fastmath=FAST)
-def secant(alpha, g, alpha_0, g_0):
-    """For D = alpha - alpha_0: (slope D'g, curvature D'A D, largest feasible step beyond alpha)."""
+def secant(w, scale, g, w_0, scale_0, g_0):
+    """For D = alpha - alpha_0: (slope D'g, curvature D'A D, largest feasible step beyond alpha); alpha = scale w."""
     slope = 0.0
     curvature = 0.0
     mu_max = 1e300
     for r in range(g.size):
-        d = alpha[r] - alpha_0[r]
-        if d != 0.0:
+        alpha = scale * w[r]
+        d = alpha - scale_0 * w_0[r]
+        if abs(d) > 4e-16 * alpha:  # a fused product leaves a rest where two weights are equal
             slope += d * g[r]
             curvature += d * (g[r] - g_0[r])
             if d < 0.0:
-                mu_max = min(mu_max, -alpha[r] / d)
+                mu_max = min(mu_max, -alpha / d)
     return slope, curvature, mu_max
 
 
 @njit(cache=True, fastmath=FAST)
-def extrapolate(x, x_0, mu):
-    """x += mu (x - x_0)."""
+def extrapolate(x, x_0, a, b):
+    """x = a x - b x_0."""
     for r in range(x.size):
-        x[r] += mu * (x[r] - x_0[r])
+        x[r] = a * x[r] - b * x_0[r]
 
 
 @njit(cache=True)

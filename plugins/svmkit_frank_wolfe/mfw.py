@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from svmkit_frank_wolfe.direction import Direction
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe, away, toward
+from svmkit_frank_wolfe.step import FrankWolfe, toward_or_away
 
 
 @dataclass(frozen=True)
@@ -20,5 +20,4 @@ class MFW(FrankWolfe):
     name = "mfw"
 
     def direction(self, state: SimplexState) -> Direction:
-        t, a = toward(state), away(state, state.j)
-        return t if t.slope <= a.slope else a
+        return toward_or_away(state)

@@ -9,7 +9,7 @@ from svmkit.solver import StepInfo
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.direction import Direction, line_search
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe, toward
+from svmkit_frank_wolfe.step import FrankWolfe, advance, toward
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,11 @@ class Partan(FrankWolfe):
         return toward(state)
 
     def step(self, state: SimplexState) -> StepInfo:
-        state.alphas[1], state.gs[1] = state.alpha, state.g  # alpha_k, which is alpha_{k-1} of the next step
-        d = self.direction(state)
-        lam = line_search(d.slope, d.curvature, d.lam_max)
-        state.move(lam, d)
-        mu = line_search(*loops.secant(state.alpha, state.g, state.alphas[2], state.gs[2]))
+        state.weights[1], state.scales[1], state.gs[1] = state.w, state.scales[0], state.g  # alpha_{k-1} next time
+        moved = advance(state, self.direction(state))
+        w, scale, g = state.weights, state.scales, state.gs
+        mu = line_search(*loops.secant(w[0], scale[0], g[0], w[2], scale[2], g[2]))
         if mu > 0.0:
             state.extrapolate(mu, beyond=2)
-        state.alphas[2], state.gs[2] = state.alphas[1], state.gs[1]
-        return state.look(moved=lam > 0.0)
+        w[2], scale[2], g[2] = w[1], scale[1], g[1]
+        return self.look(state, moved)

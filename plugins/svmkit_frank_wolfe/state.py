@@ -1,77 +1,127 @@
 """State of a Frank-Wolfe solve: an iterate, its gradient, and what the oracle chose, over the tracked points.
 
-All points are tracked with the full sampler: g costs one kernel row an iteration. With a sampler, only the points
-that were ever chosen are tracked at first, and g of a sample S is computed when it is drawn, at |S| times the
-number of tracked points; once that is dearer than a row, the state goes over to all points.
+Tracked are all points of the problem (`idx` is None), at one kernel row an iteration, or a growing working set.
+An oracle (oracle.py) says which vertex comes next and lets points join.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from svmkit.problem import Certificate, SimplexQP
 from svmkit.sampler import Draws
 from svmkit.solver import StepInfo
+from svmkit.working import WorkingRows
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.direction import Direction
 
 LIKELY = 64  # guesses handed to Gram on a miss
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none
+FRESH = 32  # steps until alpha'g is summed anew instead of updated
+FAINT = 1e-60  # a smaller common factor of the weights is multiplied out
+NONE = np.empty(0)
+
+
+class Choice(NamedTuple):
+    """What the oracle said: tracked vertex i, the lowest g it knows of, points looked at, whether it saw a sample."""
+
+    i: int
+    lowest: float
+    looked: int
+    sampled: bool
 
 
 class SimplexState:
-    """alpha, g = A alpha, f = alpha'g; `i` is the toward vertex, `j` the away vertex, both tracked positions.
+    """alpha, g = A alpha + c, f = alpha'g; `i` is the toward vertex, `j` the away vertex, both tracked positions.
 
-    Row 0 of `alphas` and `gs` is the current iterate; solvers that keep more have earlier ones below it.
+    alpha is `scale * weights`, so that a toward step need not touch all of it. Row 0 of `gs`, `_weights` and `scales`
+    is the current iterate; solvers that keep more have earlier ones below it.
     """
 
-    def __init__(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws, keeps: int) -> None:
+    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int) -> None:
         self.problem, self.draws, self.keeps = problem, draws, keeps
-        point = self._first(draws.rng) if start is None else start / start.sum()
-        active = np.flatnonzero(point)
-        self.idx: np.ndarray | None = active  # None: all points, in order
-        self.position = np.full(problem.m, -1, dtype=np.int64)
-        self._adopt(np.repeat(point[active][None, :], keeps, 0), problem.gradient(point, active))
-        self.look()
+        self.budget = problem.m
+        self.i = 0
+        self.track(np.flatnonzero(point), point)
 
-    def _first(self, rng: np.random.Generator) -> np.ndarray:
-        """One random point of each class with the best weights for the two (one exact pairwise step)."""
+    def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
+        """Track the points idx, None for all m, at `point` (m,); earlier iterates are forgotten."""
         p = self.problem
-        pair = np.array([rng.choice(np.flatnonzero(p.y > 0)), rng.choice(np.flatnonzero(p.y < 0))])
-        cross = -(p.gram.block(pair[:1], pair[1:])[0, 0] + p.bias)
-        a, b = p.diag[pair]
-        weight = np.clip((b - cross) / max(a + b - 2.0 * cross, 1e-300), 0.0, 1.0)
-        point = np.zeros(p.m)
-        point[pair] = weight, 1.0 - weight
-        return point
+        self.working = None if idx is None else WorkingRows(p.gram, idx)
+        alpha = point if idx is None else point[idx]
+        if g is None:
+            g = p.gradient(point) if idx is None else p.gradient(point, idx)
+        self.n = len(alpha)
+        room = self.n if idx is None else 2 * self.n + 64
+        self._weights, self._gs = np.zeros((self.keeps, room)), np.zeros((self.keeps, room))
+        self._weights[:, : self.n], self._gs[:, : self.n] = alpha / alpha.sum(), g
+        self.scales = np.ones(self.keeps)
+        self.position = np.full(0 if idx is None else p.m, -1, dtype=np.int64)
+        self._describe()
+        self._sum()
+        self._forget()
 
-    def _adopt(self, alphas: np.ndarray, g: np.ndarray) -> None:
-        """Track self.idx with these weights (keeps, n); every kept iterate starts as the current one."""
-        p = self.problem
-        self.n = alphas.shape[1]
-        room = self.n if self.idx is None else 2 * self.n + 64
-        self._alphas, self._gs = np.zeros((self.keeps, room)), np.zeros((self.keeps, room))
-        self._alphas[:, : self.n], self._gs[:, : self.n] = alphas, g
-        if self.idx is None:
-            self.y, self.diag, self.ridge = p.y, p.diag, p.ridge
-        else:
-            self.position[self.idx] = np.arange(self.n)
-            self.y, self.diag, self.ridge = p.y[self.idx], p.diag[self.idx], p.ridge[self.idx]
+    @property
+    def idx(self) -> np.ndarray | None:
+        """Rows of the tracked points, None when these are all, in order."""
+        return None if self.working is None else self.working.idx
+
+    def _describe(self) -> None:
+        """What is known of each tracked point, in arrays with room to grow."""
+        p, idx, room = self.problem, self.idx, self._weights.shape[1]
+        about = [p.y, p.diag, p.ridge, NONE if p.linear is None else p.linear]
+        if idx is not None:
+            self.position[idx] = np.arange(self.n)
+            about = [np.append(values[idx], np.zeros(room - self.n)) if len(values) else values for values in about]
+        self._about = about
         self._bind()
 
     def _bind(self) -> None:
-        self.alphas, self.gs = self._alphas[:, : self.n], self._gs[:, : self.n]
-        self.alpha, self.g = self.alphas[0], self.gs[0]
+        n = self.n
+        self.weights, self.gs = self._weights[:, :n], self._gs[:, :n]
+        self.w, self.g = self.weights[0], self.gs[0]
+        self.y, self.diag, self.ridge, self.linear = (values[:n] for values in self._about)
+
+    def _sum(self) -> None:
+        """f = alpha'g, c'alpha and the number of active points, from scratch."""
+        f, self.active = loops.survey(self.g, self.w)
+        self.f = f * self.scales[0]
+        self.c_alpha = float(self.linear @ self.w) * self.scales[0] if self.linear.size else 0.0
+        self.age = 0
+
+    def _forget(self) -> None:
+        self._row_i: np.ndarray | None = None
+        self._j: int | None = None
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Weights of the tracked points (n,), an array of its own."""
+        return self.scales[0] * self.w
+
+    @property
+    def alphas(self) -> np.ndarray:
+        """Weights of all kept iterates (keeps, n)."""
+        return self.scales[:, None] * self.weights
+
+    def weight(self, j: int) -> float:
+        """alpha_j."""
+        return float(self.scales[0] * self.w[j])
+
+    def image(self, i: int) -> float:
+        """(A alpha)_i."""
+        return float(self.g[i] - self.linear[i]) if self.linear.size else float(self.g[i])
 
     def row(self, i: int) -> np.ndarray:
         """Kernel values of the tracked point i with all tracked points."""
-        if self.idx is None:
+        if self.working is None:
             return self.problem.gram.row(i, self._near_vertices if i == self.i else None)
-        return self.problem.gram.block(self.idx[i : i + 1], self.idx)[0]
+        return self.working.row(i)
 
     def _near_vertices(self) -> np.ndarray:
         """Points that the oracle may choose soon: lowest g first."""
-        return _lowest(self.g, LIKELY)
+        return lowest(self.g, LIKELY)
 
     def entry(self, j: int) -> float:
         """A_ij for the toward vertex i and a tracked j."""
@@ -83,7 +133,7 @@ class SimplexState:
     def j(self) -> int:
         """The away vertex, argmax of g over the active points; looked for when a variant asks."""
         if self._j is None:
-            self._j = loops.away_vertex(self.g, self.alpha)
+            self._j = loops.away_vertex(self.g, self.w)
         return self._j
 
     def row_i(self) -> np.ndarray:
@@ -91,6 +141,11 @@ class SimplexState:
         if self._row_i is None:
             self._row_i = self.row(self.i)
         return self._row_i
+
+    def aim(self, i: int) -> None:
+        """Make i the toward vertex."""
+        self.i = i
+        self._forget()
 
     def move(self, lam: float, d: Direction) -> None:
         """alpha += lam D and g += lam A D; a step to the bound leaves a weight of exactly 0."""
@@ -100,103 +155,147 @@ class SimplexState:
         i, j = self.i, d.j if d.j >= 0 else self.i
         row_in = self.row_i() if c_in else self.row(j)
         row_out = self.row(j) if c_out else row_in
-        loops.move(
-            self.g, self.alpha, self.y, row_in, row_out, s, c_in * self.y[i], c_out * self.y[j], self.problem.bias
-        )
+        y, bias = self.y, self.problem.bias
+        loops.move(self.g, y, self.linear, row_in, row_out, s, c_in * y[i], c_out * y[j], bias)
         self.g[i] += c_in * self.ridge[i]
         self.g[j] += c_out * self.ridge[j]
-        self.alpha[i] += c_in
-        self.alpha[j] += c_out
-        if lam >= d.lam_max and c_out:
-            self.alpha[j] = 0.0
+        objective = self.f + self.c_alpha + lam * (2.0 * d.slope + lam * d.curvature)
+        if self.linear.size:
+            self.c_alpha = s * self.c_alpha + c_in * self.linear[i] + c_out * self.linear[j]
+        self.f = objective - self.c_alpha
+        self._reweigh(s, i, c_in, j, c_out, lam >= d.lam_max and c_out != 0.0)
 
-    def look(self, moved: bool = True) -> StepInfo:
-        """Survey the new iterate and ask the oracle for the next toward vertex."""
-        self._row_i: np.ndarray | None = None
-        self._j: int | None = None
-        self.f, active = loops.survey(self.g, self.alpha)
-        sampled = not self.draws.every
-        sample = self.draws()
-        looked = sample.size
-        if self.idx is not None and looked * self.n >= self.problem.m:
-            self._track_all(self.problem.gradient(self.point()))
-            self.f, active = loops.survey(self.g, self.alpha)
-        self.i = int(self.g.argmin())
-        best = float(self.g[self.i])
-        if sampled:
-            self.i = self._choose(sample)
-            if self.idx is not None:
-                best = float(self.g[self.i])
-        slack = 2.0 * (self.f - best)
+    def _reweigh(self, s: float, i: int, c_in: float, j: int, c_out: float, drops: bool) -> None:
+        """alpha = s alpha + c_in e_i + c_out e_j in O(1)."""
+        w = self.w
+        if s != 1.0:
+            self.scales[0] *= s
+            if not FAINT < self.scales[0] < 1.0 / FAINT:
+                w *= self.scales[0]
+                self.scales[0], self.age = 1.0, FRESH
+        if c_in:
+            self.active += w[i] == 0.0
+            w[i] += c_in / self.scales[0]
+        if c_out:
+            w[j] += c_out / self.scales[0]
+            if drops or w[j] <= 0.0:
+                w[j] = 0.0
+                self.active -= 1
+
+    def report(self, choice: Choice, moved: bool = True) -> StepInfo:
+        """What is known of the iterate, with the estimates that the oracle's choice gives."""
+        self.aim(choice.i)
+        slack = 2.0 * (self.f - choice.lowest)
+        objective = self.f + self.c_alpha
         return StepInfo(
-            objective=self.f,
-            n_support=active,
-            epochs=looked / self.problem.m,
-            gap=slack / self.f,
+            objective=objective,
+            n_support=self.active,
+            epochs=choice.looked / self.problem.m,
+            gap=slack / max(abs(objective), 1e-300),
             gap_abs=max(slack, 0.0),
-            sampled=self.idx is not None,  # with all points tracked the estimate is exact, sampler or not
-            moved=moved or (sampled and slack > 0.0),
+            sampled=choice.sampled,
+            moved=moved or (not self.draws.every and slack > 0.0),
         )
 
-    def _choose(self, sample: np.ndarray) -> int:
-        """Tracked position of the best point of the sample, which joins the tracked points if it is new."""
-        if self.idx is None:
-            return int(sample[np.argmin(self.g[sample])])
-        p = self.problem
-        known = self.position[sample]
-        weights = np.where(known >= 0, self.alphas[:, known], 0.0)
-        support = np.flatnonzero(self.alphas.any(axis=0))
-        coef = (self.alphas[:, support] * self.y[support]).T
-        values = p.gram.matvec(coef, self.idx[support], sample) + p.bias * coef.sum(axis=0)
-        gs = p.y[sample] * values.T + weights * p.ridge[sample]
-        best = int(np.argmin(gs[0]))
-        if known[best] >= 0:
-            return int(known[best])
-        return self._append(sample[best], gs[:, best])
+    def settle(self) -> None:
+        """Sum f anew from time to time; call it once a step."""
+        self.age += 1
+        if self.age >= FRESH:
+            self._sum()
 
-    def _append(self, point: int, gs: np.ndarray) -> int:
+    def append(self, point: int, gs: np.ndarray, row: np.ndarray | None = None) -> int:
         """Track one more point; gs (keeps,) are its gradients at the kept iterates. Returns its position."""
-        assert self.idx is not None
-        p, n = self.problem, self.n
-        if n == self._alphas.shape[1]:
-            self._alphas, self._gs = (np.pad(v, ((0, 0), (0, n))) for v in (self._alphas, self._gs))
-        self._alphas[:, n], self._gs[:, n] = 0.0, gs
-        self.idx, self.n = np.append(self.idx, point), n + 1
-        self.position[point] = n
-        self.y, self.diag, self.ridge = p.y[self.idx], p.diag[self.idx], p.ridge[self.idx]
+        assert self.working is not None
+        p, n, room = self.problem, self.n, self._weights.shape[1]
+        if n == room:
+            self._weights, self._gs = (np.pad(v, ((0, 0), (0, n))) for v in (self._weights, self._gs))
+            self._about = [np.pad(v, (0, n)) if v.size else v for v in self._about]
+        self._weights[:, n], self._gs[:, n] = 0.0, gs
+        for values, source in zip(self._about, (p.y, p.diag, p.ridge, p.linear), strict=True):
+            if values.size:
+                values[n] = source[point]
+        self.n = n + 1
+        self.position[point] = self.working.append(point, row)
         self._bind()
         return n
 
-    def _track_all(self, g: np.ndarray) -> None:
-        """Go over to all points with an exact g (m,); earlier iterates are forgotten. `look` has to follow."""
-        point = self.point()
-        self.idx = None
-        self._adopt(np.repeat(point[None, :], self.keeps, 0), g)
+    def hand_over(self, j: int) -> None:
+        """The toward vertex takes over all the weight of j."""
+        i, weight = self.i, self.weight(j)
+        curvature = self.diag[i] - 2.0 * self.entry(j) + self.diag[j]
+        self.move(weight, Direction(self.g[i] - self.g[j], curvature, weight, 0.0, 1.0, -1.0, j))
+        self.restart()
+
+    def limit(self, most: int) -> None:
+        """Keep to `most` active points from now on, at once to those with the largest weights."""
+        self.budget = most
+        if self.active > most:
+            point = self.point()
+            point[np.argsort(point, kind="stable")[:-most]] = 0.0
+            self.track(self.idx, point / point.sum())
+
+    def replace(self, p: int, point: int, g: float, row: np.ndarray) -> None:
+        """The untracked `point`, with gradient g and kernel values `row` (n,), takes the place and weight of p."""
+        assert self.working is not None and self.idx is not None
+        problem, weight, y, out = self.problem, self.weight(p), self.problem.y[point], self.row(p)
+        a_p = problem.bias * y * self.y[p] + y * self.y[p] * row[p]  # A between the two
+        row = row.astype(out.dtype, copy=False)
+        loops.move(self.g, self.y, NONE, row, out, 1.0, weight * y, -weight * self.y[p], problem.bias)
+        self.position[self.idx[p]], self.position[point] = -1, p
+        self.working.replace(p, point, row)
+        for values, source in zip(self._about, (problem.y, problem.diag, problem.ridge, problem.linear), strict=True):
+            if values.size:
+                values[p] = source[point]
+        self.g[p] = g + weight * (self.diag[p] - a_p)
+        self.restart()
+
+    def renew(self, problem: SimplexQP, draws: Draws) -> None:
+        """Go on with a problem whose first n rows are the tracked points."""
+        assert self.working is not None
+        self.problem, self.draws = problem, draws
+        self.working.rebind(problem.gram)
+        self.position = np.full(problem.m, -1, dtype=np.int64)
+        self._describe()
+        self._forget()
 
     def point(self) -> np.ndarray:
         """alpha over all m points, summing to 1."""
         point = np.zeros(self.problem.m)
-        point[slice(None) if self.idx is None else self.idx] = self.alpha
+        point[slice(None) if self.idx is None else self.idx] = self.w
         return point / point.sum()
 
-    def resync(self, certificate: Certificate) -> None:
-        """Take over the certificate's exact g; go over to float64 rows when float32 ones are what holds us up."""
+    def resync(self, certificate: Certificate, everything: bool) -> None:
+        """Take over the certificate's exact g, of `everything` or of the tracked points.
+
+        Goes over to float64 rows when float32 ones are what holds us up.
+        """
         g = certificate.gradient
         assert g is not None
-        kept = self.g if self.idx is None else None
-        if kept is not None and np.abs(kept - g).max() > 0.1 * (self.f - kept.min()):
+        here = slice(None) if self.idx is None else self.idx
+        if np.abs(self.g - g[here]).max() > 0.1 * (self.f - self.g.min()):
             self.problem.gram.promote()
-        self._track_all(g)
-        self.look()
+        if everything and self.idx is not None:
+            self.track(None, self.point(), g)
+            return
+        self.g[:] = g[here]
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget earlier iterates: all that are kept become the current one."""
+        self.weights[1:], self.scales[1:], self.gs[1:] = self.w, self.scales[0], self.g
+        self._sum()
+        self._forget()
 
     def extrapolate(self, mu: float, beyond: int) -> None:
         """alpha += mu (alpha - kept iterate `beyond`), g with it; weights that reach 0 are exactly 0."""
-        loops.extrapolate(self.alpha, self.alphas[beyond], mu)
-        loops.extrapolate(self.g, self.gs[beyond], mu)
-        loops.drop_below(self.alpha, NEGLIGIBLE)
+        loops.extrapolate(self.w, self.weights[beyond], (1.0 + mu) * self.scales[0], mu * self.scales[beyond])
+        loops.extrapolate(self.g, self.gs[beyond], 1.0 + mu, mu)
+        self.scales[0] = 1.0
+        loops.drop_below(self.w, NEGLIGIBLE)
+        self._sum()
 
 
-def _lowest(values: np.ndarray, count: int) -> np.ndarray:
+def lowest(values: np.ndarray, count: int) -> np.ndarray:
     """Positions of the `count` smallest values, smallest first."""
     if len(values) > count:
         found = np.argpartition(values, count)[:count]

@@ -22,7 +22,7 @@ class Swap2o(Swap):
     def away_vertex(self, state: SimplexState) -> int:
         return loops.second_order_away(
             state.g,
-            state.alpha,
+            state.w,
             state.y,
             state.diag,
             state.row_i(),

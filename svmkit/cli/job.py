@@ -37,7 +37,7 @@ class Job:
         named |= {k.removeprefix("kernel."): v for k, v in values.items() if k.startswith("kernel.")}
         self.kernel = plugins.build("kernel", o["kernel"], named)
         self.solver.check_kernel(self.kernel)
-        self.sampler = plugins.sampler(o["sampler"])
+        self.sampler = plugins.sampler(o["sampler"]) or self.solver.sampler
         self.rules = stop_rules(
             o["tol"], o["stop"], {k: o[k] for k in ("max_iter", "max_epochs", "time_limit", "max_support")}
         )
@@ -154,7 +154,7 @@ class Job:
             "log10_C": round(float(np.log10(o["C"])), 6),
             "tol": o["tol"],
             "seed": o["seed"],
-            "sampler": o["sampler"],
+            "sampler": str(self.sampler),
             "scale": o["scale"],
             "memory": o["memory"],
             "data": self.data.name,
@@ -197,7 +197,8 @@ class Job:
             "solver": self.solver.name,
             "problem": self.solver.problem.name,
             "kernel": {"name": self.model.kernel.name, "params": self.model.kernel.params},
-            "params": {"C": o["C"], "tol": o["tol"], "seed": o["seed"], "sampler": o["sampler"]} | self.solver.params,
+            "params": {"C": o["C"], "tol": o["tol"], "seed": o["seed"], "sampler": str(self.sampler)}
+            | self.solver.params,
             "data": self.data.name,
             "n_samples": self.data.n_samples,
             "n_features": self.data.n_features,

@@ -26,7 +26,9 @@ def train(
     gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
     degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
     coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
-    sampler: str = typer.Option("full", help="full, uniform:59, balanced:59, ...", rich_help_panel=SOLVE),
+    sampler: str = typer.Option(
+        None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
+    ),
     tol: float = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE),
     stop: str = typer.Option(None, help="Rule instead of --tol: abs:1e-6, gap:1e-3.", rich_help_panel=SOLVE),
     max_iter: int = typer.Option(None, help="Budget of steps.", rich_help_panel=SOLVE),

@@ -74,13 +74,13 @@ def _diagnosis(path: Path, otherwise: str) -> InputError:
     """The parser does not say where it failed: read line by line, in Python, up to the place."""
     with opened(path) as stream:
         for number, line in enumerate(stream, start=1):
-            problem = _problem(line)
+            problem = line_problem(line)
             if problem:
                 return InputError(f"{path}:{number}: {problem}")
     return InputError(f"{path}: not svmlight ({otherwise}): {_EXPECTED}")
 
 
-def _problem(line: bytes) -> str | None:
+def line_problem(line: bytes) -> str | None:
     tokens = line.partition(b"#")[0].split()
     if not tokens:
         return None

@@ -1,0 +1,97 @@
+"""Samples that arrive one at a time: their kernel values with the working set are computed a batch ahead."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.problem import SimplexQP
+from svmkit.sampler import Draws
+from svmkit_frank_wolfe import loops, oracle
+from svmkit_frank_wolfe.state import Choice, SimplexState
+
+BATCH = 64  # a panel of sparse rows costs little more than a few single ones
+
+
+class _Batch(NamedTuple):
+    """Points, their values with the n tracked ones of that time (q, n), and with each other (q, q)."""
+
+    points: np.ndarray
+    values: np.ndarray
+    between: np.ndarray
+
+
+class ArrivalState(SimplexState):
+    """A working set that grows by samples as they arrive."""
+
+    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int) -> None:
+        super().__init__(problem, point, draws, keeps)
+        self.arrivals = Arrivals(self)
+
+    def renew(self, problem: SimplexQP, draws: Draws) -> None:
+        super().renew(problem, draws)
+        self.arrivals = Arrivals(self)
+
+
+class Arrivals:
+    """The samples of `state.draws`, in its order."""
+
+    def __init__(self, state: ArrivalState) -> None:
+        self._state = state
+        self._drawn = np.empty(0, dtype=np.int64)
+        self._at = 0
+        self._batch = _Batch(self._drawn, np.empty((0, 0)), np.empty((0, 0)))
+        self._joined: dict[int, int] = {}  # position -> number in the batch, of those that joined since
+
+    def next(self) -> int:
+        """The next sample's row of the problem; `row` has its kernel values."""
+        self._at += 1
+        if self._at >= len(self._batch.points):
+            self._fetch()
+        return int(self._batch.points[self._at])
+
+    def _fetch(self) -> None:
+        while not self._drawn.size:
+            self._drawn = self._state.draws()
+        points, self._drawn = self._drawn[:BATCH], self._drawn[BATCH:]
+        gram, idx = self._state.problem.gram, self._state.idx
+        self._batch = _Batch(points, gram.block(points, idx), gram.block(points, points))
+        self._at = 0
+        self._joined.clear()
+
+    def row(self) -> np.ndarray:
+        """Values of the sample that `next` gave with all tracked points, (n,)."""
+        known = self._batch.values[self._at]
+        row = np.empty(self._state.n)
+        row[: len(known)] = known
+        for position, q in self._joined.items():
+            row[position] = self._batch.between[self._at, q]
+        return row
+
+    def joined(self, position: int) -> None:
+        """The sample that `next` gave is tracked at `position` now."""
+        self._joined[position] = self._at
+
+
+def arrival(state: ArrivalState) -> Choice:
+    """The next sample if its g is at least as good as the best in the working set, which it then joins; else that one.
+
+    SFW paper, Algorithm 1, lines 4-9.
+    """
+    p, arrivals = state.problem, state.arrivals
+    point = arrivals.next()
+    inside = int(state.g.argmin())
+    lowest = float(state.g[inside])
+    if state.position[point] >= 0:
+        return Choice(inside, lowest, 1, True)
+    row = arrivals.row()
+    g = p.y[point] * state.scales[0] * loops.gradient_at(row, state.w, state.y, p.bias)
+    if p.linear is not None:
+        g += p.linear[point]
+    if g > lowest:
+        return Choice(inside, lowest, 1, True)
+    position = oracle.join(state, point, np.full(state.keeps, g), row)
+    if position >= 0:
+        arrivals.joined(position)
+    return Choice(position, g, 1, True)

@@ -1,0 +1,103 @@
+"""The core vector machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.problem import SimplexQP
+from svmkit.sampler import Draws, Sampler, Uniform
+from svmkit.solver import Requires, StepInfo
+from svmkit_frank_wolfe import loops, oracle
+from svmkit_frank_wolfe.state import Choice, SimplexState
+from svmkit_frank_wolfe.step import advance
+from svmkit_frank_wolfe.swap2o import Swap2o
+
+LOOKS = 3  # samples in a row without a point outside the ball
+CORRECTED = 0.1  # the core set is solved to this part of how far outside the new point was
+INNER = 1000  # steps of one round at most, so that the loop stays in charge
+
+
+class CoreSet(SimplexState):
+    """The core set; `misses` counts samples in a row that lay inside the ball."""
+
+    misses = 0
+
+    def radius(self) -> float:
+        """Of the smallest ball around the core set in the space of A (exact once it is solved)."""
+        squared = self.diag[0] + 2.0 * (self.linear[0] if self.linear.size else 0.0) - self.f - self.c_alpha
+        return float(np.sqrt(max(squared, 0.0)))
+
+
+@dataclass(frozen=True)
+class CVM(Swap2o):
+    """Core vector machine (Badoiu, Clarkson 2008; Tsang, Kwok, Cheung 2005; FW/CVM paper, Algorithm 1).
+
+    min alpha'A alpha is the smallest ball around the images of the points when A_ii is the same for all. In a round
+    the point of the sample that is farthest outside the ball joins the core set, and the quadratic program on the core
+    set is solved from where it stands, by second-order pairwise steps.
+
+    eps : > 0 ends the solve once no point of three samples lies outside (1 + eps) times the radius; default 0: the
+        tolerance on the gap decides
+    """
+
+    name = "cvm"
+    requires: ClassVar[tuple[Requires, ...]] = (Requires.NORMALISED_KERNEL,)
+    sampler: ClassVar[Sampler] = Uniform(59)
+    roams: ClassVar[bool] = False
+
+    eps: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.eps < np.inf:
+            raise InputError(f"cvm: eps must be a finite number >= 0, not {self.eps}")
+
+    def check(self, problem: SimplexQP) -> None:
+        if problem.linear is None:
+            super().check(problem)
+        squared = problem.diag if problem.linear is None else problem.diag + 2.0 * problem.linear
+        if np.ptp(squared) > 1e-9 * np.abs(squared).max() + 1e-12:
+            raise InputError("solver cvm needs one C for all samples: leave class and sample weights out")
+
+    def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> CoreSet:
+        point = oracle.first(problem, draws.rng) if start is None else start / start.sum()
+        return CoreSet(problem, point, draws, self.keeps)
+
+    def prepare(self, state: CoreSet) -> None:
+        """Nothing: a sample is drawn with the round."""
+
+    def choose(self, state: CoreSet) -> Choice:
+        sample = state.draws()
+        point, gs = oracle.among(state, sample)
+        squared = state.radius() ** 2
+        inside = 2.0 * (state.f - gs[0]) <= ((1.0 + self.eps) ** 2 - 1.0) * squared
+        state.misses = state.misses + 1 if inside else 0
+        i = int(state.position[point])
+        if i < 0:
+            i = int(state.g.argmin()) if inside else oracle.join(state, point, gs)
+        return Choice(i, float(gs[0]), sample.size, not state.draws.every)
+
+    def step(self, state: CoreSet) -> StepInfo:
+        info = self.look(state)  # the estimates are those of the ball before the round
+        moved = self.correct(state, CORRECTED * info.gap_abs)
+        done = self.eps > 0.0 and state.misses >= (1 if state.draws.every else LOOKS)
+        objective = state.f + state.c_alpha
+        return info._replace(objective=objective, n_support=state.active, moved=info.moved or moved, done=done)
+
+    def correct(self, state: CoreSet, target: float) -> bool:
+        """Solve the core set from where it stands until 2 (f - min g) is at most `target`; whether anything moved."""
+        moved = False
+        for _ in range(INNER):
+            moved |= advance(state, self.direction(state))
+            full = state.active >= state.budget
+            i = loops.active_vertex(state.g, state.w) if full else int(state.g.argmin())
+            state.aim(i)
+            if 2.0 * (state.f - state.g[i]) <= target:
+                break
+        return moved
+
+    def details(self, state: CoreSet) -> dict[str, float]:
+        return {"radius": state.radius(), "core_set": float(state.n)}

@@ -1,0 +1,57 @@
+"""Stochastic Frank-Wolfe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.problem import SimplexQP
+from svmkit.sampler import Draws, Permuted, Sampler
+from svmkit.solver import StepInfo
+from svmkit_frank_wolfe.arrivals import BATCH, ArrivalState, arrival
+from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.state import Choice
+from svmkit_frank_wolfe.step import FrankWolfe, advance, toward
+
+
+@dataclass(frozen=True)
+class SFW(FrankWolfe):
+    """Stochastic Frank-Wolfe (Ouyang, Gray 2010, Algorithms 1 and 2): samples arrive one at a time, streams included.
+
+    A sample joins the working set when its g is at least as good as the best inside; then one toward step to the best
+    vertex of the working set. An iteration is an arrival, m of them are an epoch; the sampler says in which order
+    (default: a fresh permutation in each epoch). A weight is scaled in O(1), the gradient in one pass over the set.
+    """
+
+    name = "sfw"
+    sampler: ClassVar[Sampler] = Permuted(BATCH)
+    streams: ClassVar[bool] = True
+    roams: ClassVar[bool] = False
+
+    def init(self, problem, start, draws) -> ArrivalState:
+        if start is None:  # line 1
+            start = np.zeros(problem.m)
+            start[draws.rng.integers(problem.m)] = 1.0
+        return ArrivalState(problem, start / start.sum(), draws, self.keeps)
+
+    def prepare(self, state: ArrivalState) -> None:
+        """Nothing: a sample arrives with the step."""
+
+    def choose(self, state: ArrivalState) -> Choice:
+        return arrival(state)
+
+    def direction(self, state: ArrivalState) -> Direction:
+        return toward(state)
+
+    def members(self, state: ArrivalState) -> np.ndarray:
+        return state.working.idx
+
+    def renew(self, state: ArrivalState, problem: SimplexQP, draws: Draws) -> None:
+        state.renew(problem, draws)
+
+    def step(self, state: ArrivalState) -> StepInfo:
+        info = self.look(state)  # the estimates are those of the iterate before the step
+        advance(state, self.direction(state))
+        return info._replace(objective=state.f + state.c_alpha, n_support=state.active)

@@ -1,0 +1,197 @@
+"""svmlight samples from a pipe, block by block as they arrive; never more than a block and 64 KiB are held."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from io import BytesIO
+from typing import IO, Any
+
+import numpy as np
+
+from svmkit.data.files import one_line, shown
+from svmkit.data.layout import csr
+from svmkit.data.svmlight import line_problem
+from svmkit.errors import InputError
+
+_CHUNK = 1 << 16  # what a pipe holds
+_POLL = 0.1  # seconds between two looks at `until`
+
+Block = tuple[Any, np.ndarray]
+Lines = list[tuple[int, bytes]]  # numbered
+Read = Callable[[float], bytes | None]
+
+
+class SvmlightStream:
+    """Samples of svmlight lines as they arrive; comments, blank lines, ``qid:N`` and CRLF pass as in a file.
+
+    A stream cannot look ahead: indices count from 1, and columns grow with them. Nothing is decompressed.
+    `samples`, `skipped` and `lines` count what was yielded, dropped and received so far (comments are lines too);
+    `first_skipped` is the message of the first line dropped.
+
+    Parameters
+    ----------
+    source : binary file or file descriptor
+        A buffered pipe must not have been read from before: what its buffer holds would be missed.
+    name : str, default "standard input"
+        What messages call the source.
+    n_features, labels : int, collection of float; optional
+        Those announced; labels may be set between two blocks. None: columns grow, any label is accepted.
+    on_error : {"stop", "skip"}, default "stop"
+        What a line that cannot be used does: end the reading with an InputError, or be dropped and counted.
+    """
+
+    def __init__(
+        self,
+        source: IO[bytes] | int,
+        *,
+        name: str = "standard input",
+        n_features: int | None = None,
+        labels: Collection[float] | None = None,
+        on_error: str = "stop",
+    ) -> None:
+        if on_error not in ("stop", "skip"):
+            raise InputError(f"on_error={on_error!r}: choose 'stop' or 'skip' for lines that cannot be used")
+        self.name, self.n_features, self.labels = name, n_features, labels
+        self.samples = self.skipped = self.lines = 0
+        self.first_skipped: str | None = None
+        self._source, self._skip = source, on_error == "skip"
+        self._tail = bytearray()  # of the line still arriving; grows in linear time, however small the chunks
+        self._pending: deque[tuple[int, bytes]] = deque()  # whole lines that hold a sample, numbered
+        self._arrived, self._over = 0.0, False
+        self._width = self._unfinished = 0  # columns; number of a last line without its newline
+        self._failure: InputError | None = None
+
+    def blocks(self, size: int, *, until: Callable[[], bool] = lambda: False, patience: float = 0.5) -> Iterator[Block]:
+        """The samples in order, at most `size` at a time; a later call goes on where an earlier one ended.
+
+        X is a float64 csr_array of shape (rows, n_features), 1 <= rows <= size, and as wide as the largest index so
+        far without announced columns; y is a float64 ndarray of shape (rows,).
+        Once `until`, asked several times a second, is true, the iteration ends after the whole lines received so far.
+        When no byte arrives for `patience` seconds, the samples at hand are yielded, though fewer.
+
+        Raises
+        ------
+        InputError
+            `size` below 1; reading failed; ``NAME:LINE:`` and what is wrong there, after all samples before it.
+        """
+        if size < 1:
+            raise InputError(f"a block of {size} samples: ask for at least 1")
+        with selectors.DefaultSelector() as selector:
+            read, more = self._reader(selector), True
+            while self._failure is None:
+                more = more and self._fill(read, size, until, patience)
+                block = self._next(size)
+                if block is not None:
+                    self.samples += len(block[1])
+                    yield block
+                elif not (more or self._pending or self._failure):
+                    return
+        raise self._failure
+
+    def _reader(self, selector: selectors.BaseSelector) -> Read:
+        """A function of the seconds to wait: some bytes, none at the end, None when nothing arrives by then."""
+        source = self._source
+        try:
+            take: Callable[[int], bytes] = partial(os.read, selector.register(source, selectors.EVENT_READ).fd)
+            waits = selector.select(0) is not None
+        except (ValueError, OSError):  # no descriptor, a regular file, a pipe on Windows: it can only be read
+            take = partial(os.read, source) if isinstance(source, int) else getattr(source, "read1", source.read)
+            waits = False
+
+        def read(seconds: float) -> bytes | None:
+            try:
+                return None if waits and not selector.select(seconds) else take(_CHUNK)
+            except OSError as err:  # raised once the samples at hand are yielded
+                self._failure = InputError(f"{self.name}: reading it failed ({one_line(err)}): check what feeds it")
+                return None
+
+        return read
+
+    def _fill(self, read: Read, size: int, until: Callable[[], bool], patience: float) -> bool:
+        """Read until a block is at hand or patience is up; False when no more is to be read."""
+        while len(self._pending) < size and not (self._over or self._failure):
+            if until():
+                return False
+            left = max(0.0, self._arrived + patience - time.monotonic()) if self._pending else _POLL
+            chunk = read(min(_POLL, left))
+            if chunk:
+                self._arrived = time.monotonic()
+                self._split(chunk)
+            elif chunk is None and left == 0.0:
+                return True
+            elif chunk is not None and not until():  # Ctrl-C reaches the writer too: it may leave half a line
+                self._over, self._unfinished = True, self.lines + 1
+                self._split(b"\n" * bool(self._tail))
+        return not self._over
+
+    def _split(self, chunk: bytes) -> None:
+        *whole, rest = chunk.split(b"\n")
+        if whole and self._tail:
+            whole[0], self._tail = bytes(self._tail + whole[0]), bytearray()
+        self._tail += rest
+        for line in whole:
+            self.lines += 1
+            if (line := line.lstrip()) and not line.startswith(b"#"):
+                self._pending.append((self.lines, line))
+
+    def _next(self, size: int) -> Block | None:
+        """The next `size` lines as samples; None when there are none or none of them can be used."""
+        lines = [self._pending.popleft() for _ in range(min(size, len(self._pending)))]
+        block = self._parsed(lines)
+        if block is None and (lines := self._usable(lines)):
+            block = self._parsed(lines)
+            if block is None:  # the parser refuses what `line_problem` lets pass
+                raise InputError(f"{self.name}:{lines[0][0]}: not svmlight from here to line {lines[-1][0]}")
+        return block
+
+    def _parsed(self, lines: Lines) -> Block | None:
+        """All lines at once, at the parser's speed; None when there are none, or one cannot be used."""
+        from sklearn.datasets import load_svmlight_file
+
+        try:
+            X, y = load_svmlight_file(BytesIO(b"\n".join(line for _, line in lines)), dtype=np.float64, zero_based=True)
+        except (ValueError, OverflowError, IndexError, TypeError):
+            return None
+        last = int(X.indices.max(initial=0))
+        columns = last if self.n_features is None else self.n_features
+        known = self.labels is None or np.isin(y, np.fromiter(self.labels, np.float64)).all()
+        usable = lines and known and last <= columns and X.indices.min(initial=1) == 1
+        if not (usable and np.isfinite(y).all() and np.isfinite(X.data).all()):
+            return None
+        self._width = max(self._width, columns)
+        return csr(X.data, X.indices - 1, X.indptr, (len(y), self._width)), y
+
+    def _usable(self, lines: Lines) -> Lines:
+        """The lines that can be used: all such when skipping, else those before the first that cannot."""
+        good = []
+        for number, line in lines:
+            problem = self._problem(number, line)
+            if problem is None:
+                good.append((number, line))
+            elif self._skip:
+                self.skipped += 1
+                self.first_skipped = self.first_skipped or f"{self.name}:{number}: {problem}"
+            else:
+                self._failure, self.lines = InputError(f"{self.name}:{number}: {problem}"), number
+                break
+        return good
+
+    def _problem(self, number: int, line: bytes) -> str | None:
+        problem = line_problem(line)
+        if problem:
+            return f"the stream ends in the middle of a line: {problem}" if number == self._unfinished else problem
+        label, *features = line.partition(b"#")[0].split()
+        if self.labels is not None and float(label) not in set(self.labels):
+            listed = [f"{known:.15g}" for known in sorted(self.labels)[:10]] + ["..."] * (len(self.labels) > 10)
+            return f"the label {shown(label)} is not announced ({', '.join(listed)} are): announce it or drop that line"
+        indices = [int(token.partition(b":")[0]) for token in features if not token.startswith(b"qid")]
+        if 0 in indices:
+            return "index 0, but indices of a stream count from 1 (it cannot look ahead): add 1 to every index"
+        if self.n_features is not None and max(indices, default=0) > self.n_features:
+            return f"index {indices[-1]} is beyond the {self.n_features} announced features: announce more, or drop it"
+        return None
