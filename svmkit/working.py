@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 
 import numpy as np
+from numba import njit
 
 from svmkit.gram import Gram
 
 KEPT = 3  # rows that stay whatever the budget: an iteration uses two, and the next one of them again
+LATE = 64  # columns that a square is behind by at most: writing them together costs one page of memory a row, not 64
 
 
 class WorkingRows:
-    """Kernel rows among points of a Gram, each as long as the set was when it was asked for, and extended later.
+    """Kernel rows among points of a Gram: a square matrix while it fits the budget, then the rows used last.
 
-    gram : Gram whose budget and dtype hold for the cache; idx : (n,) its rows, in the order of the set
+    gram : Gram whose budget and dtype hold for what is kept; idx : (n,) its rows, in the order of the set
     """
 
     def __init__(self, gram: Gram, idx: np.ndarray) -> None:
         self.gram, self.n = gram, len(idx)
         self._idx = np.empty(2 * self.n + 64, dtype=np.int64)
         self._idx[: self.n] = idx
-        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()  # position -> (values, how many hold)
-        self._bytes = 0
+        self._keep()
+
+    def _keep(self) -> None:
+        side = math.isqrt(self.gram.budget // self.gram.dtype.itemsize)
+        self._kept: _Square | _Recent = _Square(self, side) if side > self.n else _Recent(self)
 
     @property
     def idx(self) -> np.ndarray:
@@ -31,56 +37,138 @@ class WorkingRows:
 
     def append(self, point: int, row: np.ndarray | None = None) -> int:
         """Add a point; `row` (n,) are its values with the points before it, if known. Returns its position."""
+        if row is None:
+            row = self.gram.block(np.array([point]), self.idx)[0]
         p = self.n
         if p == len(self._idx):
             self._idx = np.concatenate([self._idx, np.empty_like(self._idx)])
         self._idx[p] = point
         self.n = p + 1
-        if row is not None:
-            values = self._room(p)
-            values[:p], values[p] = row, self.gram.diag[point]
-            self._keep(p, values, p + 1)
+        if not self._kept.append(row, self.gram.diag[point]):
+            self._kept = _Recent(self)
+            self._kept.append(row, self.gram.diag[point])
         return p
+
+    def row(self, p: int) -> np.ndarray:
+        """Values of the p-th point with all n: (n,) in the Gram's dtype, valid until the next but one call."""
+        if self._kept.dtype != self.gram.dtype:
+            self._keep()
+        return self._kept.row(p)
 
     def replace(self, p: int, point: int, row: np.ndarray) -> None:
         """`point` takes the place of the p-th one; row (n,) are its values with the points that were there."""
         self._idx[p] = point
+        self._kept.replace(p, row, self.gram.diag[point])
+
+    def rebind(self, gram: Gram) -> None:
+        """The same points are the first n rows of another Gram from now on; what is kept stays."""
+        self.gram = gram
+        self._idx[: self.n] = np.arange(self.n)
+
+    def compute(self, p: int, out: np.ndarray, since: int = 0) -> None:
+        """out[since:n] = values of the p-th point with the others from `since` on."""
+        self.gram.block(self._idx[p : p + 1], self._idx[since : self.n], out[None, since : self.n])
+
+
+class _Square:
+    """All rows. A point's values with those before it are written at once, theirs with it a batch later.
+
+    Memory that was never written to is not taken from the machine, so the whole budget is laid out from the start.
+    """
+
+    def __init__(self, owner: WorkingRows, side: int) -> None:
+        self._owner, self._side = owner, min(side, 1 << 17)
+        self.dtype = owner.gram.dtype
+        self._K = np.empty((self._side, self._side), self.dtype)
+        self._known = np.zeros(self._side, dtype=bool)
+        self._even = owner.n  # columns that every row has
+
+    def append(self, row: np.ndarray, diag: float) -> bool:
+        p = self._owner.n - 1
+        if p == self._side:
+            return False
+        self._K[p, :p], self._K[p, p], self._known[p] = row, diag, True
+        if self._owner.n - self._even >= LATE:
+            self._level()
+        return True
+
+    def _level(self) -> None:
+        _mirror(self._K, self._even, self._owner.n)
+        self._even = self._owner.n
+
+    def row(self, p: int) -> np.ndarray:
+        n, K = self._owner.n, self._K
+        if not self._known[p]:
+            self._owner.compute(p, K[p])
+            self._known[p] = True
+        late = max(self._even, p + 1)
+        K[p, late:n] = K[late:n, p]
+        return K[p, :n]
+
+    def replace(self, p: int, row: np.ndarray, diag: float) -> None:
+        n = self._owner.n
+        self._level()
+        self._K[p, :n] = self._K[:n, p] = row
+        self._K[p, p], self._known[p] = diag, True
+
+
+class _Recent:
+    """The rows used last, each as long as the set was at that time, and extended when it is used again."""
+
+    def __init__(self, owner: WorkingRows) -> None:
+        self._owner, self.dtype = owner, owner.gram.dtype
+        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()  # position -> (values, how many hold)
+        self._bytes = 0
+
+    def append(self, row: np.ndarray, diag: float) -> bool:
+        p = self._owner.n - 1
+        values = self._room()
+        values[:p], values[p] = row, diag
+        self._keep(p, values, p + 1)
+        return True
+
+    def row(self, p: int) -> np.ndarray:
+        n = self._owner.n
+        values, filled = self._rows.pop(p, (None, 0))
+        if values is None:
+            values = self._room()
+        else:
+            self._bytes -= values.nbytes
+            if len(values) < n:
+                longer = self._room()
+                longer[:filled] = values[:filled]
+                values = longer
+        if filled < n:
+            self._owner.compute(p, values, filled)
+        self._keep(p, values, n)
+        return values[:n]
+
+    def replace(self, p: int, row: np.ndarray, diag: float) -> None:
         for q, (values, filled) in self._rows.items():
             if filled > p:
                 values[p] = row[q]
         if p in self._rows:
             values, _ = self._rows[p]
-            values[: self.n] = row
-            values[p] = self.gram.diag[point]
-            self._rows[p] = values, self.n
+            if len(values) < self._owner.n:
+                self._bytes -= self._rows.pop(p)[0].nbytes
+                return
+            values[: self._owner.n], values[p] = row, diag
+            self._rows[p] = values, self._owner.n
 
-    def row(self, p: int) -> np.ndarray:
-        """Values of the p-th point with all n: (n,) in the Gram's dtype, valid until the next but one call."""
-        values, filled = self._rows.pop(p, (None, 0))
-        if values is not None:
-            self._bytes -= values.nbytes
-        if values is None or values.dtype != self.gram.dtype:
-            values, filled = self._room(p), 0
-        elif len(values) < self.n:
-            longer = self._room(p)
-            longer[:filled] = values[:filled]
-            values = longer
-        if filled < self.n:
-            self.gram.block(self.idx[p : p + 1], self.idx[filled:], values[None, filled : self.n])
-        self._keep(p, values, self.n)
-        return values[: self.n]
-
-    def rebind(self, gram: Gram) -> None:
-        """The same points are the first n rows of another Gram from now on; what is cached stays."""
-        self.gram = gram
-        self._idx[: self.n] = np.arange(self.n)
-
-    def _room(self, p: int) -> np.ndarray:
-        return np.empty(self.n + self.n // 4 + 64, self.gram.dtype)
+    def _room(self) -> np.ndarray:
+        return np.empty(self._owner.n + self._owner.n // 4 + 64, self.dtype)
 
     def _keep(self, p: int, values: np.ndarray, filled: int) -> None:
         self._rows[p] = values, filled
         self._bytes += values.nbytes
-        while self._bytes > self.gram.budget and len(self._rows) > KEPT:
+        while self._bytes > self._owner.gram.budget and len(self._rows) > KEPT:
             _, (gone, _) = self._rows.popitem(last=False)
             self._bytes -= gone.nbytes
+
+
+@njit(cache=True)
+def _mirror(K, start, stop):
+    """K[p, q] = K[q, p] for p < q, start <= q < stop."""
+    for p in range(stop):
+        for q in range(max(start, p + 1), stop):
+            K[p, q] = K[q, p]

@@ -36,10 +36,10 @@ def test_every_spec_loads(name):
     spec = published(name)
     assert spec.cells() and spec.tables and spec.figure
     assert len({cell.key for cell in spec.cells()}) == len(spec.cells())
-    assert json.loads(json.dumps(spec.published)) == spec.published
 
 
 def test_sfw_prints_what_the_paper_prints():
+    assert "sampler" not in published("sfw").solvers["sfw"]  # its own: full would be the order of the file
     found = published("sfw").published
     assert found["a9a"]["sfw"]["2 epochs"] == {"accuracy": 84.69, "support": 16743, "seconds": 1178.7}
     assert found["svmguide1"]["msfw"]["1 epoch"] == {"accuracy": 97.00, "support": 672, "seconds": 0.30}
