@@ -1,12 +1,12 @@
 """A comparison as a YAML file: read, checked whole before anything is solved, and unrolled into cells.
 
     name, about : what the report is called and says first
-    data:       NAME: {source, rows, features, positive, test, scale, kernel, C, memory, solvers}
+    data:       NAME: {source, rows, features, positive, test, scale, kernel, C, memory, solvers, sampler}
         source : what svmkit.load reads, default NAME; rows : "first 35000"; features : columns, where the training
         file lacks the last ones; positive : this label against the rest; test : a name, or {hold_out: 0.3, seed: 0};
         scale : none (default), standard, minmax, maxabs; kernel : {name, gamma | sigma, degree, coef0}, gamma a number,
         scale, auto, msd or "2 * msd", sigma for gamma = 1 / (2 sigma^2); C; memory : default 1GB;
-        solvers : the ones that run on it, default all
+        solvers : the ones that run on it, default all; sampler : of those that name none themselves
     solvers:    NAME: {solver, options, sampler, stops, repeats}
         solver : the plugin, default NAME; sampler : default the solver's own; stops : labels, default all;
         repeats : seeds of this one
@@ -36,7 +36,7 @@ REDUCTIONS = ("best", "mean", "range")
 METRICS = ("accuracy", "support", "iterations", "seconds", "fit_seconds", "kernel_values", "gap")
 
 TOP = {"name", "about", "data", "solvers", "stop", "seeds", "limit", "decades", "published", "tables", "figure"}
-DATA = {"source", "rows", "features", "positive", "test", "scale", "kernel", "C", "memory", "solvers"}
+DATA = {"source", "rows", "features", "positive", "test", "scale", "kernel", "C", "memory", "solvers", "sampler"}
 SOLVER = {"solver", "options", "sampler", "stops", "repeats"}
 KERNEL = {"name", "gamma", "sigma", "degree", "coef0"}
 TABLES = {  # kind -> (keys that must be there, keys that may)
@@ -102,8 +102,9 @@ class Spec:
             for label in [label for label in labels if label in how.get("stops", labels)]:
                 for seed in range(seeds or how.get("repeats", self.seeds)):
                     settings = {
-                        "data": {key: value for key, value in about.items() if key != "solvers"},
-                        "solver": {key: value for key, value in how.items() if key not in ("stops", "repeats")},
+                        "data": {key: value for key, value in about.items() if key not in ("solvers", "sampler")},
+                        "solver": {key: about[key] for key in ("sampler",) if key in about}
+                        | {key: value for key, value in how.items() if key not in ("stops", "repeats")},
                         "stop": self.stop[label],
                         "seed": seed,
                     }

@@ -1,26 +1,18 @@
-"""What every plugin must satisfy: `svmkit check NAME`, and the tests of svmkit and of plugin packages.
-
-    from svmkit.conformance import check_plugin
-    assert not [r for r in check_plugin("mine") if r.problem]
-
-Each check is a small function that returns None, or in words what does not hold.
-"""
+"""Checks on a solver plugin, on small problems of the type and with the kernel that it takes."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.errors import InputError, UnknownName
+from svmkit.errors import InputError
 from svmkit.gram import Gram
 from svmkit.history import Point
-from svmkit.kernels import RBF, Kernel, Linear, Precomputed
+from svmkit.kernels import RBF, Kernel, Linear
 from svmkit.loop import solve
 from svmkit.problem import Problem
 from svmkit.sampler import Draws, Full, Sampler
@@ -28,34 +20,6 @@ from svmkit.solver import Requires, Solver, Status
 from svmkit.stopping import Gap, Iterations
 
 TOL = 1e-3
-
-
-class Result(NamedTuple):
-    """One check: `problem` is None when it holds."""
-
-    check: str
-    problem: str | None
-
-
-def check_plugin(name: str, kind: str | None = None) -> list[Result]:
-    """Run every check on the plugin `name` of `kind`, by default the first of solver, kernel, sampler that has it."""
-    kinds = [kind] if kind else [k for k in ("solver", "kernel", "sampler") if name in plugins.names(k)]
-    if not kinds:
-        every = ", ".join(n for k in ("solver", "kernel", "sampler") for n in plugins.names(k))
-        raise UnknownName(f"there is no solver, kernel or sampler {name!r}; there are: {every}")
-    checks = {"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}
-    if kinds[0] not in checks:
-        raise InputError(f"--kind {kinds[0]!r} has no checks; there are: {', '.join(checks)}")
-    plugin = plugins.build(kinds[0], name)  # type: ignore[arg-type]
-    named = {"named, documented, plain options": lambda plugin: _named(plugin, name, kinds[0])}
-    return [Result(title, _run(check, plugin)) for title, check in (named | checks[kinds[0]]).items()]
-
-
-def _run(check: Callable[[Any], str | None], plugin: Any) -> str | None:
-    try:
-        return check(plugin)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
 
 
 def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
@@ -72,20 +36,6 @@ def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:
     X, y = toy(**data)
     kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
     return solver.problem.classifier(Gram(kernel, X), y, C)
-
-
-def _named(plugin: Any, name: str, kind: str) -> str | None:
-    if plugin.name != name:
-        return f"it calls itself {plugin.name!r} but is registered as {name!r}"
-    if kind == "solver" and len(name) > 10:
-        return "the name is longer than 10 characters, where MLflow's comparison cuts it"
-    if not (type(plugin).__doc__ or "").strip():
-        return "it has no docstring"
-    settings = getattr(plugin, "__dataclass_params__", None)
-    if settings is None or not settings.frozen:
-        return "it is not a frozen dataclass"
-    json.dumps({f.name: getattr(plugin, f.name) for f in dataclasses.fields(plugin)})
-    return None
 
 
 def _converges(solver: Solver) -> str | None:
@@ -204,78 +154,64 @@ def _ugly(solver: Solver) -> str | None:
     return None
 
 
-def _kernel_data(kernel: Kernel) -> tuple[Kernel, np.ndarray]:
-    X, _ = toy(m=20)
-    X = X @ X.T if isinstance(kernel, Precomputed) else X
-    return kernel.resolve(X), X
-
-
-def _kernel_values(kernel: Kernel) -> str | None:
-    kernel, X = _kernel_data(kernel)
-    every = np.arange(len(X))
-    gram = Gram(kernel, X)
-    K = gram.block(every, every)
-    if K.shape != (20, 20) or not np.isfinite(K).all():
-        return f"values of 20 rows should be finite and (20, 20), not {K.shape}"
-    if np.abs(K - K.T).max() > 1e-9 * np.abs(K).max():
-        return "k(x, z) differs from k(z, x)"
-    pairs = np.array([gram.block(every[i : i + 1], every[i : i + 1])[0, 0] for i in every])
-    own = np.array([gram.engine.block(gram.engine.take(every[i : i + 1]), np.empty((1, 20)))[0, i] for i in every])
-    if max(np.abs(gram.diag - own).max(), np.abs(pairs - gram.diag).max()) > 1e-9 * np.abs(K).max():
-        return "diag(X) is not k(x, x)"
-    if kernel.normalised and np.ptp(gram.diag) > 1e-12:
-        return "declared normalised, but k(x, x) is not constant"
-    weights = np.linspace(-1.0, 1.0, 20)
-    if np.abs(gram.matvec(weights, every) - K @ weights).max() > 1e-9 * np.abs(K).max() * 20:
-        return "sums of kernel values differ from the values"
+def _within_budget(solver: Solver) -> str | None:
+    if not solver.budgeted:
+        return None
+    for sampler in (solver.sampler, plugins.sampler("uniform:7")):
+        problem = problem_for(solver, C=10.0)
+        state = solver.init(problem, None, Draws(sampler, problem.y, np.random.default_rng(0)))
+        solver.limit_support(state, 5)
+        for k in range(200):
+            solver.step(state)
+            count = np.count_nonzero(solver.solution(state))
+            if count > 5:
+                return f"limited to 5 vectors, it has {count} after step {k + 1} with sampler {sampler}"
     return None
 
 
-def _kernel_sparse(kernel: Kernel) -> str | None:
-    kernel, X = _kernel_data(kernel)
-    every = np.arange(len(X))
-    dense, sparse = (Gram(kernel, data).block(every, every) for data in (X, sp.csr_array(X)))
-    return None if np.allclose(dense, sparse, rtol=1e-9, atol=1e-12) else "CSR and dense rows give different values"
+@dataclass(frozen=True)
+class _From(Sampler):
+    """The points from `start` on, in order, once."""
+
+    start: int = 0
+
+    def draws(self, y, rng):
+        yield np.arange(self.start, len(y))
 
 
-def _kernel_params(kernel: Kernel) -> str | None:
-    resolved, _ = _kernel_data(kernel)
-    stored = json.loads(json.dumps(resolved.params))
-    again = plugins.build("kernel", kernel.name, stored)
-    return None if again == resolved else f"{again} from the stored parameters of {resolved}"
+def _streams(solver: Solver) -> str | None:
+    """Twice as many samples at once, or in two blocks that know the members of the first only: the same model."""
+    if not solver.streams:
+        return None
+    X, y = toy()
+    order = np.random.default_rng(1).permutation(len(y))
+    X, y, half = X[order], y[order], len(y) // 2
+    kernel = problem_for(solver).gram.kernel
+    first = np.zeros(len(y))
+    first[0] = 1.0
 
+    def problem(rows: np.ndarray) -> Problem:
+        return solver.problem.classifier(Gram(kernel, X[rows]), y[rows], 1.0)
 
-def _sampler_draws(sampler: Sampler) -> str | None:
-    _, y = toy()
-    runs: list[list[np.ndarray]] = []
-    for _ in range(2):
-        draws = Draws(sampler, y, np.random.default_rng(5))
-        runs.append([draws() for _ in range(300)])
-    for k, draw in enumerate(runs[0]):
-        if draw.dtype.kind != "i" or draw.ndim != 1 or not len(draw):
-            return f"draw {k + 1} should be a non-empty 1-d integer array, not {draw.dtype} {draw.shape}"
-        if draw.min() < 0 or draw.max() >= len(y):
-            return f"draw {k + 1} has indices outside 0..{len(y) - 1}"
-        if sampler.every and not np.array_equal(np.unique(draw), np.arange(len(y))):
-            return "declared to draw every point, but a draw lacks some"
-    if any(not np.array_equal(a, b) for a, b in zip(*runs, strict=True)):
-        return "two Generators of one seed gave different draws"
-    if len(np.unique(np.concatenate(runs[0]))) < len(y):
-        return f"300 draws never reached some of {len(y)} points: those could never be learnt from"
-    return None
+    def learn(problem: Problem, state: Any, start: int) -> Any:
+        draws = Draws(_From(start), problem.y, np.random.default_rng(0))
+        if state is None:
+            state = solver.init(problem, first[: problem.m], draws)
+        else:
+            solver.renew(state, problem, draws)
+        for _ in range(problem.m - start):
+            solver.step(state)
+        return state
 
-
-def _sampler_solves(sampler: Sampler) -> str | None:
-    for name in _working_solvers():
-        solver = plugins.build("solver", name)
-        solution = solve(problem_for(solver), solver, sampler=sampler, stop=Gap(1e-2))
-        if solution.certificate.gap is not None and solution.certificate.gap > 1e-2:
-            return f"{name} ended as {solution.status} at gap {solution.certificate.gap:.2g}"
-    return None
-
-
-def _working_solvers() -> Iterator[str]:
-    yield from (row.name for row in plugins.describe("solver") if row.error is None)
+    every = np.arange(len(y))
+    whole = solver.solution(learn(problem(every), None, 1))
+    state = learn(problem(every[:half]), None, 1)
+    rows = np.concatenate([every[:half][solver.members(state)], every[half:]])
+    state = learn(problem(rows), state, len(rows) - (len(y) - half))
+    parts = np.zeros(len(y))
+    parts[rows] = solver.solution(state)
+    apart = np.abs(parts - whole).max()
+    return None if apart <= 1e-6 else f"learnt in two blocks, weights differ by up to {apart:.2g} from one block's"
 
 
 SOLVER: dict[str, Callable] = {
@@ -288,13 +224,6 @@ SOLVER: dict[str, Callable] = {
     "one class refused": _one_class,
     "stops when asked to": _interrupts,
     "C from 1e-4 to 1e6, 97:3 imbalance, duplicates": _ugly,
-}
-KERNEL: dict[str, Callable] = {
-    "symmetric, diagonal and sums agree": _kernel_values,
-    "dense and CSR agree": _kernel_sparse,
-    "parameters can be stored": _kernel_params,
-}
-SAMPLER: dict[str, Callable] = {
-    "draws are valid, reproducible, complete": _sampler_draws,
-    "every solver converges with it": _sampler_solves,
+    "keeps to a support budget, where declared": _within_budget,
+    "learns from a stream as from a set, where declared": _streams,
 }
