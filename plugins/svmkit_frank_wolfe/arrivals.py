@@ -27,43 +27,44 @@ class ArrivalState(SimplexState):
 
     def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int) -> None:
         super().__init__(problem, point, draws, keeps)
-        self.arrivals = Arrivals(self)
+        self.arrivals = Arrivals()
 
     def renew(self, problem: SimplexQP, draws: Draws) -> None:
         super().renew(problem, draws)
-        self.arrivals = Arrivals(self)
+        self.arrivals = Arrivals()
 
 
 class Arrivals:
-    """The samples of `state.draws`, in its order."""
+    """The samples of a state's `draws`, in its order. Part of that state, and without a reference back to it:
+    a cycle would keep a square of kernel values alive until the garbage collector comes by.
+    """
 
-    def __init__(self, state: ArrivalState) -> None:
-        self._state = state
+    def __init__(self) -> None:
         self._drawn = np.empty(0, dtype=np.int64)
         self._at = 0
         self._batch = _Batch(self._drawn, np.empty((0, 0)), np.empty((0, 0)))
         self._joined: dict[int, int] = {}  # position -> number in the batch, of those that joined since
 
-    def next(self) -> int:
+    def next(self, state: ArrivalState) -> int:
         """The next sample's row of the problem; `row` has its kernel values."""
         self._at += 1
         if self._at >= len(self._batch.points):
-            self._fetch()
+            self._fetch(state)
         return int(self._batch.points[self._at])
 
-    def _fetch(self) -> None:
+    def _fetch(self, state: ArrivalState) -> None:
         while not self._drawn.size:
-            self._drawn = self._state.draws()
+            self._drawn = state.draws()
         points, self._drawn = self._drawn[:BATCH], self._drawn[BATCH:]
-        gram, idx = self._state.problem.gram, self._state.idx
+        gram, idx = state.problem.gram, state.idx
         self._batch = _Batch(points, gram.block(points, idx), gram.block(points, points))
         self._at = 0
         self._joined.clear()
 
-    def row(self) -> np.ndarray:
-        """Values of the sample that `next` gave with all tracked points, (n,)."""
+    def row(self, n: int) -> np.ndarray:
+        """Values of the sample that `next` gave with all n tracked points, (n,)."""
         known = self._batch.values[self._at]
-        row = np.empty(self._state.n)
+        row = np.empty(n)
         row[: len(known)] = known
         for position, q in self._joined.items():
             row[position] = self._batch.between[self._at, q]
@@ -80,12 +81,12 @@ def arrival(state: ArrivalState) -> Choice:
     SFW paper, Algorithm 1, lines 4-9.
     """
     p, arrivals = state.problem, state.arrivals
-    point = arrivals.next()
+    point = arrivals.next(state)
     inside = int(state.g.argmin())
     lowest = float(state.g[inside])
     if state.position[point] >= 0:
         return Choice(inside, lowest, 1, True)
-    row = arrivals.row()
+    row = arrivals.row(state.n)
     g = p.y[point] * state.scales[0] * loops.gradient_at(row, state.w, state.y, p.bias)
     if p.linear is not None:
         g += p.linear[point]
