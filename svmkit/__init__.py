@@ -19,14 +19,17 @@ _HOME = {
     "Problem": "svmkit.problem",
     "SVMClassifier": "svmkit.estimators",
     "SVMModel": "svmkit.model",
+    "SVMOneClass": "svmkit.oneclass",
     "Sampler": "svmkit.sampler",
     "SimplexQP": "svmkit.problem",
     "Solution": "svmkit.solver",
     "Solver": "svmkit.solver",
     "Status": "svmkit.solver",
     "SvmkitError": "svmkit.errors",
+    "c_path": "svmkit.path",
     "fit": "svmkit.training",
     "load": "svmkit.data",
+    "minimize_simplex": "svmkit.simplex",
     "solve": "svmkit.loop",
 }
 

@@ -259,6 +259,18 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     InputError
         No y, not 1-D, another length, NaN or infinite labels, a continuous target, or fewer than two classes.
     """
+    labels = as_labels(y, n_samples=n_samples)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(
+            f"y has only one class ({str(classes[0])!r} in all {n_samples} samples), need at least two: "
+            "a classifier learns to tell classes apart"
+        )
+    return classes, codes.reshape(-1).astype(np.int64, copy=False)
+
+
+def as_labels(y: Any, *, n_samples: int) -> np.ndarray:
+    """Class labels as a 1-D array of numbers or text; `y` and errors as for `encode_labels`, but one class passes."""
     if y is None:
         raise InputError("a classifier requires y to be passed, but the target y is None: pass one label a sample")
     if _is_sparse(y):
@@ -267,13 +279,7 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     if len(labels) != n_samples:
         raise InputError(f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many")
     _require_discrete(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(
-            f"y has only one class ({str(classes[0])!r} in all {n_samples} samples), need at least two: "
-            "a classifier learns to tell classes apart"
-        )
-    return classes, codes.reshape(-1).astype(np.int64, copy=False)
+    return labels
 
 
 def _label_array(y: Any) -> np.ndarray:

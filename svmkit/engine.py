@@ -166,7 +166,7 @@ class PrecomputedEngine(_Base):
         return np.asarray(idx)
 
     def _values(self, Z, sel):
-        values = self.X[:, Z] if sel.size == 0 else self.X[sel][:, Z]
+        values = self.X[:, Z] if sel.size == 0 else self.X[np.ix_(sel, Z)]
         return values.toarray() if sp.issparse(values) else np.asarray(values)
 
     def block(self, Z, out, sel=ALL):

@@ -72,6 +72,13 @@ class Problem(ABC):
     def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
         """(coef (m,), intercept): h(x) = sum_i coef_i k(x_i, x) + intercept, margins at one."""
 
+    def start(self, coef: np.ndarray) -> np.ndarray | None:
+        """A feasible point that has these weights (m,) in its `expansion`, as nearly as may be; None for none at all.
+
+        Raises InputError where a problem has no way back from a model.
+        """
+        raise InputError(f"{self.name} cannot start from a model")
+
 
 class SimplexQP(Problem):
     """min alpha'A alpha + 2 c'alpha over the unit simplex (math.md, problem 1).
@@ -153,6 +160,11 @@ class SimplexQP(Problem):
         coef = point * self.y
         return coef, self.bias * float(coef.sum())
 
+    def start(self, coef: np.ndarray) -> np.ndarray | None:
+        point = np.maximum(coef * self.y, 0.0)
+        total = point.sum()
+        return point / total if total > 0.0 else None
+
 
 class SquaredHinge(SimplexQP):
     """The L2-SVM with regularised bias as a SimplexQP: c = 0, ridge 1 / (2 C_i), bias 1.
@@ -169,19 +181,23 @@ class SquaredHinge(SimplexQP):
         super().__init__(gram, y, bias=bias, ridge=1.0 / (2.0 * self.C))
 
     def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
-        f = float(alpha @ g)
-        if not f > 0.0:
-            raise SvmkitError(
-                f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "
-                "semidefinite on these data; choose another kernel or a smaller C"
-            )
+        f = self._positive(float(alpha @ g))
         loss_part = float(np.square(alpha) @ self.ridge)
         slack = np.maximum(0.0, 1.0 - (g - alpha * self.ridge) / f)
         primal = (f - loss_part) / (2.0 * f * f) + float(self.C @ np.square(slack))
         return Certificate.of(primal, 0.5 / f, g)
 
     def bound(self, objective: float) -> Certificate:
-        return Certificate(float("inf"), 0.5 / objective, None)
+        return Certificate(float("inf"), 0.5 / self._positive(objective), None)
+
+    def _positive(self, f: float) -> float:
+        """f = alpha'A alpha, or SvmkitError when it is none that a kernel can give."""
+        if not f > 0.0:
+            raise SvmkitError(
+                f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "
+                "semidefinite on these data; choose another kernel or a smaller C"
+            )
+        return f
 
     def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
         assert certificate.dual is not None

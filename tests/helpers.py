@@ -23,7 +23,7 @@ def _working() -> list[str]:
 
 SOLVERS = [name for name in _working() if plugins.load("solver", name).problem is SimplexQP]
 FAMILY = [name for name in SOLVERS if issubclass(plugins.load("solver", name), FrankWolfe)]
-SUBLINEAR = {"fw", "partan", "sfw"}  # gap O(1/k): never asked for more than 1e-3
+SUBLINEAR = {"fw", "partan", "sfw", "msfw"}  # gap O(1/k): never asked for more than 1e-3
 PARTIAL = {"sfw", "msfw", "cvm"}  # see a working set only; the others look at all points with the full sampler
 CLASSIC = [name for name in FAMILY if name not in PARTIAL]
 FAST = [name for name in CLASSIC if name not in SUBLINEAR]

@@ -56,11 +56,13 @@ class CVM(Swap2o):
             raise InputError(f"cvm: eps must be a finite number >= 0, not {self.eps}")
 
     def check(self, problem: SimplexQP) -> None:
+        linear = np.zeros(1) if problem.linear is None else 2.0 * problem.linear
+        if np.ptp(problem.diag + linear) <= 1e-9 * (np.abs(problem.diag).max() + np.abs(linear).max()):
+            return
         if problem.linear is None:
-            super().check(problem)
-        squared = problem.diag if problem.linear is None else problem.diag + 2.0 * problem.linear
-        if np.ptp(squared) > 1e-9 * np.abs(squared).max() + 1e-12:
+            self.check_kernel(problem.gram.kernel)
             raise InputError("solver cvm needs one C for all samples: leave class and sample weights out")
+        raise InputError("solver cvm needs A_ii + 2 c_i to be the same for all i: take another solver")
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> CoreSet:
         point = oracle.first(problem, draws.rng) if start is None else start / start.sum()
@@ -82,8 +84,8 @@ class CVM(Swap2o):
 
     def step(self, state: CoreSet) -> StepInfo:
         info = self.look(state)  # the estimates are those of the ball before the round
-        moved = self.correct(state, CORRECTED * info.gap_abs)
         done = self.eps > 0.0 and state.misses >= (1 if state.draws.every else LOOKS)
+        moved = not done and self.correct(state, CORRECTED * info.gap_abs)  # what was looked at is what is returned
         objective = state.f + state.c_alpha
         return info._replace(objective=objective, n_support=state.active, moved=info.moved or moved, done=done)
 

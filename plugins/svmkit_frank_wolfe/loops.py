@@ -131,19 +131,24 @@ def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
 
 @njit(cache=True, fastmath=FAST)
 def secant(w, scale, g, w_0, scale_0, g_0):
-    """For D = alpha - alpha_0: (slope D'g, curvature D'A D, largest feasible step beyond alpha); alpha = scale w."""
+    """For D = alpha - alpha_0: (slope D'g, curvature D'A D, largest feasible step beyond alpha); alpha = scale w.
+
+    A slope next to its rounding error is 0: a step along it would be long and enlarge the error of g by its length.
+    """
     slope = 0.0
+    size = 0.0
     curvature = 0.0
     mu_max = 1e300
     for r in range(g.size):
         alpha = scale * w[r]
         d = alpha - scale_0 * w_0[r]
+        size += alpha * abs(g[r])
         if abs(d) > 4e-16 * alpha:  # a fused product leaves a rest where two weights are equal
             slope += d * g[r]
             curvature += d * (g[r] - g_0[r])
             if d < 0.0:
                 mu_max = min(mu_max, -alpha / d)
-    return slope, curvature, mu_max
+    return slope if abs(slope) > 1e-12 * size else 0.0, curvature, mu_max
 
 
 @njit(cache=True, fastmath=FAST)

@@ -6,6 +6,7 @@ An oracle (oracle.py) says which vertex comes next and lets points join.
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -40,11 +41,11 @@ class SimplexState:
     is the current iterate; solvers that keep more have earlier ones below it.
     """
 
-    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int) -> None:
+    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything=False) -> None:
         self.problem, self.draws, self.keeps = problem, draws, keeps
-        self.budget = problem.m
+        self.budget = sys.maxsize
         self.i = 0
-        self.track(np.flatnonzero(point), point)
+        self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
         """Track the points idx, None for all m, at `point` (m,); earlier iterates are forgotten."""

@@ -54,7 +54,8 @@ class FrankWolfe(Solver):
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> SimplexState:
         point = oracle.first(problem, draws.rng) if start is None else start / start.sum()
-        state = SimplexState(problem, point, draws, self.keeps)
+        # all points at once where the first look takes them all: a start with many vectors is multiplied out once
+        state = SimplexState(problem, point, draws, self.keeps, everything=self.roams and draws.every)
         self.prepare(state)
         return state
 

@@ -1,0 +1,89 @@
+"""Outliers found by one-class SVMs: squared slacks (SVMOneClass) beside LIBSVM's (scikit-learn's OneClassSVM).
+
+    python examples/one_class.py [--nu 0.1 0.01]
+
+Trained on what is normal, scored on normal and other rows, with one gamma and nu: area under the ROC curve, seconds of
+the fit and of scoring, support vectors, share of the training rows that predict calls outliers. Sets, of $SVMKIT_DATA
+(scikit-learn's digits without it): digit 0 of usps against the other nine in usps.t; the first 20,000 normal
+connections of kddcup.data_10_percent against 20,000 other normal ones and 20,000 attacks. scikit-learn's score_samples
+takes an offset off and puts it back, which ties the scores of all that is far away: its AUC on the connections is 0.975
+for nu 0.1 and 0.984 for 0.01 by score_samples, 0.985 for both by the sums of kernel values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import OneClassSVM
+
+import svmkit
+from svmkit import warming
+from svmkit.kernels import resolve_gamma
+from svmkit.scaling import Scaling
+
+TRAIN, TEST = 20_000, 20_000  # rows of the connections: to train, of each kind to test
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nu", type=float, nargs="+", default=[0.1, 0.01])
+    args = parser.parse_args()
+    for _, work in warming.steps():
+        work()
+    for title, X, X_test, normal in sets():
+        gamma = resolve_gamma("scale", X)
+        print(f"\n{title}: {X.shape[0]:,} rows to train, {X_test.shape[0]:,} to test, gamma {gamma:.4g}\n")
+        print("| model | nu | AUC | fit s | score s | support | outliers in training |\n|---|---|---|---|---|---|---|")
+        for nu in args.nu:
+            for model in (
+                svmkit.SVMOneClass(nu=nu, gamma=gamma),
+                svmkit.SVMOneClass(nu=nu, gamma=gamma, contamination=min(nu, 0.5)),
+                OneClassSVM(nu=nu, gamma=gamma, cache_size=1000),
+            ):
+                print(row(model, nu, X, X_test, normal), flush=True)
+
+
+def sets():
+    """(title, X to train, X to test, whether those are normal) of each set."""
+    try:
+        train, test = svmkit.load("usps"), svmkit.load("usps.t")
+    except svmkit.InputError:
+        digits = svmkit.load("digits")
+        half = np.arange(len(digits.y)) % 2 == 0
+        yield "digits, 0", digits.X[half & (digits.y == 0)], digits.X[~half], digits.y[~half] == 0
+        return
+    yield "usps, digit 0", train.X[train.y == 1], test.X, test.y == 1  # the file counts classes from 1
+    try:
+        kdd = svmkit.load("kddcup.data_10_percent")
+    except svmkit.InputError:
+        return
+    normal = np.flatnonzero(kdd.y == "normal.")
+    rng = np.random.default_rng(0)
+    rest = rng.choice(normal[TRAIN:], TEST, replace=False)
+    attacks = rng.choice(np.flatnonzero(kdd.y != "normal."), TEST, replace=False)
+    X, X_test = kdd.X[normal[:TRAIN]].toarray(), kdd.X[np.r_[rest, attacks]].toarray()
+    scaling = Scaling.fit("standard", X)
+    yield "kddcup, normal connections", scaling.apply(X), scaling.apply(X_test), np.arange(2 * TEST) < TEST
+
+
+def row(model, nu: float, X, X_test, normal: np.ndarray) -> str:
+    began = time.perf_counter()
+    model.fit(X)
+    fitted = time.perf_counter()
+    auc = roc_auc_score(normal, model.score_samples(X_test))
+    scored = time.perf_counter()
+    name = type(model).__name__
+    if getattr(model, "contamination", "auto") != "auto":
+        name += f"(contamination={model.contamination:g})"
+    outliers = np.mean(model.predict(X) < 0)
+    return (
+        f"| {name} | {nu:g} | {auc:.4f} | {fitted - began:.2f} | {scored - fitted:.2f} "
+        f"| {len(model.support_):,} | {outliers:.1%} |"
+    )
+
+
+if __name__ == "__main__":
+    main()

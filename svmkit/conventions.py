@@ -1,0 +1,88 @@
+"""What the estimators share: samples that take part, budgets as stop rules, scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from svmkit import checks
+from svmkit.errors import InputError
+from svmkit.kernels import Kernel, Precomputed
+from svmkit.solver import Status
+from svmkit.stopping import Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
+
+
+def stop_rules(
+    stop: Criterion | Stop | str | None,
+    tol: float,
+    *,
+    max_iter: int | None = None,
+    max_epochs: float | None = None,
+    time_limit: float | None = None,
+    max_support: int | None = None,
+) -> Criterion | Stop:
+    """`stop` (text such as "abs:1e-6", or criteria; None: Gap(tol)) joined with the budgets that are given.
+
+    Raises InputError for text that is no rule and for numbers that are not > 0 and finite.
+    """
+    rules: Criterion | Stop = parse_stop(stop) if isinstance(stop, str) else (stop or Gap(tol))
+    for kind, limit in ((Iterations, max_iter), (Epochs, max_epochs), (Seconds, time_limit), (Support, max_support)):
+        if limit is not None:
+            rules = rules | kind(limit)
+    return rules
+
+
+def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """`sample_weight` as float64 (n_samples,), None as ones; InputError unless finite, >= 0 and one for each."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    given = np.full(n_samples, float(given)) if given.ndim == 0 else given
+    if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():
+        raise InputError(f"sample_weight must be {n_samples} finite numbers >= 0, one for each sample")
+    return given
+
+
+def subset(X: checks.Features, rows: np.ndarray, kernel: Kernel) -> checks.Features:
+    """Those rows of X (for a precomputed kernel those columns too), without a copy when these are all of them."""
+    if len(rows) == X.shape[0]:
+        return X
+    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed behind a `random_state`: a whole number is itself; None or a RandomState draws one."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def features_to_predict(estimator: Any, X: Any) -> checks.Features:
+    """X for a prediction by a fitted estimator: known feature names, as many columns as `n_features_in_`.
+
+    Raises NotFittedError before a fit, InputError for another width.
+    """
+    from sklearn.utils.validation import _check_feature_names, check_is_fitted
+
+    check_is_fitted(estimator)
+    _check_feature_names(estimator, X, reset=False)
+    X = checks.as_features(X)
+    if X.shape[1] != estimator.n_features_in_:  # a dense look at no rows, for narrower sparse ones would be padded
+        none = X[:0].toarray() if hasattr(X, "toarray") else X
+        checks.pad_or_refuse_columns(none, estimator.n_features_in_, name=type(estimator).__name__)
+    return X
+
+
+def warn_unless_converged(solver: str, status: Status, gap: float | None, remedy: str) -> None:
+    """ConvergenceWarning, to the caller of `fit`, for a solve that stalled or used up the iterations that it had."""
+    if status not in (Status.MAX_ITER, Status.STALLED):
+        return
+    from sklearn.exceptions import ConvergenceWarning
+
+    reached = "" if gap is None else f" at gap {gap:.2g}"
+    warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=3)
