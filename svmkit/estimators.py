@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from svmkit import checks
+from svmkit.conventions import features_to_predict, seed_of, stop_rules
 from svmkit.errors import InputError
 from svmkit.kernels import Precomputed
 from svmkit.model import scores
+from svmkit.online import Online
 from svmkit.solver import Status
-from svmkit.stopping import Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
-from svmkit.training import as_kernel, fit
+from svmkit.streamable import streaming_solver
+from svmkit.training import Fit, as_kernel, fit
+
+
+class NoStream(InputError, AttributeError):
+    """The estimator's solver does not learn from streams."""
+
+
+class _Streaming:
+    """A method of estimators whose solver learns from streams; others lack it, and the error names those solvers."""
+
+    def __init__(self, method: Callable) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self.method
+        try:
+            streaming_solver(estimator.solver)
+        except InputError as error:
+            raise NoStream(f"no partial_fit: {error}") from None
+        return MethodType(self.method, estimator)
 
 
 class SVMClassifier(ClassifierMixin, BaseEstimator):
@@ -31,19 +54,22 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
     sampler : name such as "full" or "uniform:59", or Sampler; default the solver's own, mostly "full"
     tol : relative duality gap to reach, default 1e-3
     stop : rule instead of tol: text such as "abs:1e-6", or criteria joined with |
-    max_iter, max_epochs, time_limit (seconds, shared by the pairs), max_support : budgets, default none
+    max_iter, max_epochs, time_limit (seconds, shared by the pairs), max_support (for each pair of classes) : budgets,
+        default none
     class_weight : None, "balanced" or {label: weight}
     scale : None, "standard", "minmax" or "maxabs": applied first and kept with the model
     memory : budget of the row cache, default "1GB"; n_threads : default all
     random_state : default 0
-    warm_start : go on from the last fit, which must have been on the same samples
+    warm_start : start at the support vectors of the last model that are among the samples, which may have changed or
+        become more; classes and columns must be the same
     decision_function_shape : "ovr" (default; (n_samples, n_classes)) or "ovo" ((n_samples, n_pairs))
 
     Attributes
     ----------
     model_ : SVMModel, with `save`; classes_, n_features_in_
     support_ : rows of X that are support vectors, sorted by class; support_vectors_, n_support_, dual_coef_, intercept_
-    status_, n_iter_, certificate_ (one per pair), gap_ (the largest), history_ (one per pair)
+    status_, n_iter_, certificate_ (one per pair), gap_ (the largest), bound_ (sum of the dual values),
+    history_ (one per pair)
     """
 
     def __init__(
@@ -91,18 +117,17 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.decision_function_shape = decision_function_shape
 
-    def fit(self, X, y, sample_weight=None) -> SVMClassifier:
+    def fit(self, X, y, sample_weight=None, validation=None) -> SVMClassifier:
         """Train on X (n_samples, n_features), dense or CSR, float32 or float64, and labels y (n_samples,).
 
-        sample_weight : (n_samples,), >= 0, default ones. Raises InputError (a ValueError) for data that cannot be
+        sample_weight : (n_samples,), >= 0, default ones. validation : (X, y) of held-out rows on which `history_`
+        measures accuracy as the model grows, default none. Raises InputError (a ValueError) for data that cannot be
         trained on. Ctrl-C keeps the best model so far, with `status_` "interrupted".
         """
-        from sklearn.utils import check_random_state
         from sklearn.utils.validation import _check_feature_names
 
         _check_feature_names(self, X, reset=True)
         y = _column_or_1d(y)
-        state = self.random_state
         trained = fit(
             X,
             y,
@@ -110,29 +135,25 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             kernel=as_kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}),
             C=self.C,
             sampler=self.sampler,
-            stop=self._rules(),
+            stop=stop_rules(
+                self.stop,
+                self.tol,
+                max_iter=self.max_iter,
+                max_epochs=self.max_epochs,
+                time_limit=self.time_limit,
+                max_support=self.max_support,
+            ),
             class_weight=self.class_weight,
             sample_weight=sample_weight,
             scale=self.scale,
             memory=self.memory,
-            seed=int(state) if isinstance(state, Integral) else int(check_random_state(state).randint(2**31 - 1)),
+            seed=seed_of(self.random_state),
             n_threads=self.n_threads,
-            start=self._points if self.warm_start and hasattr(self, "_points") else None,
+            start=getattr(self, "model_", None) if self.warm_start else None,
+            validation=validation,
         )
-        self.model_ = trained.model
-        self.n_features_in_ = trained.model.n_features
-        self.classes_ = trained.model.classes
-        self.support_ = trained.support
-        self.support_vectors_ = trained.model.vectors
-        self.n_support_ = trained.model.n_support
-        self.dual_coef_ = trained.model.coef
-        self.intercept_ = trained.model.intercept
-        self.n_iter_ = trained.n_iter
-        self.status_ = trained.status
-        self.gap_ = trained.gap
-        self.certificate_ = [s.certificate for s in trained.solutions]
-        self.history_ = [s.history for s in trained.solutions]
-        self._points: list[np.ndarray] = [s.point for s in trained.solutions]
+        self._online: Online | None = None
+        self._take(trained)
         if trained.status in (Status.MAX_ITER, Status.STALLED) and self.max_iter is None and self.max_epochs is None:
             from sklearn.exceptions import ConvergenceWarning
 
@@ -144,17 +165,67 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             )
         return self
 
-    def _rules(self) -> Criterion | Stop:
-        rules: Criterion | Stop = parse_stop(self.stop) if isinstance(self.stop, str) else (self.stop or Gap(self.tol))
-        for kind, limit in (
-            (Iterations, self.max_iter),
-            (Epochs, self.max_epochs),
-            (Seconds, self.time_limit),
-            (Support, self.max_support),
-        ):
-            if limit is not None:
-                rules = rules | kind(limit)
-        return rules
+    @_Streaming
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> SVMClassifier:
+        """Learn from one more block of samples in one pass, in its order, with a solver that streams (sfw, msfw).
+
+        classes : all labels that may come, needed at the first call; the others as for `fit`. The parameters of the
+        first call hold for all; of the budgets max_support does, and class_weight must not be "balanced". gamma and
+        scale are settled by the first block. After fit, or in a copy or pickle, it goes on from the support vectors
+        of the model. Afterwards support_ counts the samples of all calls (the support vectors that it went on from come
+        first), gap_ is None, and bound_ is a lower bound on the optimum over all these samples.
+        Raises InputError for another width or labels not announced, with the model as it was.
+        """
+        from sklearn.utils.validation import _check_feature_names
+
+        online = getattr(self, "_online", None)
+        fitted = getattr(self, "model_", None)
+        if fitted is None and classes is None:
+            raise InputError("classes must be passed on the first call to partial_fit: all labels that may come")
+        if fitted is not None and classes is not None and not np.array_equal(np.unique(classes), fitted.classes):
+            raise InputError(f"classes differ from those of the first call: {', '.join(map(str, fitted.classes))}")
+        y = _column_or_1d(y)
+        if fitted is None:
+            _check_feature_names(self, X, reset=True)
+        X = checks.as_features(X) if fitted is None else features_to_predict(self, X)
+        if online is None:
+            online = Online(
+                classes if fitted is None else fitted.classes,
+                solver=self.solver,
+                kernel=as_kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}),
+                C=self.C,
+                class_weight=self.class_weight,
+                scale=self.scale,
+                memory=self.memory,
+                seed=seed_of(self.random_state),
+                max_support=self.max_support,
+                n_threads=self.n_threads,
+                start=fitted,
+            )
+        learned = online.update(X, y, sample_weight, test=False)
+        self._online = online
+        self._take(online.fitted(Status.MAX_ITER if learned == X.shape[0] else Status.INTERRUPTED))
+        return self
+
+    def _take(self, trained: Fit) -> None:
+        """The fitted attributes."""
+        self.model_ = trained.model
+        self.n_features_in_ = trained.model.n_features
+        self.classes_ = trained.model.classes
+        self.support_ = trained.support
+        self.support_vectors_ = trained.model.vectors
+        self.n_support_ = trained.model.n_support
+        self.dual_coef_ = trained.model.coef
+        self.intercept_ = trained.model.intercept
+        self.n_iter_ = trained.n_iter
+        self.status_ = trained.status
+        self.gap_ = trained.gap
+        self.bound_ = trained.dual_objective
+        self.certificate_ = [s.certificate for s in trained.solutions]
+        self.history_ = [s.history for s in trained.solutions]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_online"}
 
     def decision_function(self, X) -> np.ndarray:
         """Margins at scale one: (n_samples,) for two classes, > 0 for classes_[1]; else by decision_function_shape."""
@@ -169,17 +240,9 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.labels(decision)
 
     def _margins(self, X) -> np.ndarray:
-        from sklearn.utils.validation import _check_feature_names
-
-        check_is_fitted(self)
+        X = features_to_predict(self, X)
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise InputError(f"decision_function_shape must be ovr or ovo, not {self.decision_function_shape!r}")
-        _check_feature_names(self, X, reset=False)
-        X = checks.as_features(X)
-        if X.shape[1] != self.n_features_in_:
-            checks.pad_or_refuse_columns(
-                X.toarray()[:0] if hasattr(X, "toarray") else X, self.n_features_in_, name=type(self).__name__
-            )
         return self.model_.decision_function(X, n_threads=self.n_threads)
 
     def __sklearn_tags__(self):

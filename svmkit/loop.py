@@ -18,12 +18,12 @@ from svmkit.stopping import Criterion, Gap, Iterations, Stop, Support
 
 Callback = Callable[[Point], Any]
 """Called with each history point, off the clock; returning True ends the solve as `interrupted`."""
-Score = Callable[[np.ndarray, Certificate], float]
-"""Accuracy of the model that a point and what is known of it (`Problem.bound`) stand for."""
+Score = Callable[[np.ndarray, Certificate], float | None]
+"""Accuracy of the model that a point and what is known of it (`Problem.bound`) stand for; None where not measured."""
 
 SAMPLED_LOOKS = 3  # a gap seen on a sample has to hold this often in a row: draw again twice (PARTAN, 4.2)
 STUCK = 5  # steps in a row without progress that count as stalled; sampled steps may miss, so 20 times as many
-FULL = 1e-3  # gap within a support that may not grow: what is left out weighs more than what is below this
+FULL = 1e-2  # gap within a support that may not grow: what is left out weighs more than what is below this
 
 
 class Progress(NamedTuple):

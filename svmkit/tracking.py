@@ -27,7 +27,7 @@ class Tracker:
         """Open a run; `params` are plain values, `data` is logged as an input."""
 
     def curve(self, points: list[Point], prefix: str = "curve/") -> None:
-        """Log points of a history: objective, gap, n_support and elapsed_s by iteration."""
+        """Log points of a history: objective, gap, n_support, accuracy and elapsed_s by iteration."""
 
     def metrics(self, values: dict[str, float]) -> None:
         """Log scalars by full name, such as time/fit_s."""

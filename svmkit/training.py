@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit import checks, interrupt, plugins, threads
+from svmkit import interrupt, plugins, threads
 from svmkit.checkpoint import Checkpoint
 from svmkit.errors import InputError
-from svmkit.gram import Gram, parse_bytes
-from svmkit.kernels import FromFunction, Kernel, Precomputed
-from svmkit.loop import Callback, solve
-from svmkit.model import SVMModel, pairs
-from svmkit.problem import Problem
+from svmkit.kernels import FromFunction, Kernel
+from svmkit.loop import Callback, Progress, Saver, Score, solve
+from svmkit.model import SVMModel
+from svmkit.prepared import Expansion, Pair, Prepared
+from svmkit.problem import Certificate, Problem
+from svmkit.refit import by_size, refitted
 from svmkit.sampler import Sampler
-from svmkit.scaling import Scaling
 from svmkit.solver import Solution, Solver, Status
-from svmkit.stopping import Criterion, Seconds, Stop
+from svmkit.stopping import Criterion, Seconds, Stop, Support
+from svmkit.validation import Measure, Validation
+from svmkit.warmstart import ModelStart
 
 Watch = Callable[[int, int, str], Sequence[Callback]]
 """Called with (k, number of problems, "a vs b") before problem k; returns the callbacks for it."""
+
+Start = Sequence[np.ndarray] | SVMModel
+"""A point for each pair of classes, or a model whose support vectors are rows of the data."""
 
 _WORST = [
     Status.CONVERGED,
@@ -41,7 +46,7 @@ class Fit:
     """A trained model and how it was found; sums and worst cases run over the binary problems.
 
     solutions : one for each pair of classes, in the order of the model's intercepts; support : rows of X that
-    became vectors, in the model's order; seconds : training, data checks and model included.
+    became vectors, in the model's order; seconds : training, data checks and model included, validation excluded.
     """
 
     model: SVMModel
@@ -86,6 +91,126 @@ def as_kernel(kernel: str | Kernel | Callable, params: dict[str, Any] | None = N
     return plugins.build("kernel", kernel, {k: v for k, v in (params or {}).items() if k in known})
 
 
+class Part(NamedTuple):
+    """What training one pair of classes gave."""
+
+    solution: Solution
+    expansion: Expansion
+    kernel_values: int
+    seconds: float
+
+
+class Trainer:
+    """Everything about training but the C: trains one pair at a time, and puts the pairs together.
+
+    data : what is trained on; the others as for `fit`
+    """
+
+    def __init__(
+        self,
+        data: Prepared,
+        *,
+        solver: str | Solver = "swap2o",
+        sampler: str | Sampler | None = None,
+        stop: Criterion | Stop | None = None,
+        seed: int = 0,
+        start: Start | None = None,
+        validation: tuple[Any, Any] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
+        self.solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
+        self.sampler = plugins.sampler(sampler)
+        self.start = ModelStart(start, data) if isinstance(start, SVMModel) else start
+        self.validation = Validation(*validation, data) if validation is not None else None
+
+        self.budgeted = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
+        self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
+
+    def train(
+        self,
+        pair: Pair,
+        C: float,
+        before: Sequence[Part] = (),
+        *,
+        start: np.ndarray | Progress | None = None,
+        saver: Saver | None = None,
+        watched: tuple[int, int, str] | None = None,
+    ) -> Part:
+        """Train one pair from `start`, else from the start that was given for all.
+
+        before : the parts of the pairs before this one, whose seconds are spent; watched : what `watch` is told,
+        default (k, number of pairs, name of the pair)
+        """
+        began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
+        problem = pair.problem(self.solver, C)
+        sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
+        solution = solve(
+            problem,
+            self.solver,
+            sampler=self.sampler,
+            stop=_share(self.stop, sizes[pair.k] / sum(sizes[pair.k :]), sum(p.solution.seconds for p in before)),
+            start=self._start(pair, problem) if start is None else start,
+            seed=self.seed,
+            callbacks=self.watch(*(watched or (pair.k, len(sizes), pair.name))) if self.watch else (),
+            saver=saver,
+            score=self._score(problem, measure) if measure else None,
+        )
+        solution, coef, intercept = self._expanded(problem, solution, measure)
+        used = np.flatnonzero(coef)
+        expansion = Expansion(pair.rows[used], coef[used], intercept)
+        seconds = time.perf_counter() - self.measuring - began
+        return Part(solution, expansion, pair.gram.kernel_values - values, seconds)
+
+    def _score(self, problem: Problem, measure: Measure) -> Score:
+        """Under a budget of support vectors, the curve is that of the models that the budget is for."""
+        sized = by_size(problem, measure) if self.budgeted else None
+
+        def score(point: np.ndarray, certificate: Certificate) -> float | None:
+            began = time.perf_counter()
+            value = sized(point, certificate) if sized else measure(*problem.expansion(point, certificate))
+            self.measuring += time.perf_counter() - began
+            return value
+
+        return score
+
+    def _expanded(
+        self, problem: Problem, solution: Solution, measure: Measure | None
+    ) -> tuple[Solution, np.ndarray, float]:
+        """(solution, coefficients (m,), intercept); where a budget cut the solve short, refitted for all samples."""
+        coef, intercept = problem.expansion(solution.point, solution.certificate)
+        if not self.budgeted or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
+            return solution, coef, intercept
+        best = refitted(problem, np.flatnonzero(solution.point))
+        if best is not None and best.certificate.primal < solution.certificate.primal:
+            coef, intercept = best.coef, best.intercept
+            solution = replace(solution, certificate=best.certificate)
+        if measure and solution.history:
+            solution.history[-1] = solution.history[-1]._replace(accuracy=measure(coef, intercept))
+        return solution, coef, intercept
+
+    def _start(self, pair: Pair, problem: Problem) -> np.ndarray | None:
+        if self.start is None:
+            return None
+        if isinstance(self.start, ModelStart):
+            return self.start.point(pair, problem)
+        k, m = pair.k, len(pair.rows)
+        if k >= len(self.start) or self.start[k].shape != (m,):
+            raise InputError(f"start has no point of length {m} for problem {k}: it belongs to other data")
+        reason = problem.infeasible(self.start[k])
+        if reason:
+            raise InputError(f"start for problem {k} is no point of it: {reason}")
+        return self.start[k]
+
+    def joined(self, parts: list[Part], C: float) -> Fit:
+        """The model of all pairs."""
+        began = time.perf_counter()
+        about = {"solver": self.solver.name, "C": float(C)}
+        model, support = self.data.model([p.expansion for p in parts], about)
+        seconds = sum(p.seconds for p in parts) + time.perf_counter() - began
+        return Fit(model, [p.solution for p in parts], support, seconds, sum(p.kernel_values for p in parts))
+
+
 def fit(
     X,
     y,
@@ -101,7 +226,8 @@ def fit(
     memory: str | int = "1GB",
     seed: int = 0,
     n_threads: int | None = None,
-    start: Sequence[np.ndarray] | None = None,
+    start: Start | None = None,
+    validation: tuple[Any, Any] | None = None,
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:
@@ -114,10 +240,15 @@ def fit(
     kernel : Kernel, gamma and the like resolved here
     C : weight of the summed losses, > 0; class_weight : None, "balanced" or {label: weight}; sample_weight :
         (n_samples,), >= 0; a sample of weight 0 takes no part. C_i is the product of the three.
-    stop : default Gap(1e-3); budgets in seconds are shared by the pairs of classes by rows, others hold for each pair
+    stop : default Gap(1e-3); budgets in seconds are shared by the pairs of classes by rows, others hold for each
+        pair: of three classes, Support(50) leaves up to 50 vectors to each of the three pairs
     scale : None, standard, minmax or maxabs: applied to X and stored with the model
     memory : budget of the row cache; seed : of all random choices; n_threads : default all
-    start : a point for each problem, as `Solution.point` of an earlier fit on the same X and y
+    start : a point for each problem, as `Solution.point` of an earlier fit on the same X and y; or an SVMModel of
+        the same classes and columns, whatever its C and kernel, that shares support vectors with X. A start changes
+        where training begins, not where it ends.
+    validation : (X, y) of held-out rows: each history's `accuracy` is measured on those of its classes, off the
+        clock, every time the iterations have grown by a fifth
 
     Returns
     -------
@@ -128,102 +259,34 @@ def fit(
     InputError for data or options that cannot be used, each with one line on how to mend it.
     """
     began = time.perf_counter()
-    X = checks.as_features(X)
-    classes, codes = checks.encode_labels(y, n_samples=X.shape[0])
-    checks.require_finite(X)
+    require_C(C)
+    data = Prepared.of(
+        X,
+        y,
+        kernel=kernel,
+        class_weight=class_weight,
+        sample_weight=sample_weight,
+        scale=scale,
+        memory=memory,
+    )
+    trainer = Trainer(
+        data, solver=solver, sampler=sampler, stop=stop, seed=seed, start=start, validation=validation, watch=watch
+    )
+    if checkpoint is not None:
+        checkpoint.bind(data.X, data.codes, C * data.weights, data.kernel)
+    parts: list[Part] = []
+    with threads.using(n_threads), interrupt.catching():
+        for k in range(len(data.sizes)):
+            going_on = (checkpoint.progress(k), checkpoint.slot(k)) if checkpoint else (None, None)
+            parts.append(trainer.train(data.pair(k), C, parts, start=going_on[0], saver=going_on[1]))
+        fitted = trainer.joined(parts, C)
+    return replace(fitted, seconds=time.perf_counter() - trainer.measuring - began)
+
+
+def require_C(C: Any) -> None:
+    """InputError unless C is a finite number > 0."""
     if not (isinstance(C, int | float | np.number) and math.isfinite(C) and C > 0):
         raise InputError(f"C must be a finite number > 0, not {C!r}")
-    parse_bytes(memory)
-    solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
-    weights = C * _weights(codes, classes, class_weight, sample_weight)
-    n_features = X.shape[1]
-    scaling = Scaling.fit(scale, X) if scale and scale != "none" else None
-    X = scaling.apply(X) if scaling else X
-    kernel = kernel.resolve(X)
-    if checkpoint is not None:
-        checkpoint.bind(X, codes, weights, kernel)
-
-    todo = pairs(len(classes))
-    counts = np.bincount(codes, minlength=len(classes))
-    sizes = [int(counts[a] + counts[b]) for a, b in todo]
-    solutions: list[Solution] = []
-    expansions: list[tuple[np.ndarray, np.ndarray, float]] = []
-    kernel_values = 0
-    with threads.using(n_threads), interrupt.catching():
-        for k, (a, b) in enumerate(todo):
-            rows = np.flatnonzero(((codes == a) | (codes == b)) & (weights > 0))
-            # scikit-learn's conventions: two classes, positive is the second; more, it is the first of the pair
-            y_pm = np.where(codes[rows] == (b if len(todo) == 1 else a), 1.0, -1.0)
-            name = f"{classes[a]} vs {classes[b]}"
-            problem = _problem(solver, kernel, _subset(X, rows, kernel), y_pm, weights[rows], memory, name)
-            solution = solve(
-                problem,
-                solver,
-                sampler=plugins.sampler(sampler),
-                stop=_share(stop, sizes[k] / sum(sizes[k:]), sum(s.seconds for s in solutions)),
-                start=_start(checkpoint, start, k, len(rows)),
-                seed=seed,
-                callbacks=watch(k, len(todo), name) if watch else (),
-                saver=checkpoint.slot(k) if checkpoint else None,
-            )
-            coef, intercept = problem.expansion(solution.point, solution.certificate)
-            used = np.flatnonzero(coef)
-            solutions.append(solution)
-            expansions.append((rows[used], coef[used], intercept))
-            kernel_values += problem.gram.kernel_values
-        about = {"solver": solver.name, "C": float(C), "n_samples": int(X.shape[0])}
-        model, support = _assemble(X, kernel, classes, codes, expansions, n_features, scaling, about)
-    return Fit(model, solutions, support, time.perf_counter() - began, kernel_values)
-
-
-def _problem(solver: Solver, kernel: Kernel, X, y_pm, C, memory, name: str) -> Problem:
-    if (y_pm == y_pm[0]).all() if len(y_pm) else True:
-        raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-    return solver.problem.classifier(Gram(kernel, X, memory=memory), y_pm, C)
-
-
-def _subset(X, rows: np.ndarray, kernel: Kernel):
-    """The rows of X, without a copy when these are all of them."""
-    if len(rows) == X.shape[0]:
-        return X
-    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
-
-
-def _weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
-    """Class weight times sample weight for each sample, (n_samples,)."""
-    weights = np.ones(len(codes))
-    if sample_weight is not None:
-        given = np.asarray(sample_weight, dtype=np.float64)
-        if given.ndim == 0:
-            given = np.full(len(codes), float(given))
-        if given.shape != weights.shape or not np.isfinite(given).all() or (given < 0).any():
-            raise InputError(f"sample_weight must be {len(codes)} finite numbers >= 0, one for each sample")
-        weights *= given
-    if class_weight is None:
-        return weights
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
-        counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 is a row twice
-        share = np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
-        return weights * share[codes]
-    by_label = {_label_key(label): weight for label, weight in class_weight.items()}
-    unknown = set(by_label) - {_label_key(label) for label in classes.tolist()}
-    numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
-    if unknown or not numbers:
-        raise InputError(
-            f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
-            + (f", not for {', '.join(sorted(map(str, unknown)))}" if unknown else "")
-        )
-    return weights * np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])[codes]
-
-
-def _label_key(label: Any) -> float | str:
-    """1, 1.0 and "1" are one label: files and the command line spell numbers in their own ways."""
-    try:
-        return float(label)
-    except (TypeError, ValueError):
-        return str(label)
 
 
 def _share(stop: Criterion | Stop | None, share: float, spent: float) -> Criterion | Stop | None:
@@ -232,38 +295,3 @@ def _share(stop: Criterion | Stop | None, share: float, spent: float) -> Criteri
         return None
     rules = (Stop(()) | stop).criteria
     return Stop(tuple(Seconds(max((r.limit - spent) * share, 1e-9)) if isinstance(r, Seconds) else r for r in rules))
-
-
-def _start(checkpoint: Checkpoint | None, start: Sequence[np.ndarray] | None, k: int, m: int):
-    """Where problem k begins: at its checkpoint, at the caller's point, or afresh."""
-    progress = checkpoint.progress(k) if checkpoint else None
-    if progress is not None:
-        return progress
-    if start is None:
-        return None
-    if k >= len(start) or start[k].shape != (m,):
-        raise InputError(f"start has no point of length {m} for problem {k}: it belongs to other data")
-    return start[k]
-
-
-def _assemble(X, kernel, classes, codes, expansions, n_features, scaling, about) -> tuple[SVMModel, np.ndarray]:
-    """The model over the union of all problems' support vectors, sorted by class."""
-    support = np.unique(np.concatenate([rows for rows, _, _ in expansions]))
-    support = support[np.argsort(codes[support], kind="stable")]
-    place = np.full(X.shape[0], -1, dtype=np.int64)
-    place[support] = np.arange(len(support))
-    coef = np.zeros((len(classes) - 1, len(support)))
-    for (a, b), (rows, weights, _) in zip(pairs(len(classes)), expansions, strict=True):
-        coef[np.where(codes[rows] == a, b - 1, a), place[rows]] = weights
-    model = SVMModel(
-        kernel=kernel,
-        classes=classes,
-        vectors=support if isinstance(kernel, Precomputed) else X[support],
-        n_support=np.bincount(codes[support], minlength=len(classes)),
-        coef=coef,
-        intercept=np.array([intercept for _, _, intercept in expansions]),
-        n_features=n_features,
-        scaling=scaling,
-        about=about,
-    )
-    return model, support

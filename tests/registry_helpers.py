@@ -15,7 +15,9 @@ from svmkit.model import SVMModel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
-POINTS = [Point(i, 0.01 * i, 1.0 / i, None if i == 1 else 2.0 / i, i, 60 * i) for i in range(1, 700)]
+POINTS = [
+    Point(i, 0.01 * i, 1.0 / i, None if i == 1 else 2.0 / i, i, 60 * i, None if i % 100 else 0.5) for i in range(1, 700)
+]
 SETTINGS = {"solver": "swap", "C": 1.0, "note": "x" * 9000}
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
     "n_support", "objective", "dual_objective", "gap", "kernel_values", "train_accuracy", "test_accuracy", "n_test",
-    "model", "run_id",
+    "curve", "model", "run_id",
 }  # fmt: skip
 
 

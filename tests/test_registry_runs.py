@@ -64,6 +64,7 @@ def test_params_tags_curves_and_scalars(logged):
     assert [m.value for m in history] == [p.objective for p in POINTS]
     assert history[99].timestamp - run.info.start_time == round(1000 * POINTS[99].seconds)
     assert len(client.get_metric_history(run.info.run_id, "curve/gap")) == len(POINTS) - 1  # None is skipped
+    assert len(client.get_metric_history(run.info.run_id, "curve/accuracy")) == 6  # where it was measured
     assert run.data.metrics["curve/n_support"] == 699 and run.data.metrics["curve/elapsed_s"] == pytest.approx(6.99)
 
 

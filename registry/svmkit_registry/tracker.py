@@ -107,6 +107,7 @@ class MLflowTracker(Tracker):
                     "objective": point.objective,
                     "gap": point.gap,
                     "n_support": point.n_support,
+                    "accuracy": point.accuracy,
                     "elapsed_s": point.seconds,
                 }
                 for key, value in values.items():

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from svmkit import modelfile, plugins, scaling, threads
 from svmkit.checkpoint import Checkpoint
-from svmkit.cli import progress
+from svmkit.cli import curve, progress
 from svmkit.cli.common import accuracy, labels_of, note
 from svmkit.cli.options import class_weights, key_values, stop_rules
 from svmkit.data import Dataset, load
 from svmkit.errors import InputError
 from svmkit.gram import parse_bytes
+from svmkit.history import Point
+from svmkit.model import SVMModel
 from svmkit.tracking import Tracker
 from svmkit.training import Fit, fit
-
-if TYPE_CHECKING:
-    from svmkit.model import SVMModel
 
 
 class Job:
@@ -46,8 +46,10 @@ class Job:
             raise InputError("give --test or --test-size, not both")
         if o["test_size"] is not None and not 0 < o["test_size"] < 1:
             raise InputError(f"--test-size must be between 0 and 1, not {o['test_size']}")
-        if o["resume"] and not o["checkpoint"]:
-            raise InputError("--resume needs --checkpoint FILE")
+        if o["resume"] and not (o["checkpoint"] or o["out"]):
+            raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
+        if o["curve"] and not o["test"] and o["test_size"] is None:
+            raise InputError("--curve needs --test or --test-size to measure on")
         if not (o["C"] > 0 and np.isfinite(o["C"])):
             raise InputError(f"-C must be a finite number > 0, not {o['C']}")
         scaling_kinds = ("none", *scaling.KINDS)
@@ -61,48 +63,64 @@ class Job:
         for path in (o["out"], o["checkpoint"]):
             if path:
                 modelfile.require_writable(path)
+        self.start = SVMModel.load(o["out"]) if o["resume"] and not o["checkpoint"] else None
         self.tracker = Tracker()
         self.scores: dict[str, Any] = {}
+        self.predict_s: float | None = None
+        self.curve: list[dict[str, Any]] | None = None
+        self.failure: InputError | None = None  # of the input, once there is a model to report
 
     def run(self) -> Fit:
         """Do the work; a tracker that fails costs a warning, never the model."""
         o = self.options
         self._read()
         saver = Checkpoint(o["checkpoint"], resume=o["resume"]) if o["checkpoint"] else None
-        status = "FAILED"
-        with ExitStack() as stack:
-            if not o["no_track"]:
-                self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
-                self.tracker.start(f"{self.solver.name} {self.data.name}", self._params(), {}, self.data)
-                stack.callback(lambda: self.tracker.end(status))
-            watch = stack.enter_context(progress.shown(self.data.n_samples))
-            try:
-                fitted = fit(
-                    self.data.X,
-                    self.data.y,
-                    solver=self.solver,
-                    kernel=self.kernel,
-                    C=o["C"],
-                    sampler=self.sampler,
-                    stop=self.rules,
-                    class_weight=self.class_weight,
-                    scale=o["scale"],
-                    memory=o["memory"],
-                    seed=o["seed"],
-                    n_threads=o["threads"],
-                    watch=watch,
-                    checkpoint=saver,
-                )
-            except KeyboardInterrupt:
-                status = "KILLED"
-                raise
-            self.model = self._described(fitted)
-            if o["out"]:
-                self.model.save(o["out"])
-            self._score(fitted)
-            self._log(fitted)
-            status = "FINISHED"
+        with self._tracked(self.data), progress.shown(self.data.n_samples) as watch:
+            fitted = fit(
+                self.data.X,
+                self.data.y,
+                solver=self.solver,
+                kernel=self.kernel,
+                C=o["C"],
+                sampler=self.sampler,
+                stop=self.rules,
+                class_weight=self.class_weight,
+                scale=o["scale"],
+                memory=o["memory"],
+                seed=o["seed"],
+                n_threads=o["threads"],
+                start=self.start,
+                validation=self._validation(),
+                watch=watch,
+                checkpoint=saver,
+            )
+            self.curve = curve.points(fitted)
+            self._finish(fitted)
         return fitted
+
+    def _finish(self, fitted: Fit) -> None:
+        """Keep the model, measure it, log it."""
+        self.model = self._described(fitted)
+        if self.options["out"]:
+            self.model.save(self.options["out"])
+        self._score(fitted)
+        self._log(fitted)
+
+    @contextmanager
+    def _tracked(self, data: Dataset | None) -> Iterator[None]:
+        """What happens inside is a run of the tracker: FINISHED, KILLED by Ctrl-C, or FAILED."""
+        o, status = self.options, "FAILED"
+        if not o["no_track"]:
+            self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
+            self.tracker.start(f"{self.solver.name} {self.data.name}", self._params(), {}, data)
+        try:
+            yield
+            status = "FINISHED"
+        except KeyboardInterrupt:
+            status = "KILLED"
+            raise
+        finally:
+            self.tracker.end(status)
 
     def _read(self) -> None:
         o = self.options
@@ -118,6 +136,13 @@ class Job:
         if hint:
             note(hint)
 
+    def _validation(self) -> tuple[Any, np.ndarray] | None:
+        """Test rows to measure the growing model on, where that was asked for or the model may not grow for ever."""
+        o = self.options
+        if self.held_out is None or not (o["curve"] or o["max_support"]):
+            return None
+        return self.held_out.X, labels_of(self.held_out)
+
     def _described(self, fitted: Fit) -> SVMModel:
         """The model with what it was made from: how to read its tables, and its certificate."""
         from dataclasses import replace
@@ -132,10 +157,13 @@ class Job:
         return replace(fitted.model, encoding=self.data.encoding, about=about)
 
     def _score(self, fitted: Fit) -> None:
-        self.scores = {"train_accuracy": self._accuracy(self.data), "test_accuracy": None, "n_test": 0}
+        self.scores = {"train_accuracy": self._train_accuracy(), "test_accuracy": None, "n_test": 0}
         if self.held_out is not None:
             self.scores["test_accuracy"] = self._accuracy(self.held_out)
             self.scores["n_test"] = self.held_out.n_samples
+
+    def _train_accuracy(self) -> float | None:
+        return self._accuracy(self.data)
 
     def _accuracy(self, data: Dataset) -> float:
         """Accuracy on `data`; `predict_s` is the time that the last of these took."""
@@ -185,10 +213,13 @@ class Job:
             "test/accuracy": self.scores["test_accuracy"],
         }
         # scalars first: MLflow's comparison opens on the metric that was logged first
-        self.tracker.metrics({k: float(v) for k, v in metrics.items() if v is not None})
-        points = fitted.solutions[0].history if len(fitted.solutions) == 1 else progress.by_pair(fitted)
-        self.tracker.curve(list(points))
+        self.tracker.metrics({k: float(v) for k, v in metrics.items() if v is not None and np.isfinite(v)})
+        self.tracker.curve(self._points(fitted))
         self.tracker.model(self.model, self.data.X[:5], self.options["register"])
+
+    def _points(self, fitted: Fit) -> list[Point]:
+        """The curve: the history of one pair of classes, or the end of each."""
+        return list(fitted.solutions[0].history) if len(fitted.solutions) == 1 else progress.by_pair(fitted)
 
     def result(self, fitted: Fit) -> dict[str, Any]:
         """The keys of `svmkit train --json`."""
@@ -214,6 +245,7 @@ class Job:
             "train_accuracy": self.scores["train_accuracy"],
             "test_accuracy": self.scores["test_accuracy"],
             "n_test": self.scores["n_test"],
+            "curve": self.curve,
             "model": o["out"],
             "run_id": self.tracker.run_id,
         }

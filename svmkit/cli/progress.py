@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from svmkit.history import Point
@@ -13,6 +13,21 @@ from svmkit.training import Fit, Watch
 @contextmanager
 def shown(n_samples: int) -> Iterator[Watch | None]:
     """A `watch` for `svmkit.training.fit` that draws a live line; None when stderr is no terminal."""
+    with live("preparing (the first run compiles)") as show:
+        if show is None:
+            yield None
+            return
+
+        def watch(k: int, n_problems: int, name: str):
+            prefix = f"{k + 1}/{n_problems} {name}: " if n_problems > 1 else ""
+            return [lambda point: show(prefix + line(point, n_samples))]
+
+        yield watch
+
+
+@contextmanager
+def live(first: str) -> Iterator[Callable[[str], None] | None]:
+    """A function that replaces the text of a live line, `first` at first; None when stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -21,13 +36,8 @@ def shown(n_samples: int) -> Iterator[Watch | None]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("preparing (the first run compiles)")
-
-        def watch(k: int, n_problems: int, name: str):
-            prefix = f"{k + 1}/{n_problems} {name}: " if n_problems > 1 else ""
-            return [lambda point: bar.update(task, description=prefix + line(point, n_samples))]
-
-        yield watch
+        task = bar.add_task(first)
+        yield lambda text: bar.update(task, description=text)
 
 
 def line(point: Point, n_samples: int) -> str:
@@ -51,6 +61,7 @@ def by_pair(fitted: Fit) -> list[Point]:
                 solution.certificate.gap,
                 solution.n_support,
                 last.kernel_values if last else 0,
+                last.accuracy if last else None,
             )
         )
     return points

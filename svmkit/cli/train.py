@@ -9,18 +9,22 @@ import typer
 from svmkit.cli.common import JSON, THREADS, TRACKING_URI
 
 if TYPE_CHECKING:
+    from svmkit.cli.job import Job
     from svmkit.training import Fit
 
-MODEL, SOLVE, RUN = "Model", "Solving", "Run"
+MODEL, SOLVE, RUN, STREAM = "Model", "Solving", "Run", "Streams"
 OPTIONS = typer.Option([], "-o", help="KEY=VALUE of the solver, or kernel.KEY=VALUE.")
 
 
 def train(
     context: typer.Context,
-    data: str = typer.Argument("breast_cancer", help="File, or name of a set (svmkit datasets list)."),
+    data: str = typer.Argument("breast_cancer", help="File, name of a set (svmkit datasets list), or - for a stream."),
     solver: str = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE),
     test: str = typer.Option(None, help="Test set.", rich_help_panel=RUN),
     test_size: float = typer.Option(None, help="Fraction of DATA held out to test.", rich_help_panel=RUN),
+    curve: bool = typer.Option(
+        False, "--curve", help="Measure test accuracy as the model grows; also with --max-support.", rich_help_panel=RUN
+    ),
     C: float = typer.Option(1.0, "-C", help="Weight of the summed losses.", rich_help_panel=MODEL),
     kernel: str = typer.Option("rbf", help="See svmkit plugins --kind kernel.", rich_help_panel=MODEL),
     gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
@@ -34,7 +38,9 @@ def train(
     max_iter: int = typer.Option(None, help="Budget of steps.", rich_help_panel=SOLVE),
     max_epochs: float = typer.Option(None, help="Budget of passes over the data.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds.", rich_help_panel=SOLVE),
-    max_support: int = typer.Option(None, help="Budget of support vectors.", rich_help_panel=SOLVE),
+    max_support: int = typer.Option(
+        None, help="Budget of support vectors, for each pair of classes.", rich_help_panel=SOLVE
+    ),
     class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
     n_features: int = typer.Option(
@@ -51,26 +57,49 @@ def train(
     tracking_uri: str = TRACKING_URI,
     no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
     checkpoint: str = typer.Option(None, help="Keep progress in this file.", rich_help_panel=RUN),
-    resume: bool = typer.Option(False, "--resume", help="Go on from the checkpoint.", rich_help_panel=RUN),
+    resume: bool = typer.Option(
+        False, "--resume", help="Go on from --checkpoint, else start at the model --out.", rich_help_panel=RUN
+    ),
+    classes: str = typer.Option(
+        None, help="Labels to expect, as in -1,1; default those of the first block.", rich_help_panel=STREAM
+    ),
+    on_error: str = typer.Option(None, help="stop (default) or skip: at a bad line.", rich_help_panel=STREAM),
+    block: int = typer.Option(None, min=1, help="Samples taken together; default 1024.", rich_help_panel=STREAM),
     config: str = typer.Option(None, help="YAML file of these options; the command line wins."),
     json: bool = JSON,
 ) -> None:
     """Train a classifier, certify how far from optimal it is, log it, and save it.
 
-    Ctrl-C (or SIGTERM) ends training with the best model so far.
+    Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
+    input and learned from once, as they come, by a solver that can (sfw, msfw).
     """
     from svmkit.cli.common import warnings_as_notes
-    from svmkit.cli.job import Job
     from svmkit.cli.options import merged
 
     given = {k: v for k, v in context.params.items() if k not in ("config", "json")}
     with warnings_as_notes():
-        job = Job(**merged(context, given, config))
+        job = _job(merged(context, given, config))
         fitted = job.run()
         report(job, fitted, json)
+    if job.failure:
+        raise job.failure
 
 
-def report(job: Any, fitted: Fit, as_json: bool) -> None:
+def _job(given: dict[str, Any]) -> Job:
+    from svmkit.cli.job import Job
+    from svmkit.errors import InputError
+
+    if given["data"] == "-":
+        from svmkit.cli.stream import StreamJob
+
+        return StreamJob(**given)
+    for name in ("classes", "on_error", "block"):
+        if given.pop(name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} belongs to a stream: svmkit train -")
+    return Job(**given)
+
+
+def report(job: Job, fitted: Fit, as_json: bool) -> None:
     """The result, as one JSON object or as lines for a reader."""
     from svmkit.cli.common import emit, rows
 
@@ -80,22 +109,40 @@ def report(job: Any, fitted: Fit, as_json: bool) -> None:
         return
     kernel = result["kernel"]
     params = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in kernel["params"].items())
-    gap, test = result["gap"], result["test_accuracy"]
+    gap, dual = result["gap"], result["dual_objective"]
+    streamed = "skipped" in result
+    known = "no dual point: not known"
+    if streamed and dual is not None:
+        known = f"not known; the optimum is at least {dual:.8g}"
+    passed = " (one pass)" if streamed and result["status"] == "max_iter" else ""
+    skipped = f"; {result['skipped']:,} lines skipped" if result.get("skipped") else ""
+    accuracies = {
+        "train": result["train_accuracy"],
+        "ahead of learning": result.get("progressive_accuracy"),
+        f"test ({result['n_test']:,} rows)": result["test_accuracy"],
+    }
     rows(
         [
             ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
                      f"{len(result['classes'])} classes"),
             ("solver", f"{result['solver']} on {result['problem']}, {kernel['name']} kernel"
                        + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
-            ("status", f"{result['status']} after {result['n_iter']:,} iterations"),
-            ("gap", "no dual point: not known" if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
-            ("objective", f"{result['objective']:.8g}"
-                          + ("" if gap is None else f"  (dual {result['dual_objective']:.8g})")),
+            ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"),
+            ("gap", known if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
+            ("objective", None if streamed else f"{result['objective']:.8g}"
+                          + ("" if gap is None else f"  (dual {dual:.8g})")),
             ("support", f"{result['n_support']:,} vectors"),
             ("time", f"{result['fit_s']:.2f} s, {result['kernel_values']:,} kernel values"),
-            ("accuracy", f"{result['train_accuracy']:.2%} train"
-                         + ("" if test is None else f", {test:.2%} test ({result['n_test']:,} rows)")),
+            ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
+            *curve_rows(result["curve"]),
             ("model", result["model"]),
             ("run", result["run_id"] and f"{result['run_id']}  ({job.where()})"),
         ]
     )  # fmt: skip
+
+
+def curve_rows(curve: list[dict[str, Any]] | None) -> list[tuple[str, str]]:
+    """Test accuracy by the number of support vectors, a row for each number."""
+    from svmkit.cli.curve import lines
+
+    return [("" if k else "curve", line) for k, line in enumerate(lines(curve) if curve else [])]

@@ -1,0 +1,74 @@
+"""A path of C, each solve started at the last solution, against one solve from scratch for each C.
+
+    python examples/c_path.py ijcnn1 --rows 10000 --test ijcnn1.t
+
+DATA is a set's name or a file. Iterations, seconds in the solvers and kernel values of both, test accuracy and
+certified gap of the path's models, and totals. Compilation is not in the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from svmkit import c_path, fit, load, warming
+from svmkit.kernels import RBF
+from svmkit.stopping import Gap
+from svmkit.training import Fit
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("--test", help="test set; without one the accuracy is that on the training rows")
+    parser.add_argument("--rows", type=int, help="the first ROWS rows only")
+    parser.add_argument("--n-features", type=int, help="columns, where a set ends in empty ones")
+    parser.add_argument("--gamma", default="msd")
+    parser.add_argument("--Cs", type=float, nargs="+", default=[10.0 ** (k / 2) for k in range(-4, 5)])
+    parser.add_argument("--solver", default="swap2o")
+    parser.add_argument("--tol", type=float, default=1e-3)
+    args = parser.parse_args()
+
+    for _, work in warming.steps():
+        work()
+    data = load(args.data, n_features=args.n_features)
+    X, y = data.X[: args.rows], data.y[: args.rows]
+    held_out = load(args.test, n_features=data.n_features) if args.test else None
+    X_test, y_test = (held_out.X, held_out.y) if held_out else (X, y)
+    common = {"solver": args.solver, "kernel": RBF(args.gamma).resolve(X), "stop": Gap(args.tol)}
+    print(f"{data.name}: {X.shape[0]:,} rows, gamma {common['kernel'].gamma:.4g}, {args.solver}, tol {args.tol:g}\n")
+    warm = c_path(X, y, args.Cs, **common)
+    cold = [fit(X, y, C=C, **common) for C in args.Cs]
+
+    print(f"{'':>8}  {'iterations':>19}  {'seconds':>15}  {'kernel values':>17}  {'accuracy':>8}  {'gap':>7}")
+    print(f"{'C':>8}  {'path':>9} {'alone':>9}  {'path':>7} {'alone':>7}  {'path':>8} {'alone':>8}")
+    for C, a, b in zip(args.Cs, warm, cold, strict=True):
+        accuracy = (a.model.predict(X_test) == y_test).mean()
+        print(f"{C:>8.3g}  {figures([a], [b])}  {accuracy:>8.2%}  {a.gap:>7.0e}" + " *" * (a.n_iter > b.n_iter))
+    print(f"{'total':>8}  {figures(warm, cold)}")
+    shares = [sum(f(a) for a in warm) / sum(f(b) for b in cold) for f in (iterations, seconds, values)]
+    print(f"{'ratio':>8}  {shares[0]:>19.2f}  {shares[1]:>15.2f}  {shares[2]:>17.2f}")
+    if any(a.n_iter > b.n_iter for a, b in zip(warm, cold, strict=True)):
+        print("\n* more iterations than alone")
+
+
+def figures(warm: list[Fit], cold: list[Fit]) -> str:
+    """Sums of the path and of the solves alone, side by side."""
+    pairs = [(sum(f(a) for a in warm), sum(f(b) for b in cold)) for f in (iterations, seconds, values)]
+    (i, j), (s, t), (u, v) = pairs
+    return f"{i:>9,} {j:>9,}  {s:>7.2f} {t:>7.2f}  {u / 1e6:>7.1f}M {v / 1e6:>7.1f}M"
+
+
+def iterations(fitted: Fit) -> int:
+    return fitted.n_iter
+
+
+def seconds(fitted: Fit) -> float:
+    return sum(s.seconds for s in fitted.solutions)
+
+
+def values(fitted: Fit) -> int:
+    return fitted.kernel_values
+
+
+if __name__ == "__main__":
+    main()

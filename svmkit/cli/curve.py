@@ -1,0 +1,30 @@
+"""How good the model was as it grew: the points of a history at which the test accuracy was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svmkit.training import Fit
+
+LINES = 8
+KEPT = ("n_iter", "seconds", "n_support", "objective", "accuracy")
+
+
+def points(fitted: Fit) -> list[dict[str, Any]] | None:
+    """The measured points of a binary problem, None when there are none or more than two classes."""
+    if len(fitted.solutions) != 1:
+        return None
+    measured = [p for p in fitted.solutions[0].history if p.accuracy is not None]
+    return [{key: getattr(p, key) for key in KEPT} for p in measured] or None
+
+
+def lines(curve: list[dict[str, Any]]) -> list[str]:
+    """Support vectors and accuracy at about 1, 2, 5, 10, 20, 50, ... vectors and at the end, in at most LINES lines."""
+    last = curve[-1]
+    sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
+    near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]
+    shown = list({p["n_support"]: p for p in near if p["n_support"] < last["n_support"]}.values())
+    if len(shown) > LINES - 1:  # spread evenly, the smallest and the largest among them
+        shown = [shown[round(k * (len(shown) - 1) / (LINES - 2))] for k in range(LINES - 1)]
+    width = len(f"{last['n_support']:,}")
+    return [f"{p['n_support']:>{width},} vectors  {p['accuracy']:.2%} test" for p in [*shown, last]]

@@ -1,0 +1,178 @@
+"""Training data after every check: the pairs of classes, a Gram for each, and the way from solutions to a model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit import checks
+from svmkit.errors import InputError
+from svmkit.gram import Gram, parse_bytes
+from svmkit.kernels import Kernel, Precomputed
+from svmkit.model import SVMModel, pairs
+from svmkit.problem import Problem
+from svmkit.scaling import Scaling
+from svmkit.solver import Solver
+
+
+class Pair(NamedTuple):
+    """One binary problem, and its kernel values for whatever C.
+
+    k : its number among the pairs; name : "a vs b"; a, b : codes of its classes; rows (m,) : which rows of X take
+    part; y (m,) : -1.0 and +1.0; weights (m,) : class times sample weight; gram : of these rows
+    """
+
+    k: int
+    name: str
+    a: int
+    b: int
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    gram: Gram
+
+    def problem(self, solver: Solver, C: float) -> Problem:
+        """What `solver` solves for this C."""
+        return solver.problem.classifier(self.gram, self.y, C * self.weights)
+
+
+class Expansion(NamedTuple):
+    """h(x) = sum_i coef_i k(x_rows_i, x) + intercept, of one pair."""
+
+    rows: np.ndarray
+    coef: np.ndarray
+    intercept: float
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data ready for any solver and C.
+
+    raw, X : features (n, d) before and after scaling, one object without scaling; classes : (n_classes,) sorted;
+    codes : (n,), classes[codes] are the labels; weights : (n,) class times sample weight; kernel : resolved on X
+    """
+
+    raw: Any
+    X: Any
+    classes: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    kernel: Kernel
+    scaling: Scaling | None
+    memory: str | int
+
+    @classmethod
+    def of(
+        cls,
+        X,
+        y,
+        *,
+        kernel: Kernel,
+        class_weight: str | dict | None = None,
+        sample_weight: np.ndarray | None = None,
+        scale: str | None = None,
+        memory: str | int = "1GB",
+    ) -> Prepared:
+        """Check, scale and weigh; parameters as for `svmkit.fit`. Raises InputError for what cannot be used."""
+        raw = checks.as_features(X)
+        classes, codes = checks.encode_labels(y, n_samples=raw.shape[0])
+        checks.require_finite(raw)
+        parse_bytes(memory)
+        weights = training_weights(codes, classes, class_weight, sample_weight)
+        scaling = Scaling.fit(scale, raw) if scale and scale != "none" else None
+        X = scaling.apply(raw) if scaling else raw
+        return cls(raw, X, classes, codes, weights, kernel.resolve(X), scaling, memory)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Rows of each pair, those of weight 0 included."""
+        counts = np.bincount(self.codes, minlength=len(self.classes))
+        return [int(counts[a] + counts[b]) for a, b in pairs(len(self.classes))]
+
+    def positive(self, a: int, b: int) -> int:
+        """Which of the two is +1: of two classes the second, of more the first of the pair, as in scikit-learn."""
+        return b if len(self.classes) == 2 else a
+
+    def pair(self, k: int) -> Pair:
+        """The k-th pair with a Gram of its own; InputError when all weights of a class are zero."""
+        a, b = pairs(len(self.classes))[k]
+        rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & (self.weights > 0))
+        y = np.where(self.codes[rows] == self.positive(a, b), 1.0, -1.0)
+        name = f"{self.classes[a]} vs {self.classes[b]}"
+        if len(np.unique(y)) < 2:
+            raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
+        gram = Gram(self.kernel, self._subset(rows), memory=self.memory)
+        return Pair(k, name, a, b, rows, y, self.weights[rows], gram)
+
+    def _subset(self, rows: np.ndarray):
+        """The rows of X, without a copy when these are all of them."""
+        if len(rows) == self.X.shape[0]:
+            return self.X
+        return self.X[rows][:, rows] if isinstance(self.kernel, Precomputed) else self.X[rows]
+
+    def vectors(self, rows: np.ndarray):
+        """These rows as a model or an engine takes them: their numbers where kernel values are given."""
+        return rows if isinstance(self.kernel, Precomputed) else self.X[rows]
+
+    def model(self, expansions: list[Expansion], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
+        """The model over the union of all pairs' support vectors, sorted by class; and their rows."""
+        codes, n_classes = self.codes, len(self.classes)
+        support = np.unique(np.concatenate([e.rows for e in expansions]))
+        support = support[np.argsort(codes[support], kind="stable")]
+        place = np.full(self.X.shape[0], -1, dtype=np.int64)
+        place[support] = np.arange(len(support))
+        coef = np.zeros((n_classes - 1, len(support)))
+        for (a, b), (rows, weights, _) in zip(pairs(n_classes), expansions, strict=True):
+            coef[np.where(codes[rows] == a, b - 1, a), place[rows]] = weights
+        model = SVMModel(
+            kernel=self.kernel,
+            classes=self.classes,
+            vectors=self.vectors(support),
+            n_support=np.bincount(codes[support], minlength=n_classes),
+            coef=coef,
+            intercept=np.array([e.intercept for e in expansions]),
+            n_features=self.X.shape[1],
+            scaling=self.scaling,
+            about=about | {"n_samples": int(self.X.shape[0])},
+        )
+        return model, support
+
+
+def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
+    """Class weight times sample weight for each sample, (n_samples,)."""
+    weights = np.ones(len(codes))
+    if sample_weight is not None:
+        given = np.asarray(sample_weight, dtype=np.float64)
+        if given.ndim == 0:
+            given = np.full(len(codes), float(given))
+        if given.shape != weights.shape or not np.isfinite(given).all() or (given < 0).any():
+            raise InputError(f"sample_weight must be {len(codes)} finite numbers >= 0, one for each sample")
+        weights *= given
+    if class_weight is None:
+        return weights
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
+        counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 is a row twice
+        share = np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
+        return weights * share[codes]
+    by_label = {_label_key(label): weight for label, weight in class_weight.items()}
+    unknown = set(by_label) - {_label_key(label) for label in classes.tolist()}
+    numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
+    if unknown or not numbers:
+        raise InputError(
+            f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
+            + (f", not for {', '.join(sorted(map(str, unknown)))}" if unknown else "")
+        )
+    return weights * np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])[codes]
+
+
+def _label_key(label: Any) -> float | str:
+    """1, 1.0 and "1" are one label: files and the command line spell numbers in their own ways."""
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        return str(label)

@@ -1,0 +1,183 @@
+"""One binary problem that learns from samples as they arrive: the rows that its solver still needs, and no others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.checks import pad_or_refuse_columns
+from svmkit.gram import Gram
+from svmkit.kernels import Kernel
+from svmkit.prepared import Expansion
+from svmkit.problem import Certificate, Problem, SimplexQP
+from svmkit.sampler import Draws, Sampler
+from svmkit.solver import Solver, StepInfo
+
+WAITING = 1024  # rows, or those of a block, that wait for the other class at most: the last ones stay
+
+
+class Rows(NamedTuple):
+    """Samples: X (n, d), y (n,) of -1.0 and +1.0, C (n,), ids (n,) their numbers in the stream."""
+
+    X: Any
+    y: np.ndarray
+    C: np.ndarray
+    ids: np.ndarray
+
+    def take(self, at: np.ndarray | slice) -> Rows:
+        return Rows(*(part[at] for part in self))
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Matrices of one storage below each other, as wide as the widest: rows that came early lack the last columns."""
+    width = max(X.shape[1] for X in parts)
+    wide = [pad_or_refuse_columns(X, width, pad=True) for X in parts]
+    if len(wide) == 1:
+        return wide[0]
+    return sp.vstack(wide, format="csr") if sp.issparse(wide[0]) else np.vstack(wide)
+
+
+def below(parts: list[Rows]) -> Rows:
+    """All of these samples, one below the other."""
+    facts = zip(*(rows[1:] for rows in parts), strict=True)
+    return Rows(stacked([rows.X for rows in parts]), *(np.concatenate(column) for column in facts))
+
+
+@dataclass(frozen=True)
+class _Arriving(Sampler):
+    """The points from `first` on, once, in order."""
+
+    name: ClassVar[str] = "arriving"
+    first: int = 0
+
+    def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        yield np.arange(self.first, len(y))
+
+
+class StreamingPair:
+    """The state of one solver, and the problem that it is at.
+
+    plus, minus : codes of the classes that are +1 and -1; solver : one that streams; memory : bytes for kernel rows;
+    seed : of its random choices; max_support : or None
+    """
+
+    def __init__(
+        self, plus: int, minus: int, solver: Solver, *, memory: int, seed: int, max_support: int | None
+    ) -> None:
+        self.plus, self.minus = plus, minus
+        self.solver, self.memory, self.max_support = solver, memory, max_support
+        self.rng = np.random.default_rng(seed)
+        self.state: Any = None
+        self.problem: Problem | None = None
+        self.rows: Rows | None = None  # of the problem
+        self.waiting: Rows | None = None  # until the other class shows up
+        self.info: StepInfo | None = None
+        self.n_iter = self.dropped = self.kernel_values = 0
+        self.seconds = 0.0
+
+    @property
+    def members(self) -> np.ndarray:
+        """Which rows the solver still needs."""
+        return np.empty(0, dtype=np.int64) if self.state is None else self.solver.members(self.state)
+
+    def signs(self, codes: np.ndarray) -> np.ndarray:
+        return np.where(codes == self.plus, 1.0, -1.0)
+
+    def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
+        """One step for each new row, in order. The number of rows left once `until` was true, mostly 0.
+
+        Rows of one class wait while no row of the other class is at hand.
+        """
+        began = time.perf_counter()
+        rows = new if self.waiting is None else below([self.waiting, new])
+        members = self.members
+        problem_rows = below([self.rows.take(members), rows]) if self.rows is not None and len(members) else rows
+        if (problem_rows.y == problem_rows.y[0]).all():
+            room = max(WAITING, len(new.y))
+            self.dropped += max(0, len(rows.y) - room)
+            self.waiting = rows.take(slice(-room, None))
+            return 0
+        self.rows, self.waiting = problem_rows, None
+        left = self._steps(len(problem_rows.y) - len(rows.y), kernel, until)
+        self.seconds += time.perf_counter() - began
+        return min(left, len(new.y))
+
+    def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel) -> None:
+        """Go on from a model that has these support vectors with these coefficients."""
+        if (rows.y == rows.y[0]).all():
+            self.waiting = rows
+        else:
+            self.rows = rows
+            self._steps(len(rows.y), kernel, lambda: True, coef)
+
+    def _steps(self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None) -> int:
+        """Take over the rows and step through those from `first` on; how many are left."""
+        assert self.rows is not None
+        # float32 rows stay float32: the kept ones would have to be computed anew
+        kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
+        gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
+        problem = self.solver.problem.classifier(gram, self.rows.y, self.rows.C)
+        draws = Draws(_Arriving(first), problem.y, self.rng)
+        if self.state is None:
+            self.solver.check(problem)
+            start = _first_vertex(problem) if coef is None else problem.start(coef)
+            self.state = self.solver.init(problem, start, draws)
+            if self.max_support is not None:
+                self.solver.limit_support(self.state, self.max_support)
+        else:
+            self.solver.renew(self.state, problem, draws)
+        self.problem = problem
+        left = problem.m - first
+        while left and not until():
+            self.info = self.solver.step(self.state)
+            self.n_iter += 1
+            left -= 1
+        self.kernel_values += gram.kernel_values
+        return left
+
+    def solution(self) -> tuple[np.ndarray, Certificate]:
+        """The point over the rows of the problem, and what is known of it without a pass over them."""
+        if self.problem is None:
+            return np.empty(0), Certificate(float("inf"), 0.0, None)
+        point = self.solver.solution(self.state)
+        objective = self.info.objective if self.info else self.problem.objective(point)
+        return point, self.problem.bound(objective)
+
+    def expansion(self) -> tuple[Rows | None, np.ndarray, float]:
+        """(support vectors, coefficients, intercept); with one class seen the constant that speaks for it."""
+        if self.problem is None or self.rows is None:
+            return None, np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0])
+        coef, intercept = self.problem.expansion(*self.solution())
+        used = np.flatnonzero(coef)
+        return self.rows.take(used), coef[used], intercept
+
+
+def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[Expansion]]:
+    """The support vectors of all pairs, each once, with codes of classes for y; and each pair's expansion over them."""
+    found = [pair.expansion() for pair in pairs]
+    parts = [
+        rows._replace(y=np.where(rows.y > 0, pair.plus, pair.minus))
+        for pair, (rows, _, _) in zip(pairs, found, strict=True)
+        if rows is not None
+    ]
+    if not parts:
+        return None, [Expansion(np.empty(0, dtype=np.int64), coef, intercept) for _, coef, intercept in found]
+    every = below(parts)
+    _, first, place = np.unique(every.ids, return_index=True, return_inverse=True)
+    ends = np.cumsum([len(coef) for _, coef, _ in found])
+    places = np.split(place, ends[:-1])
+    return every.take(first), [Expansion(at, c, b) for at, (_, c, b) in zip(places, found, strict=True)]
+
+
+def _first_vertex(problem: Problem) -> np.ndarray | None:
+    """The first sample carries all the weight at the start; None where points are no weights."""
+    if not isinstance(problem, SimplexQP):
+        return None
+    point = np.zeros(problem.m)
+    point[0] = 1.0
+    return point
