@@ -22,6 +22,7 @@ Score = Callable[[np.ndarray, Certificate], float | None]
 """Accuracy of the model that a point and what is known of it (`Problem.bound`) stand for; None where not measured."""
 
 SAMPLED_LOOKS = 3  # a gap seen on a sample has to hold this often in a row: draw again twice (PARTAN, 4.2)
+SAMPLED_POINTS = 3 * 59  # and over so many points, or all: of solvers that look at one, three are no sample
 STUCK = 5  # steps in a row without progress that count as stalled; sampled steps may miss, so 20 times as many
 FULL = 1e-2  # gap within a support that may not grow: what is left out weighs more than what is below this
 
@@ -117,6 +118,7 @@ class _Run:
         self.certificate: Certificate | None = None
         self.shrink = 1.0  # the loop's estimate has to be this much below the tolerance
         self.next_check = self.next_score = self.looks = self.stuck = self.resyncs = 0
+        self.seen = 0.0  # points of these looks
         self.rng = np.random.default_rng(seed)
         if progress and progress.rng_state:
             self.rng.bit_generator.state = progress.rng_state
@@ -152,18 +154,18 @@ class _Run:
                 return ending
         estimate = info.gap if info.full else info.gap / self.shrink
         reached = self.rules.reached(info._replace(gap=estimate), self.n_iter, self.epochs, seconds)
-        if info.full and (stuck or info.gap <= FULL or any(rule.status is Status.CONVERGED for rule in reached)):
+        near = any(rule.status is Status.CONVERGED for rule in reached)
+        if info.full and (stuck or info.gap <= FULL or near):
             return Status.MAX_SUPPORT
-        if not any(rule.status is Status.CONVERGED for rule in reached):
-            self.looks = 0
+        if not near:
+            self._look_anew()
         return next((rule.status for rule in reached if self._accepts(rule, info)), None)
 
     def _accepts(self, rule: Criterion, info: StepInfo) -> bool:
         """Whether `rule` really ends the solve; a gap must hold on fresh samples and in the certificate."""
         if rule.status is not Status.CONVERGED:
             return True
-        self.looks += 1
-        if info.sampled and self.looks < SAMPLED_LOOKS:
+        if not self._looked(info):
             return False
         if not isinstance(rule, Gap):
             return True
@@ -173,13 +175,23 @@ class _Run:
         gap = self.certificate.gap
         if gap is None or gap <= rule.limit:
             return True
-        self.looks = 0
+        self._look_anew()
         # a certificate costs as much as many steps: ask again when it is likely to hold, and not too soon
         self.next_check = self.n_iter + 10 + self.n_iter // 16
         if not info.sampled:
             self.shrink *= min(0.8, max(0.05, 0.8 * math.sqrt(rule.limit / gap)))
         self._resync()
         return False
+
+    def _looked(self, info: StepInfo) -> bool:
+        """Whether what `info` says has been seen often enough, this time included."""
+        self.looks += 1
+        self.seen += info.epochs * self.problem.m
+        enough = self.looks >= SAMPLED_LOOKS and self.seen >= min(SAMPLED_POINTS, self.problem.m) - 0.5
+        return enough or not info.sampled
+
+    def _look_anew(self) -> None:
+        self.looks, self.seen = 0, 0.0
 
     def _stalled(self) -> Status | None:
         """No step makes progress: certify, then once more from exact values before giving up."""

@@ -29,11 +29,12 @@ class Refit(NamedTuple):
     certificate: Certificate
 
 
-def refit(problem: SquaredHinge, idx: np.ndarray) -> Refit:
+def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Refit:
     """Minimise P over the models on the rows idx (n,) of the problem, by L-BFGS in coordinates in which |w| is plain.
 
     Kernel values (n, m) are kept in float32 where they fit the Gram's budget, else computed in every step. The
-    certificate is from scratch; its D comes from beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible in the dual.
+    certificate is from scratch; its D comes from beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible in the dual,
+    and costs m times as many kernel values as samples have a loss: not `bounded`, it is left out.
     """
     gram, y, C, root = problem.gram, problem.y, problem.C, np.sqrt(problem.bias)
     every = np.arange(problem.m)
@@ -63,7 +64,8 @@ def refit(problem: SquaredHinge, idx: np.ndarray) -> Refit:
     value = 0.5 * float(beta @ K @ beta) + 0.5 * b * b + float(C @ np.square(slack))
     coef = np.zeros(problem.m)
     coef[idx] = beta
-    return Refit(coef, float(root * b), Certificate.of(value, _bound(problem, C * slack)))
+    certificate = Certificate.of(value, _bound(problem, C * slack)) if bounded else Certificate(value, None, None)
+    return Refit(coef, float(root * b), certificate)
 
 
 def by_size(problem: Problem, measure: Callable[[np.ndarray, float], float]) -> Callable[..., float | None]:
@@ -76,15 +78,15 @@ def by_size(problem: Problem, measure: Callable[[np.ndarray, float], float]) -> 
         if len(idx) < 1.5 * last:
             return None
         last = len(idx)
-        best = refitted(problem, idx)
+        best = refitted(problem, idx, bounded=False)
         return measure(best.coef, best.intercept) if best else measure(*problem.expansion(point, certificate))
 
     return score
 
 
-def refitted(problem: Problem, idx: np.ndarray) -> Refit | None:
+def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> Refit | None:
     """`refit` where there is one for the problem."""
-    return refit(problem, idx) if isinstance(problem, SquaredHinge) and len(idx) else None
+    return refit(problem, idx, bounded=bounded) if isinstance(problem, SquaredHinge) and len(idx) else None
 
 
 def _bound(problem: SquaredHinge, weights: np.ndarray) -> float:

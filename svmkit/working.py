@@ -102,7 +102,6 @@ class _Square:
         return K[p, :n]
 
     def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
-        self._level(n)
         self._K[p, :n] = self._K[:n, p] = row
         self._K[p, p], self._known[p] = diag, True
 

@@ -24,6 +24,7 @@ class Replay(Solver):
     sampled: bool = False
     moved: bool = True
     delay: float = 0.0
+    looked: float = 0.25
 
     name: ClassVar[str] = "replay"
 
@@ -38,7 +39,7 @@ class Replay(Solver):
         return StepInfo(
             state["values"][min(state["k"], len(self.points) - 1)],
             np.count_nonzero(self.solution(state)),
-            0.25,
+            self.looked,
             self.gap,
             self.gap_abs,
             self.sampled,

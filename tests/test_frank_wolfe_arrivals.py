@@ -396,6 +396,23 @@ def test_chunks_give_the_iterates_of_one_batch(name, options, storage, dtype, me
 
 
 @every_method
+def test_samples_left_of_a_chunk_are_forgotten(name, options):
+    """The batch that was fetched ahead belongs to the problem that is no more."""
+    X, y = blobs(100, 3, seed=36)
+    solver, order = make(name, **options), np.r_[:21, 60:100]
+    _, whole = _learn(solver, problem_of(X[order], y[order], 2.0), None, 1, vertex(61, 0))
+    first = problem_of(X[:60], y[:60], 2.0)
+    state = state_of(solver, first, From(1), start=vertex(60, 0))
+    for _ in range(20):
+        solver.step(state)
+    rows = np.concatenate([solver.members(state), np.arange(60, 100)])
+    _, iterates = _learn(solver, problem_of(X[rows], y[rows], 2.0), state, state.n)
+    spread, want = np.zeros(100), np.zeros(100)
+    spread[rows], want[order] = iterates[-1], whole[-1]
+    np.testing.assert_allclose(spread, want, rtol=1e-8, atol=1e-12)
+
+
+@every_method
 def test_chunks_with_float32_rows(name, options):
     """The rows kept from one Gram to the next are float32: the iterates agree to that precision."""
     m = 120

@@ -188,6 +188,14 @@ def test_refuses_a_linear_term_that_is_not_that_of_a_ball():
     solve(SimplexQP(gram, linear=0.7 - gram.diag / 2), make("cvm"), stop=Iterations(2))  # a constant moves no optimum
 
 
+def test_refuses_another_problem_by_name():
+    class Other:
+        name = "BoxQP"
+
+    with pytest.raises(InputError, match="solver cvm solves SimplexQP, not BoxQP"):
+        make("cvm").check(Other())
+
+
 @pytest.mark.parametrize("eps", [-1.0, -1e-9, "-0.1", float("nan"), float("inf"), "much"])
 def test_refuses_an_eps_that_is_no_length(eps):
     with pytest.raises(InputError, match=r"^(solver )?cvm: eps[^\n]*number[^\n]*$"):

@@ -76,12 +76,14 @@ def test_a_solver_without_an_estimate_runs_to_its_budget():
 # --- what a gap has to go through
 
 
-def test_a_sampled_gap_must_hold_three_times():
+def test_a_sampled_gap_must_hold_three_times_and_over_enough_points():
     p = problem()
     best = solve(p, make("swap2o"), stop=Gap(1e-8)).point
     for rule in (Gap(1e-3), Absolute(1e-3)):
         claims = {"gap": 1e-9, "gap_abs": 1e-9}
-        assert solve(p, Replay(points=(best,), sampled=True, **claims), stop=rule).n_iter == 3
+        for looked, looks in ((1.0, 3), (0.25, 4), (1 / 80, 80)):  # of the points, in a step
+            replay = Replay(points=(best,), sampled=True, looked=looked, **claims)
+            assert solve(p, replay, stop=rule).n_iter == looks
         assert solve(p, Replay(points=(best,), **claims), stop=rule).n_iter == 1
 
 

@@ -67,4 +67,4 @@ def _bars(figure: dict, data: str, results: Results, axis) -> None:
         if value:
             axis.bar(k, value, color=f"C{k}", hatch="//" if results.cut(data, solver, stop) else "")
     axis.set_xticks(range(len(values)), list(values), fontsize=8)
-    axis.set(yscale="log", ylabel=figure["metric"])
+    axis.set(yscale="log", ylabel=figure["metric"], ylim=(0.02, None))
