@@ -1,4 +1,4 @@
-"""What the estimators share: samples that take part, budgets as stop rules, scikit-learn's conventions."""
+"""What the estimators share: budgets as stop rules, scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import warnings
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from svmkit import checks
-from svmkit.errors import InputError
-from svmkit.kernels import Kernel, Precomputed
 from svmkit.solver import Status
 from svmkit.stopping import Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
 
@@ -33,24 +29,6 @@ def stop_rules(
         if limit is not None:
             rules = rules | kind(limit)
     return rules
-
-
-def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """`sample_weight` as float64 (n_samples,), None as ones; InputError unless finite, >= 0 and one for each."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    given = np.asarray(sample_weight, dtype=np.float64)
-    given = np.full(n_samples, float(given)) if given.ndim == 0 else given
-    if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():
-        raise InputError(f"sample_weight must be {n_samples} finite numbers >= 0, one for each sample")
-    return given
-
-
-def subset(X: checks.Features, rows: np.ndarray, kernel: Kernel) -> checks.Features:
-    """Those rows of X (for a precomputed kernel those columns too), without a copy when these are all of them."""
-    if len(rows) == X.shape[0]:
-        return X
-    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
 
 
 def seed_of(random_state: Any) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmkit import checks
-from svmkit.conventions import features_to_predict, seed_of, stop_rules
+from svmkit.conventions import features_to_predict, seed_of, stop_rules, warn_unless_converged
 from svmkit.errors import InputError
 from svmkit.kernels import Precomputed
 from svmkit.model import scores
@@ -154,15 +154,9 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         )
         self._online: Online | None = None
         self._take(trained)
-        if trained.status in (Status.MAX_ITER, Status.STALLED) and self.max_iter is None and self.max_epochs is None:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(
-                f"{trained.model.about['solver']} ended as {trained.status} at gap "
-                f"{trained.gap:.2g}: raise tol, lower C, or take another solver",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        if self.max_iter is None and self.max_epochs is None:
+            remedy = "raise tol, lower C, or take another solver"
+            warn_unless_converged(trained.model.about["solver"], trained.status, trained.gap, remedy)
         return self
 
     @_Streaming

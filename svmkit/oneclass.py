@@ -12,10 +12,8 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from svmkit import checks, plugins
 from svmkit.conventions import (
     features_to_predict,
-    sample_weights,
     seed_of,
     stop_rules,
-    subset,
     warn_unless_converged,
 )
 from svmkit.errors import InputError
@@ -23,6 +21,7 @@ from svmkit.gram import Gram
 from svmkit.kernels import Precomputed
 from svmkit.loop import solve
 from svmkit.model import SVMModel
+from svmkit.prepared import sample_weights, subset
 from svmkit.problem import SimplexQP
 from svmkit.training import as_kernel
 

@@ -104,14 +104,8 @@ class Prepared:
         name = f"{self.classes[a]} vs {self.classes[b]}"
         if len(np.unique(y)) < 2:
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-        gram = Gram(self.kernel, self._subset(rows), memory=self.memory)
+        gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
         return Pair(k, name, a, b, rows, y, self.weights[rows], gram)
-
-    def _subset(self, rows: np.ndarray):
-        """The rows of X, without a copy when these are all of them."""
-        if len(rows) == self.X.shape[0]:
-            return self.X
-        return self.X[rows][:, rows] if isinstance(self.kernel, Precomputed) else self.X[rows]
 
     def vectors(self, rows: np.ndarray):
         """These rows as a model or an engine takes them: their numbers where kernel values are given."""
@@ -141,16 +135,27 @@ class Prepared:
         return model, support
 
 
+def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """`sample_weight` as float64 (n_samples,), None as ones; InputError unless finite, >= 0 and one for each."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    given = np.full(n_samples, float(given)) if given.ndim == 0 else given
+    if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():
+        raise InputError(f"sample_weight must be {n_samples} finite numbers >= 0, one for each sample")
+    return given
+
+
+def subset(X: checks.Features, rows: np.ndarray, kernel: Kernel) -> checks.Features:
+    """Those rows of X (for a precomputed kernel those columns too), without a copy when these are all of them."""
+    if len(rows) == X.shape[0]:
+        return X
+    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
+
+
 def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
     """Class weight times sample weight for each sample, (n_samples,)."""
-    weights = np.ones(len(codes))
-    if sample_weight is not None:
-        given = np.asarray(sample_weight, dtype=np.float64)
-        if given.ndim == 0:
-            given = np.full(len(codes), float(given))
-        if given.shape != weights.shape or not np.isfinite(given).all() or (given < 0).any():
-            raise InputError(f"sample_weight must be {len(codes)} finite numbers >= 0, one for each sample")
-        weights *= given
+    weights = sample_weights(sample_weight, len(codes))
     if class_weight is None:
         return weights
     if isinstance(class_weight, str):

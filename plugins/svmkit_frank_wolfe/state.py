@@ -122,7 +122,8 @@ class SimplexState:
 
     def _near_vertices(self) -> np.ndarray:
         """Points that the oracle may choose soon: lowest g first."""
-        return lowest(self.g, LIKELY)
+        found = np.argpartition(self.g, LIKELY)[:LIKELY] if self.n > LIKELY else np.arange(self.n)
+        return found[np.argsort(self.g[found], kind="stable")]
 
     def entry(self, j: int) -> float:
         """A_ij for the toward vertex i and a tracked j."""
@@ -294,11 +295,3 @@ class SimplexState:
         self.scales[0] = 1.0
         loops.drop_below(self.w, NEGLIGIBLE)
         self._sum()
-
-
-def lowest(values: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the `count` smallest values, smallest first."""
-    if len(values) > count:
-        found = np.argpartition(values, count)[:count]
-        return found[np.argsort(values[found], kind="stable")]
-    return np.argsort(values, kind="stable")
