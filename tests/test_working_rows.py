@@ -6,9 +6,10 @@ import weakref
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from helpers import blobs
+from helpers import blobs, make, problem_of, state_of
 from sklearn.metrics import pairwise
 
+from svmkit import plugins
 from svmkit.gram import Gram
 from svmkit.kernels import RBF, Linear, Precomputed
 from svmkit.working import KEPT, LATE, WorkingRows
@@ -311,3 +312,20 @@ def test_all_is_freed_with_the_set():
             assert kept() is None
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize("name", ["sfw", "msfw", "cvm", "swap2o"])
+def test_a_state_is_freed_at_once(name):
+    """A square of kernel values can be a gigabyte: it must not wait for the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        solver = make(name)
+        state = state_of(solver, problem_of(*blobs(200, 3)), plugins.sampler("uniform:5"))
+        for _ in range(20):
+            solver.step(state)
+        gone = weakref.ref(state), weakref.ref(state.working)
+        del state
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()
