@@ -19,7 +19,7 @@ from svmkit_frank_wolfe.swap2o import Swap2o
 LOOKS = 3  # samples in a row without a point outside the ball
 CORRECTED = 0.1  # the core set is solved to this part of how far outside the new point was
 SETTLED = 1e-4  # relative gap to which a core set is solved that may not grow
-INNER = 1000  # steps of one round at most, so that the loop stays in charge
+INNER = 300  # steps of one round at most, so that the loop stays in charge
 
 
 class CoreSet(SimplexState):
@@ -97,7 +97,9 @@ class CVM(Swap2o):
         """Solve the core set from where it stands until 2 (f - min g) is at most `target`; whether anything moved."""
         moved = False
         for _ in range(INNER):
-            moved |= advance(state, self.direction(state))
+            if not advance(state, self.direction(state)):
+                break
+            moved = True
             full = state.active >= state.budget
             i = loops.active_vertex(state.g, state.w) if full else int(state.g.argmin())
             state.aim(i)
