@@ -11,26 +11,14 @@ from svmkit.errors import InputError
 from svmkit.problem import SimplexQP
 from svmkit.sampler import Draws, Sampler, Uniform
 from svmkit.solver import Requires, StepInfo
-from svmkit_frank_wolfe import loops, oracle
-from svmkit_frank_wolfe.state import Choice, SimplexState
-from svmkit_frank_wolfe.step import advance
+from svmkit_frank_wolfe import oracle
+from svmkit_frank_wolfe.core_set import CoreSet, require_ball
+from svmkit_frank_wolfe.state import Choice
 from svmkit_frank_wolfe.swap2o import Swap2o
 
 LOOKS = 3  # samples in a row without a point outside the ball
 CORRECTED = 0.1  # the core set is solved to this part of how far outside the new point was
 SETTLED = 1e-4  # relative gap to which a core set is solved that may not grow
-INNER = 300  # steps of one round at most, so that the loop stays in charge
-
-
-class CoreSet(SimplexState):
-    """The core set; `misses` counts samples in a row that lay inside the ball."""
-
-    misses = 0
-
-    def radius(self) -> float:
-        """Of the smallest ball around the core set in the space of A (exact once it is solved)."""
-        squared = self.diag[0] + 2.0 * (self.linear[0] if self.linear.size else 0.0) - self.f - self.c_alpha
-        return float(np.sqrt(max(squared, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -59,13 +47,7 @@ class CVM(Swap2o):
     def check(self, problem: SimplexQP) -> None:
         if not isinstance(problem, self.problem):
             super().check(problem)  # raises
-        linear = np.zeros(1) if problem.linear is None else 2.0 * problem.linear
-        if np.ptp(problem.diag + linear) <= 1e-9 * (np.abs(problem.diag).max() + np.abs(linear).max()):
-            return
-        if problem.linear is None:
-            self.check_kernel(problem.gram.kernel)
-            raise InputError("solver cvm needs one C for all samples: leave class and sample weights out")
-        raise InputError("solver cvm needs A_ii + 2 c_i to be the same for all i: take another solver")
+        require_ball(problem)
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> CoreSet:
         point = oracle.first(problem, draws.rng) if start is None else start / start.sum()
@@ -89,23 +71,9 @@ class CVM(Swap2o):
         info = self.look(state)  # the estimates are those of the ball before the round
         done = self.eps > 0.0 and state.misses >= (1 if state.draws.every else LOOKS)
         target = max(CORRECTED * info.gap_abs, SETTLED * abs(info.objective) if info.full else 0.0)
-        moved = not done and self.correct(state, target)  # what was looked at is what is returned
+        moved = not done and state.correct(self.direction, target)  # what was looked at is what is returned
         objective = state.f + state.c_alpha
         return info._replace(objective=objective, n_support=state.active, moved=info.moved or moved, done=done)
-
-    def correct(self, state: CoreSet, target: float) -> bool:
-        """Solve the core set from where it stands until 2 (f - min g) is at most `target`; whether anything moved."""
-        moved = False
-        for _ in range(INNER):
-            if not advance(state, self.direction(state)):
-                break
-            moved = True
-            full = state.active >= state.budget
-            i = loops.active_vertex(state.g, state.w) if full else int(state.g.argmin())
-            state.aim(i)
-            if 2.0 * (state.f - state.g[i]) <= target:
-                break
-        return moved
 
     def details(self, state: CoreSet) -> dict[str, float]:
         return {"radius": state.radius(), "core_set": float(state.n)}

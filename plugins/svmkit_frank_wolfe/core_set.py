@@ -1,0 +1,55 @@
+"""The core set of a smallest enclosing ball: when there is one, its radius, and solving it where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.problem import SimplexQP
+from svmkit.solver import Requires
+from svmkit_frank_wolfe import loops
+from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.step import advance
+
+INNER = 300  # steps of one round at most, so that the loop stays in charge
+
+
+def require_ball(problem: SimplexQP) -> None:
+    """InputError unless the problem is that of a smallest ball: A_ii + 2 c_i the same for all i."""
+    linear = np.zeros(1) if problem.linear is None else 2.0 * problem.linear
+    if np.ptp(problem.diag + linear) <= 1e-9 * (np.abs(problem.diag).max() + np.abs(linear).max()):
+        return
+    if problem.linear is None and np.ptp(problem.gram.diag) <= 1e-9 * np.abs(problem.gram.diag).max():
+        raise InputError("solver cvm needs one C for all samples: leave class and sample weights out")
+    if problem.linear is None:
+        need, kernel = Requires.NORMALISED_KERNEL.value, problem.gram.kernel.name
+        raise InputError(f"solver cvm needs {need}, not {kernel}")
+    raise InputError("solver cvm needs A_ii + 2 c_i to be the same for all i: take another solver")
+
+
+class CoreSet(SimplexState):
+    """The core set; `misses` counts samples in a row that lay inside the ball."""
+
+    misses = 0
+
+    def radius(self) -> float:
+        """Of the smallest ball around the core set in the space of A (exact once it is solved)."""
+        squared = self.diag[0] + 2.0 * (self.linear[0] if self.linear.size else 0.0) - self.f - self.c_alpha
+        return float(np.sqrt(max(squared, 0.0)))
+
+    def correct(self, direction: Callable[[CoreSet], Direction], target: float) -> bool:
+        """Solve the core set from where it stands until 2 (f - min g) is at most `target`; whether anything moved."""
+        moved = False
+        for _ in range(INNER):
+            if not advance(self, direction(self)):
+                break
+            moved = True
+            full = self.active >= self.budget
+            i = loops.active_vertex(self.g, self.w) if full else int(self.g.argmin())
+            self.aim(i)
+            if 2.0 * (self.f - self.g[i]) <= target:
+                break
+        return moved
