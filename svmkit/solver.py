@@ -110,11 +110,11 @@ class Solver(ABC):
 
     def members(self, state: Any) -> np.ndarray:
         """Rows of the problem that the state still needs, in its own order (of a solver that streams)."""
-        raise NotImplementedError(f"solver {self.name} does not learn from streams")
+        raise InputError(f"solver {self.name} does not learn from streams")
 
     def renew(self, state: Any, problem: Any, draws: Draws) -> None:
         """Go on with a problem whose first rows are the members, in their order, and the others new samples."""
-        raise NotImplementedError(f"solver {self.name} does not learn from streams")
+        raise InputError(f"solver {self.name} does not learn from streams")
 
     def details(self, state: Any) -> dict[str, float]:
         """Further facts about the result that this method is known for, by name."""

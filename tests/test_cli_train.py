@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
     "n_support", "objective", "dual_objective", "gap", "kernel_values", "train_accuracy", "test_accuracy", "n_test",
-    "curve", "model", "run_id",
+    "curve", "details", "model", "run_id",
 }  # fmt: skip
 
 
@@ -215,3 +215,10 @@ def test_model_file_is_replaced_whole(train):
     train("iris", "--out", "m.model")
     assert Path("m.model").read_bytes() != b"old"
     assert sorted(p.name for p in Path.cwd().iterdir()) == ["m.model"]
+
+
+def test_what_a_method_is_known_for_is_told(train, svmkit):
+    details = train("--solver", "cvm", "--scale", "standard")["details"]
+    assert details["radius"] > 0 and details["core_set"] >= 2
+    assert "core set" in svmkit("train", "--solver", "cvm", "--scale", "standard", "--no-track").out
+    assert train("--solver", "swap", "--scale", "standard")["details"] == {}

@@ -211,7 +211,7 @@ class Job:
             "final/objective": fitted.objective,
             "train/accuracy": self.scores["train_accuracy"],
             "test/accuracy": self.scores["test_accuracy"],
-        }
+        } | {f"model/{name}": value for name, value in self.details(fitted).items()}
         # scalars first: MLflow's comparison opens on the metric that was logged first
         self.tracker.metrics({k: float(v) for k, v in metrics.items() if v is not None and np.isfinite(v)})
         self.tracker.curve(self._points(fitted))
@@ -246,9 +246,14 @@ class Job:
             "test_accuracy": self.scores["test_accuracy"],
             "n_test": self.scores["n_test"],
             "curve": self.curve,
+            "details": self.details(fitted),
             "model": o["out"],
             "run_id": self.tracker.run_id,
         }
+
+    def details(self, fitted: Fit) -> dict[str, float]:
+        """What the solver adds about the result of a binary problem, {} for more classes."""
+        return fitted.solutions[0].details if len(fitted.solutions) == 1 else {}
 
     def where(self) -> str:
         """How to look at the run."""

@@ -132,6 +132,7 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
             ("objective", None if streamed else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
             ("support", f"{result['n_support']:,} vectors"),
+            *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
             ("time", f"{result['fit_s']:.2f} s, {result['kernel_values']:,} kernel values"),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
             *curve_rows(result["curve"]),
