@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
+from svmkit import interrupt
 from svmkit.problem import Certificate, Problem, SquaredHinge
 
 JITTER = 1e-8  # relative to k(x, x): lets equal vectors through
@@ -32,9 +33,10 @@ class Refit(NamedTuple):
 def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Refit:
     """Minimise P over the models on the rows idx (n,) of the problem, by L-BFGS in coordinates in which |w| is plain.
 
-    Kernel values (n, m) are kept in float32 where they fit the Gram's budget, else computed in every step. The
-    certificate is from scratch; its D comes from beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible in the dual,
-    and costs m times as many kernel values as samples have a loss: not `bounded`, it is left out.
+    Ctrl-C or SIGTERM ends it where it is. Kernel values (n, m) are kept in float32 where they fit the Gram's budget,
+    else computed in every step. The certificate is from scratch; its D comes from
+    beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible in the dual, and costs m times as many kernel values as
+    samples have a loss: not `bounded`, it is left out.
     """
     gram, y, C, root = problem.gram, problem.y, problem.C, np.sqrt(problem.bias)
     every = np.arange(problem.m)
@@ -56,9 +58,14 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Re
         inner = solve_triangular(L, pulled(pull).astype(np.float64), lower=True)
         return 0.5 * float(z @ z) + float(C @ np.square(slack)), z - np.append(inner, root * pull.sum())
 
-    best = minimize(
-        primal, np.zeros(len(idx) + 1), jac=True, method="L-BFGS-B", options={"maxiter": STEPS, "ftol": FLAT}
-    )
+    with interrupt.catching() as flag:
+
+        def heed(z: np.ndarray) -> None:
+            if flag:
+                raise StopIteration
+
+        options = {"maxiter": STEPS, "ftol": FLAT}
+        best = minimize(primal, np.zeros(len(idx) + 1), jac=True, method="L-BFGS-B", options=options, callback=heed)
     beta, b = solve_triangular(L, best.x[:-1], lower=True, trans="T"), best.x[-1]
     slack = np.maximum(0.0, 1.0 - y * (gram.matvec(beta, idx) + root * b))
     value = 0.5 * float(beta @ K @ beta) + 0.5 * b * b + float(C @ np.square(slack))

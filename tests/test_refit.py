@@ -1,5 +1,7 @@
 """The best model on given vectors: against a plain minimisation, and what a budget of vectors gives."""
 
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -105,3 +107,20 @@ def test_linear_kernel_and_one_vector():
     X, y = overlapping(60, seed=39)
     found = fit(X, y, kernel=Linear(), stop=Gap(1e-3) | Support(1))
     assert len(found.support) == 1 and np.isfinite(found.objective)
+
+
+def test_a_signal_ends_it_with_what_there_is(monkeypatch):
+    X, y = blobs(150, 3, seed=40)
+    problem = problem_of(X, y, 1.0)
+    whole = refit(problem, np.arange(40)).certificate
+
+    def interrupted(*args, callback, **kwargs):
+        def heed(z):
+            signal.raise_signal(signal.SIGINT)
+            callback(z)
+
+        return minimize(*args, callback=heed, **kwargs)
+
+    monkeypatch.setattr("svmkit.refit.minimize", interrupted)
+    found = refit(problem, np.arange(40)).certificate
+    assert found.primal > whole.primal and np.isfinite(found.gap)
