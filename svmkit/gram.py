@@ -149,8 +149,8 @@ class Gram:
         if len(I) == 0 or len(J) == 0:
             return values
         self.engine.block(self.engine.take(I), values, J)
-        same, at = np.nonzero(I[:, None] == J[None, :])
-        values[same, at] = self.diag[J[at]]
+        for a, i in enumerate(I):  # row by row: all comparisons at once would take a quarter of the values' memory
+            values[a, i == J] = self.diag[i]
         return values
 
     def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:

@@ -49,7 +49,7 @@ def below(parts: list[Rows]) -> Rows:
 
 
 @dataclass(frozen=True)
-class _Arriving(Sampler):
+class Arriving(Sampler):
     """The points from `first` on, once, in order."""
 
     name: ClassVar[str] = "arriving"
@@ -122,7 +122,7 @@ class StreamingPair:
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
         gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
         problem = self.solver.problem.classifier(gram, self.rows.y, self.rows.C)
-        draws = Draws(_Arriving(first), problem.y, self.rng)
+        draws = Draws(Arriving(first), problem.y, self.rng)
         if self.state is None:
             self.solver.check(problem)
             start = _first_vertex(problem) if coef is None else problem.start(coef)

@@ -77,15 +77,11 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
 
 def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:
     """The stop rule that these options spell."""
-    from svmkit.stopping import Epochs, Gap, Iterations, Seconds, Support, parse_stop
+    from svmkit import conventions
 
     if stop is None and not 0 < tol < float("inf"):
         raise InputError(f"--tol must be a finite number > 0, not {tol}")
-    rules: Criterion | Stop = parse_stop(stop) if stop else Gap(tol)
-    kinds = {"max_iter": Iterations, "max_epochs": Epochs, "time_limit": Seconds, "max_support": Support}
     for name, limit in budgets.items():
-        if limit is not None:
-            if not limit > 0:
-                raise InputError(f"--{name.replace('_', '-')} must be > 0, not {limit}")
-            rules = rules | kinds[name](limit)
-    return rules
+        if limit is not None and not limit > 0:
+            raise InputError(f"--{name.replace('_', '-')} must be > 0, not {limit}")
+    return conventions.stop_rules(stop, tol, **budgets)  # type: ignore[arg-type]

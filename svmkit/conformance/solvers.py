@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from svmkit.history import Point
 from svmkit.kernels import RBF, Kernel, Linear
 from svmkit.loop import solve
 from svmkit.problem import Problem
-from svmkit.sampler import Draws, Full, Sampler
+from svmkit.sampler import Draws, Full
 from svmkit.solver import Requires, Solver, Status
 from svmkit.stopping import Gap, Iterations
+from svmkit.streaming import Arriving
 
 TOL = 1e-3
 
@@ -169,16 +169,6 @@ def _within_budget(solver: Solver) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class _From(Sampler):
-    """The points from `start` on, in order, once."""
-
-    start: int = 0
-
-    def draws(self, y, rng):
-        yield np.arange(self.start, len(y))
-
-
 def _streams(solver: Solver) -> str | None:
     """Twice as many samples at once, or in two blocks that know the members of the first only: the same model."""
     if not solver.streams:
@@ -194,7 +184,7 @@ def _streams(solver: Solver) -> str | None:
         return solver.problem.classifier(Gram(kernel, X[rows]), y[rows], 1.0)
 
     def learn(problem: Problem, state: Any, start: int) -> Any:
-        draws = Draws(_From(start), problem.y, np.random.default_rng(0))
+        draws = Draws(Arriving(start), problem.y, np.random.default_rng(0))
         if state is None:
             state = solver.init(problem, first[: problem.m], draws)
         else:
