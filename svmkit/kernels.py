@@ -201,6 +201,19 @@ class Sigmoid(_WithGamma):
         return np.tanh(gamma * square_norms(X) + coef0)
 
 
+def _asymmetric(X) -> tuple[int, int] | None:
+    """Where a square X differs from its transpose by more than rounding, or None; looked at a few rows at a time."""
+    largest = float(np.abs(X).max()) if X.shape[0] else 0.0
+    step = max(1, (1 << 20) // max(X.shape[0], 1))
+    for lo in range(0, X.shape[0], step):
+        apart = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
+        apart = apart.toarray() if sp.issparse(apart) else apart
+        if apart.max() > 1e-5 * largest:
+            i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+            return lo + int(i), int(j)
+    return None
+
+
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """X is the kernel matrix itself: (n, n) to train, (n_test, n) to predict."""
@@ -212,6 +225,13 @@ class Precomputed(Kernel):
             raise InputError(
                 f"a precomputed kernel matrix has to be square, not {X.shape[0]} x {X.shape[1]}: "
                 "give the kernel values of all pairs of training rows"
+            )
+        at = _asymmetric(X)
+        if at is not None:
+            i, j = at
+            raise InputError(
+                f"a precomputed kernel matrix has to be symmetric: row {i + 1}, column {j + 1} holds {X[i, j]:g}, row "
+                f"{j + 1}, column {i + 1} holds {X[j, i]:g} (counted from 1); no solver takes another one"
             )
         return self
 

@@ -64,7 +64,7 @@ def solve(
     ----------
     sampler : which points each step looks at, default the solver's own, mostly all of them
     stop : criteria joined with `|`, default Gap(1e-3); without a budget of time, iterations or epochs
-        among them, 10 m or 100,000 iterations, whichever is more, are the budget
+        among them, `Solver.patience` is the budget
     start : a point of the problem, or the Progress of an earlier solve, to go on from
     seed : of every random choice: same seed, same machine, same threads, same result
     callbacks : see `Callback`
@@ -84,7 +84,7 @@ def solve(
     solver.check(problem)
     rules = Stop(()) | (stop if stop is not None else Gap(1e-3))
     if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):
-        rules = rules | Iterations(max(100_000, 10 * problem.m))
+        rules = rules | Iterations(solver.patience(problem.m))
     progress = Progress(start) if isinstance(start, np.ndarray) else start
     with interrupt.catching() as flag, threads.using(n_threads):
         run = _Run(problem, solver, rules, progress, sampler or solver.sampler, seed, callbacks, saver, score)
@@ -116,9 +116,11 @@ class _Run:
         self.status = Status.INTERRUPTED
         self.info: StepInfo | None = None
         self.certificate: Certificate | None = None
+        self.measured: Certificate | None = None  # of the last iterate whose solver did not know its objective
         self.shrink = 1.0  # the loop's estimate has to be this much below the tolerance
         self.next_check = self.next_score = self.looks = self.stuck = self.resyncs = 0
         self.seen = 0.0  # points of these looks
+        self.next_look = self.epochs  # of a solver that does not know its objective
         self.rng = np.random.default_rng(seed)
         if progress and progress.rng_state:
             self.rng.bit_generator.state = progress.rng_state
@@ -132,15 +134,28 @@ class _Run:
     def loop(self, flag: interrupt.Flag) -> None:
         while not flag:
             self.info = info = self.solver.step(self.state)
-            self.n_iter += 1
+            self.n_iter += info.steps
             self.epochs += info.epochs
             seconds = self.clock()
             ending = self._ending(info, seconds)
+            if math.isnan(info.objective):
+                if not ending and self.epochs < self.next_look:
+                    continue
+                self.next_look = self.epochs + max(1.0, self.epochs / 8)
+                self.info = info = self._measured(info)
+                ending = ending or self._ending(info, seconds)
             if (ending or self.schedule.due(self.n_iter, seconds)) and self._record(info, seconds) and not ending:
                 return  # a callback asked to stop
             if ending:
                 self.status = ending
                 return
+
+    def _measured(self, info: StepInfo) -> StepInfo:
+        """`info` with objective and gap from a certificate, taken off the clock."""
+        with self.clock.stopped():
+            self.measured = self.problem.certificate(self.solver.solution(self.state))
+        gap = self.measured.gap
+        return info._replace(objective=self.measured.primal, gap=math.inf if gap is None else gap)
 
     def _ending(self, info: StepInfo, seconds: float) -> Status | None:
         """The status with which the solve ends here, if it does."""
@@ -165,9 +180,15 @@ class _Run:
         """Whether `rule` really ends the solve; a gap must hold on fresh samples and in the certificate."""
         if rule.status is not Status.CONVERGED:
             return True
+        if info.shrunk:
+            self.solver.reactivate(self.state)
+            return False
         if not self._looked(info):
             return False
         if not isinstance(rule, Gap):
+            return True
+        if self.measured is not None:
+            self.certificate = self.measured
             return True
         if self.n_iter < self.next_check:
             return False
@@ -177,7 +198,7 @@ class _Run:
             return True
         self._look_anew()
         # a certificate costs as much as many steps: ask again when it is likely to hold, and not too soon
-        self.next_check = self.n_iter + 10 + self.n_iter // 16
+        self.next_check = self.n_iter + self.solver.recheck + self.n_iter // 16
         if not info.sampled:
             self.shrink *= min(0.8, max(0.05, 0.8 * math.sqrt(rule.limit / gap)))
         self._resync()
@@ -227,11 +248,15 @@ class _Run:
                 self.next_score = self.n_iter + 1 + self.n_iter // 5
                 point = self._scored(point, self.solver.solution(self.state), self.problem.bound(info.objective))
             self.history.append(point)
-            if not self.solver.monotone and info.objective < self.best.objective:
-                self.best = _Best(info.objective, self.solver.solution(self.state))
+            self._compare(info)
             if self.saver is not None and self.saver.due(seconds):
                 self._save(seconds)
             return any([callback(point) is True for callback in self.callbacks])
+
+    def _compare(self, info: StepInfo) -> None:
+        """Keep the iterate when it is the best one so far."""
+        if not self.solver.monotone and info.objective < self.best.objective:
+            self.best = _Best(info.objective, self.solver.solution(self.state))
 
     def _scored(self, point: Point, iterate: np.ndarray, certificate: Certificate) -> Point:
         assert self.score is not None
@@ -246,6 +271,9 @@ class _Run:
         seconds = self.clock()
         if self.saver is not None:
             self._save(seconds)
+        if self.info is not None and math.isnan(self.info.objective):
+            self.info = self._measured(self.info)
+            self._compare(self.info)
         if self.info is not None and (not self.history or self.history[-1].n_iter < self.n_iter):
             self.history.append(self._point(self.info, seconds))
         point, certificate = self.solver.solution(self.state), self.certificate

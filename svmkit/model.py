@@ -55,6 +55,19 @@ class SVMModel:
     encoding: Encoding | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def weights(self) -> np.ndarray:
+        """w (n_pairs, n_features) of a model with the linear kernel: decisions are X w' + intercept on scaled X."""
+        if self.kernel.name != "linear":
+            raise InputError(f"only a model with the linear kernel has weights of the columns, not {self.kernel.name}")
+        ends = np.cumsum(self.n_support)
+        spans = [slice(hi - n, hi) for hi, n in zip(ends, self.n_support, strict=True)]
+        rows = []
+        for a, b in pairs(len(self.classes)):
+            of_a, of_b = (self.coef[row, spans[c]] @ self.vectors[spans[c]] for row, c in ((b - 1, a), (a, b)))
+            rows.append(np.asarray(of_a + of_b, dtype=np.float64).ravel())
+        return np.array(rows)
+
     def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Margins, float64: (n_samples,) for two classes (> 0 means classes[1]), else (n_samples, n_pairs).
 

@@ -203,10 +203,10 @@ class Online:
         """The model, and the numbers of its support vectors in the stream."""
         if not self.received:
             raise InputError("no samples have arrived: there is no model yet")
-        rows, expansions = joined(self.pairs)
+        rows, models = joined(self.pairs)
         if rows is None:
             rows = Rows(self.intake.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
         X = checks.pad_or_refuse_columns(rows.X, self.intake.n_features, pad=True)
         data = Prepared(X, X, self.classes, rows.y, rows.C, self.intake.kernel, self.intake.scaling, 0)
-        model, support = data.model(expansions, {"solver": self.solver.name, "C": float(self.C)})
+        model, support = data.model(models, {"solver": self.solver.name, "C": float(self.C)})
         return replace(model, about=model.about | {"n_samples": self.samples}), rows.ids[support]

@@ -7,6 +7,7 @@ reported with its error and stops nobody else.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -69,6 +70,11 @@ def describe(kind: Kind) -> list[Listed]:
         doc = (plugin.__doc__ or "").strip().split("\n")[0]
         rows.append(Listed(kind, name, package, doc, options(plugin), None))
     return rows
+
+
+def solvers_where(able: Callable[[Any], bool]) -> list[str]:
+    """Names of the registered solvers that work here and for whose class `able` holds."""
+    return [row.name for row in describe("solver") if row.error is None and able(load("solver", row.name))]
 
 
 def options(plugin: Any) -> dict[str, Any]:

@@ -36,15 +36,16 @@ class Pair(NamedTuple):
 
     def problem(self, solver: Solver, C: float) -> Problem:
         """What `solver` solves for this C."""
-        return solver.problem.classifier(self.gram, self.y, C * self.weights)
+        return solver.pose(self.gram, self.y, C * self.weights)
 
 
-class Expansion(NamedTuple):
-    """h(x) = sum_i coef_i k(x_rows_i, x) + intercept, of one pair."""
+class PairModel(NamedTuple):
+    """h(x) = sum_i coef_i k(x_rows_i, x) + intercept, of one pair; with w (d,): `svmkit.problem.Expansion`."""
 
     rows: np.ndarray
     coef: np.ndarray
     intercept: float
+    w: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -111,28 +112,47 @@ class Prepared:
         """These rows as a model or an engine takes them: their numbers where kernel values are given."""
         return rows if isinstance(self.kernel, Precomputed) else self.X[rows]
 
-    def model(self, expansions: list[Expansion], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
-        """The model over the union of all pairs' support vectors, sorted by class; and their rows."""
+    def model(self, models: list[PairModel], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
+        """The model over the union of all pairs' support vectors, sorted by class; and their rows.
+
+        Linear problems leave weights instead: the vectors are then w of each pair (a, b), a < b, with coefficient 1.
+        """
         codes, n_classes = self.codes, len(self.classes)
-        support = np.unique(np.concatenate([e.rows for e in expansions]))
+        support = np.unique(np.concatenate([m.rows for m in models]))
         support = support[np.argsort(codes[support], kind="stable")]
+        if all(m.w is not None for m in models):
+            return self._linear_model(models, about), support
         place = np.full(self.X.shape[0], -1, dtype=np.int64)
         place[support] = np.arange(len(support))
         coef = np.zeros((n_classes - 1, len(support)))
-        for (a, b), (rows, weights, _) in zip(pairs(n_classes), expansions, strict=True):
+        for (a, b), (rows, weights, *_) in zip(pairs(n_classes), models, strict=True):
             coef[np.where(codes[rows] == a, b - 1, a), place[rows]] = weights
-        model = SVMModel(
+        n_support = np.bincount(codes[support], minlength=n_classes)
+        return self._assembled(self.vectors(support), n_support, coef, models, about), support
+
+    def _linear_model(self, models: list[PairModel], about: dict[str, Any]) -> SVMModel:
+        of_pair = np.array(pairs(len(self.classes)))
+        coef = np.zeros((len(self.classes) - 1, len(models)))
+        coef[of_pair[:, 1] - 1, np.arange(len(models))] = 1.0
+        n_support = np.bincount(of_pair[:, 0], minlength=len(self.classes))
+        vectors = np.zeros((len(models), self.X.shape[1]))
+        for row, model in zip(vectors, models, strict=True):
+            assert model.w is not None
+            row[: len(model.w)] = model.w  # a stream may have grown columns that the pair has not seen
+        return self._assembled(vectors, n_support, coef, models, about)
+
+    def _assembled(self, vectors, n_support, coef, models: list[PairModel], about: dict[str, Any]) -> SVMModel:
+        return SVMModel(
             kernel=self.kernel,
             classes=self.classes,
-            vectors=self.vectors(support),
-            n_support=np.bincount(codes[support], minlength=n_classes),
+            vectors=vectors,
+            n_support=n_support,
             coef=coef,
-            intercept=np.array([e.intercept for e in expansions]),
+            intercept=np.array([m.intercept for m in models]),
             n_features=self.X.shape[1],
             scaling=self.scaling,
             about=about | {"n_samples": int(self.X.shape[0])},
         )
-        return model, support
 
 
 def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,37 +19,54 @@ class Certificate:
 
     primal : P, the primal value of the model; dual : D, a lower bound on the optimum, or None where the solver
     has no dual point; gap : (P - D) / max(|P|, |D|), or None. gradient : what was computed on the way, (m,), for
-    solvers that want to go on from exact values.
+    solvers that want to go on from exact values. bias : the best one, where the problem leaves it free.
     """
 
     primal: float
     dual: float | None
     gap: float | None
     gradient: np.ndarray | None = field(default=None, repr=False, compare=False)
+    bias: float | None = None
 
     @classmethod
-    def of(cls, primal: float, dual: float, gradient: np.ndarray | None = None) -> Certificate:
+    def of(
+        cls, primal: float, dual: float, gradient: np.ndarray | None = None, bias: float | None = None
+    ) -> Certificate:
         size = max(abs(primal), abs(dual))
-        return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient)
+        return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient, bias)
+
+
+class Expansion(NamedTuple):
+    """h(x) = sum_i coef_i k(x_i, x) + intercept, coef (m,), margins at one.
+
+    With w (d,), of linear problems, h(x) = w'x + intercept, and coef only tells which samples have a part in w.
+    """
+
+    coef: np.ndarray
+    intercept: float
+    w: np.ndarray | None = None
 
 
 class Problem(ABC):
     """What a solver minimises over the rows of a Gram.
 
-    `y` (m,) are signs that samplers may look at; `classifier` makes the problem of one binary training set.
+    `y` (m,) are signs that samplers may look at; `classifier` makes the problem of one binary training set. is_linear :
+    its models are weights of the columns.
     """
 
     name: ClassVar[str]
+    is_linear: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, y: np.ndarray) -> None:
         self.gram, self.m, self.y = gram, gram.m, y
 
     @classmethod
     @abstractmethod
-    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
+    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> Problem:
         """The problem of training on y (m,) of -1.0 and +1.0, both present, with C > 0, a number or (m,).
 
-        C is C times class and sample weight. Raises InputError when y or C is none of these.
+        C is C times class and sample weight; terms : what else shapes the problem, such as its loss. Raises InputError
+        when y, C or a term is none of these.
         """
 
     @abstractmethod
@@ -69,8 +86,8 @@ class Problem(ABC):
         """What is known of a point from its objective alone, without a pass over the samples."""
 
     @abstractmethod
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
-        """(coef (m,), intercept): h(x) = sum_i coef_i k(x_i, x) + intercept, margins at one."""
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+        """The decision function that `point` stands for; `certificate` may be what `bound` knows."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         """A feasible point that has these weights (m,) in its `expansion`, as nearly as may be; None for none at all.
@@ -78,6 +95,13 @@ class Problem(ABC):
         Raises InputError where a problem has no way back from a model.
         """
         raise InputError(f"{self.name} cannot start from a model")
+
+    def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
+        """The same for a linear model's w (d,): a point whose decision function is nearly w'x + intercept.
+
+        Raises InputError where a problem has no way back from weights.
+        """
+        raise InputError(f"{self.name} cannot start from the weights of a linear model, only from support vectors")
 
 
 class SimplexQP(Problem):
@@ -118,8 +142,8 @@ class SimplexQP(Problem):
         self.diag = gram.diag + self.bias + self.ridge
 
     @classmethod
-    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> SquaredHinge:
-        return SquaredHinge(gram, y, C)
+    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> SquaredHinge:
+        return SquaredHinge(gram, y, C, **terms)
 
     def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
         """g = A alpha + c (half the gradient) from scratch in float64: (m,), or (len(at),)."""
@@ -156,9 +180,9 @@ class SimplexQP(Problem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
         coef = point * self.y
-        return coef, self.bias * float(coef.sum())
+        return Expansion(coef, self.bias * float(coef.sum()))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         point = np.maximum(coef * self.y, 0.0)
@@ -199,10 +223,10 @@ class SquaredHinge(SimplexQP):
             )
         return f
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, float]:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
         assert certificate.dual is not None
         coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
-        return coef, self.bias * float(coef.sum())
+        return Expansion(coef, self.bias * float(coef.sum()))
 
 
 def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from svmkit import interrupt
-from svmkit.problem import Certificate, Problem, SquaredHinge
+from svmkit.problem import Certificate, Expansion, Problem, SquaredHinge
 
 JITTER = 1e-8  # relative to k(x, x): lets equal vectors through
 STEPS = 300
@@ -75,7 +75,7 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Re
     return Refit(coef, float(root * b), certificate)
 
 
-def by_size(problem: Problem, measure: Callable[[np.ndarray, float], float]) -> Callable[..., float | None]:
+def by_size(problem: Problem, measure: Callable[[Expansion], float]) -> Callable[..., float | None]:
     """A `svmkit.loop.Score` under a budget: of the refitted model, each time the support has grown by half."""
     last = 0
 
@@ -86,7 +86,7 @@ def by_size(problem: Problem, measure: Callable[[np.ndarray, float], float]) -> 
             return None
         last = len(idx)
         best = refitted(problem, idx, bounded=False)
-        return measure(best.coef, best.intercept) if best else measure(*problem.expansion(point, certificate))
+        return measure(Expansion(best.coef, best.intercept) if best else problem.expansion(point, certificate))
 
     return score
 

@@ -14,7 +14,8 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True)
 class Sampler(ABC):
-    """A frozen dataclass of options and one generator. `every`: each draw is all points, in no particular order."""
+    """A frozen dataclass of options and one generator. `every`: each draw is all points, in an order that solvers
+    may ignore."""
 
     name: ClassVar[str] = ""
     every: ClassVar[bool] = False
@@ -39,6 +40,18 @@ class Full(Sampler):
         every = np.arange(len(y))
         while True:
             yield every
+
+
+@dataclass(frozen=True)
+class Shuffled(Sampler):
+    """All points, every time in a fresh random order."""
+
+    name: ClassVar[str] = "shuffled"
+    every: ClassVar[bool] = True
+
+    def draws(self, y, rng):
+        while True:
+            yield rng.permutation(len(y))
 
 
 @dataclass(frozen=True)

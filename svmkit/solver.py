@@ -24,7 +24,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from svmkit import plugins
 from svmkit.errors import InputError
+from svmkit.gram import Gram
 from svmkit.history import History
 from svmkit.kernels import Kernel
 from svmkit.problem import Certificate, Problem, SimplexQP
@@ -59,7 +61,12 @@ class StepInfo(NamedTuple):
     training set the step was worth; gap : estimate of the relative gap (inf: unknown); gap_abs : the same in units
     of the objective; sampled : the estimates come from a sample, so they may be too small; moved : False when
     the iterate could not be improved; full : the support budget keeps better points out, and the estimates are those
-    within the budget; done : the solver's own criterion holds, the solve has converged.
+    within the budget; done : the solver's own criterion holds, the solve has converged; steps : iterations, as the
+    method counts them; violation : largest violation of the optimality conditions (LIBSVM's and LIBLINEAR's eps);
+    shrunk : some points were left out, and the estimates are those of the others.
+
+    A solver that would need a pass over the data to know its objective says nan: the loop then certifies the iterate
+    now and then, off the clock, and takes objective and gap from there.
     """
 
     objective: float
@@ -71,24 +78,49 @@ class StepInfo(NamedTuple):
     moved: bool = True
     full: bool = False
     done: bool = False
+    steps: int = 1
+    violation: float = float("inf")
+    shrunk: bool = False
 
 
 @dataclass(frozen=True)
 class Solver(ABC):
     """Base of all solvers.
 
-    name : at most 10 characters; problem : the type it solves; requires : what the kernel must be; monotone : the
+    name : at most 10 characters; problem : the type it solves; terms : hyperparameters that shape the problem (loss,
+    bias, ...); losses : those it can take, the first by default; requires : what the kernel must be; monotone : the
     objective never gets worse, so the last iterate is the best one; sampler : which one it works with unless told
-    otherwise; budgeted : `limit_support` is honoured; streams : `members` and `renew` let it learn from a stream.
+    otherwise; budgeted : `limit_support` is honoured; streams : `members` and `renew` let it learn from a stream;
+    recheck : iterations before a certificate that failed is asked for again, a sixteenth of all more; certified : it
+    comes with a dual point of its own; paper : where it comes from.
     """
 
     name: ClassVar[str] = ""
     problem: ClassVar[type[Problem]] = SimplexQP
+    terms: ClassVar[tuple[str, ...]] = ()
+    losses: ClassVar[tuple[str, ...]] = ("squared_hinge",)
     requires: ClassVar[tuple[Requires, ...]] = ()
     monotone: ClassVar[bool] = False
     sampler: ClassVar[Sampler] = Full()
     budgeted: ClassVar[bool] = False
     streams: ClassVar[bool] = False
+    recheck: ClassVar[int] = 10
+    certified: ClassVar[bool] = True
+    paper: ClassVar[str] = ""
+
+    @classmethod
+    def problem_for(cls, kernel: Kernel) -> type[Problem]:
+        """The type of problem that it solves with this kernel."""
+        return cls.problem
+
+    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
+        """The problem of a binary training set as this solver takes it; parameters as `Problem.classifier`."""
+        terms = {name: getattr(self, name) for name in self.terms}
+        return self.problem_for(gram.kernel).classifier(gram, y, C, **terms)
+
+    def patience(self, m: int) -> int:
+        """Iterations after which a solve of m points ends that was given no other budget."""
+        return max(100_000, 10 * m)
 
     @abstractmethod
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
@@ -104,6 +136,9 @@ class Solver(ABC):
 
     def resync(self, state: Any, certificate: Certificate) -> None:  # noqa: B027  optional
         """Go on after a certificate that was not good enough: a chance to take over its exact gradient."""
+
+    def reactivate(self, state: Any) -> None:  # noqa: B027  optional
+        """Look at all points again: what the others promise (`StepInfo.shrunk`) would end the solve."""
 
     def limit_support(self, state: Any, most: int) -> None:  # noqa: B027  optional
         """From now on keep the iterate at `most` non-zero weights or fewer; `StepInfo.full` tells when that binds."""
@@ -132,10 +167,13 @@ class Solver(ABC):
         self.check_kernel(problem.gram.kernel)
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """Raise InputError when this solver cannot work with `kernel`."""
+        """Raise InputError, naming the solvers that can, when this one cannot work with `kernel`."""
         for need in self.requires:
             if not need.holds(kernel):
-                raise InputError(f"solver {self.name} needs {need.value}, not {kernel.name}")
+                able = plugins.solvers_where(lambda solver: all(need.holds(kernel) for need in solver.requires))
+                raise InputError(
+                    f"solver {self.name} needs {need.value}, not {kernel.name}; with {kernel.name}: {', '.join(able)}"
+                )
 
 
 @dataclass

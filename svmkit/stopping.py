@@ -2,8 +2,8 @@
 
     Gap(1e-3) | Iterations(100_000) | Seconds(60)
 
-`Gap` and `Absolute` look at the loop's estimate and end with "converged"; a `Gap` has to be confirmed by the
-certificate on all points. The others are budgets.
+`Gap`, `Absolute` and `Violation` look at the loop's estimate and end with "converged"; a `Gap` has to be confirmed by
+the certificate on all points. The others are budgets.
 """
 
 from __future__ import annotations
@@ -57,6 +57,15 @@ class Absolute(Criterion):
         return info.gap_abs <= self.limit
 
 
+class Violation(Criterion):
+    """LIBSVM's and LIBLINEAR's eps: largest violation of the optimality conditions, in units of the margin."""
+
+    status = Status.CONVERGED
+
+    def holds(self, info, n_iter, epochs, seconds):
+        return info.violation <= self.limit
+
+
 class Iterations(Criterion):
     """Steps of the solver."""
 
@@ -108,8 +117,16 @@ class Stop:
 
 
 def parse_stop(text: str) -> Criterion:
-    """The criterion that `text` spells: gap:1e-3, abs:1e-6, iter:1000, epochs:2, seconds:60, support:500."""
-    kinds = {"gap": Gap, "abs": Absolute, "iter": Iterations, "epochs": Epochs, "seconds": Seconds, "support": Support}
+    """The criterion that `text` spells: gap:1e-3, abs:1e-6, kkt:1e-3, iter:1000, epochs:2, seconds:60, support:500."""
+    kinds: dict[str, type[Criterion]] = {
+        "gap": Gap,
+        "abs": Absolute,
+        "kkt": Violation,
+        "iter": Iterations,
+        "epochs": Epochs,
+        "seconds": Seconds,
+        "support": Support,
+    }
     kind, _, number = text.partition(":")
     try:
         return kinds[kind](float(number))

@@ -20,8 +20,7 @@ def streaming_solver(solver: str | Solver) -> Solver:
     """`solver`, built when it is a name; InputError naming those that learn from streams when it does not."""
     solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
     if not solver.streams:
-        working = [row.name for row in plugins.describe("solver") if row.error is None]
-        able = [name for name in working if plugins.load("solver", name).streams]
+        able = plugins.solvers_where(lambda solver: solver.streams)
         raise InputError(f"solver {solver.name} does not learn from streams; these do: {', '.join(able) or 'none'}")
     return solver
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from svmkit.checks import pad_or_refuse_columns
 from svmkit.gram import Gram
 from svmkit.kernels import Kernel
-from svmkit.prepared import Expansion
-from svmkit.problem import Certificate, Problem, SimplexQP
+from svmkit.prepared import PairModel
+from svmkit.problem import Certificate, Expansion, Problem, SimplexQP
 from svmkit.sampler import Draws, Sampler
 from svmkit.solver import Solver, StepInfo
 
@@ -121,7 +121,7 @@ class StreamingPair:
         # float32 rows stay float32: the kept ones would have to be computed anew
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
         gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
-        problem = self.solver.problem.classifier(gram, self.rows.y, self.rows.C)
+        problem = self.solver.pose(gram, self.rows.y, self.rows.C)
         draws = Draws(Arriving(first), problem.y, self.rng)
         if self.state is None:
             self.solver.check(problem)
@@ -135,8 +135,8 @@ class StreamingPair:
         left = problem.m - first
         while left and not until():
             self.info = self.solver.step(self.state)
-            self.n_iter += 1
-            left -= 1
+            self.n_iter += self.info.steps
+            left -= max(1, round(self.info.epochs * problem.m))
         self.kernel_values += gram.kernel_values
         return left
 
@@ -148,30 +148,32 @@ class StreamingPair:
         objective = self.info.objective if self.info else self.problem.objective(point)
         return point, self.problem.bound(objective)
 
-    def expansion(self) -> tuple[Rows | None, np.ndarray, float]:
-        """(support vectors, coefficients, intercept); with one class seen the constant that speaks for it."""
+    def expansion(self) -> tuple[Rows | None, Expansion]:
+        """Support vectors, and the decision function over them; with one class seen the constant that speaks for it."""
         if self.problem is None or self.rows is None:
-            return None, np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0])
-        coef, intercept = self.problem.expansion(*self.solution())
-        used = np.flatnonzero(coef)
-        return self.rows.take(used), coef[used], intercept
+            return None, Expansion(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
+        model = self.problem.expansion(*self.solution())
+        used = np.flatnonzero(model.coef)
+        return self.rows.take(used), model._replace(coef=model.coef[used])
 
 
-def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[Expansion]]:
-    """The support vectors of all pairs, each once, with codes of classes for y; and each pair's expansion over them."""
+def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[PairModel]]:
+    """The support vectors of all pairs, each once, with codes of classes for y; and each pair's model over them."""
     found = [pair.expansion() for pair in pairs]
     parts = [
         rows._replace(y=np.where(rows.y > 0, pair.plus, pair.minus))
-        for pair, (rows, _, _) in zip(pairs, found, strict=True)
+        for pair, (rows, _) in zip(pairs, found, strict=True)
         if rows is not None
     ]
     if not parts:
-        return None, [Expansion(np.empty(0, dtype=np.int64), coef, intercept) for _, coef, intercept in found]
+        return None, [PairModel(np.empty(0, dtype=np.int64), *model) for _, model in found]
     every = below(parts)
     _, first, place = np.unique(every.ids, return_index=True, return_inverse=True)
-    ends = np.cumsum([len(coef) for _, coef, _ in found])
+    ends = np.cumsum([len(model.coef) for _, model in found])
     places = np.split(place, ends[:-1])
-    return every.take(first), [Expansion(at, c, b) for at, (_, c, b) in zip(places, found, strict=True)]
+    linear = any(model.w is not None for _, model in found)
+    whole = [model._replace(w=np.zeros(0)) if linear and model.w is None else model for _, model in found]
+    return every.take(first), [PairModel(at, *model) for at, model in zip(places, whole, strict=True)]
 
 
 def _first_vertex(problem: Problem) -> np.ndarray | None:

@@ -16,8 +16,8 @@ from svmkit.errors import InputError
 from svmkit.kernels import FromFunction, Kernel
 from svmkit.loop import Callback, Progress, Saver, Score, solve
 from svmkit.model import SVMModel
-from svmkit.prepared import Expansion, Pair, Prepared
-from svmkit.problem import Certificate, Problem
+from svmkit.prepared import Pair, PairModel, Prepared
+from svmkit.problem import Certificate, Expansion, Problem
 from svmkit.refit import by_size, refitted
 from svmkit.sampler import Sampler
 from svmkit.solver import Solution, Solver, Status
@@ -95,7 +95,7 @@ class Part(NamedTuple):
     """What training one pair of classes gave."""
 
     solution: Solution
-    expansion: Expansion
+    model: PairModel
     kernel_values: int
     seconds: float
 
@@ -121,11 +121,14 @@ class Trainer:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
         self.solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
         self.sampler = plugins.sampler(sampler)
-        self.start = ModelStart(start, data) if isinstance(start, SVMModel) else start
+        self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None
 
         self.budgeted = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
         self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
+
+    def _from_model(self, model: SVMModel) -> ModelStart:
+        return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
 
     def train(
         self,
@@ -156,11 +159,11 @@ class Trainer:
             saver=saver,
             score=self._score(problem, measure) if measure else None,
         )
-        solution, coef, intercept = self._expanded(problem, solution, measure)
-        used = np.flatnonzero(coef)
-        expansion = Expansion(pair.rows[used], coef[used], intercept)
+        solution, found = self._expanded(problem, solution, measure)
+        used = np.flatnonzero(found.coef)
+        model = PairModel(pair.rows[used], found.coef[used], found.intercept, found.w)
         seconds = time.perf_counter() - self.measuring - began
-        return Part(solution, expansion, pair.gram.kernel_values - values, seconds)
+        return Part(solution, model, pair.gram.kernel_values - values, seconds)
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
         """Under a budget of support vectors, the curve is that of the models that the budget is for."""
@@ -168,26 +171,24 @@ class Trainer:
 
         def score(point: np.ndarray, certificate: Certificate) -> float | None:
             began = time.perf_counter()
-            value = sized(point, certificate) if sized else measure(*problem.expansion(point, certificate))
+            value = sized(point, certificate) if sized else measure(problem.expansion(point, certificate))
             self.measuring += time.perf_counter() - began
             return value
 
         return score
 
-    def _expanded(
-        self, problem: Problem, solution: Solution, measure: Measure | None
-    ) -> tuple[Solution, np.ndarray, float]:
-        """(solution, coefficients (m,), intercept); where a budget cut the solve short, refitted for all samples."""
-        coef, intercept = problem.expansion(solution.point, solution.certificate)
+    def _expanded(self, problem: Problem, solution: Solution, measure: Measure | None) -> tuple[Solution, Expansion]:
+        """The solution and its decision function; where a budget cut the solve short, refitted for all samples."""
+        found = problem.expansion(solution.point, solution.certificate)
         if not self.budgeted or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
-            return solution, coef, intercept
+            return solution, found
         best = refitted(problem, np.flatnonzero(solution.point))
         if best is not None and best.certificate.primal < solution.certificate.primal:
-            coef, intercept = best.coef, best.intercept
+            found = Expansion(best.coef, best.intercept)
             solution = replace(solution, certificate=best.certificate)
         if measure and solution.history:
-            solution.history[-1] = solution.history[-1]._replace(accuracy=measure(coef, intercept))
-        return solution, coef, intercept
+            solution.history[-1] = solution.history[-1]._replace(accuracy=measure(found))
+        return solution, found
 
     def _start(self, pair: Pair, problem: Problem) -> np.ndarray | None:
         if self.start is None:
@@ -206,7 +207,7 @@ class Trainer:
         """The model of all pairs."""
         began = time.perf_counter()
         about = {"solver": self.solver.name, "C": float(C)}
-        model, support = self.data.model([p.expansion for p in parts], about)
+        model, support = self.data.model([p.model for p in parts], about)
         seconds = sum(p.seconds for p in parts) + time.perf_counter() - began
         return Fit(model, [p.solution for p in parts], support, seconds, sum(p.kernel_values for p in parts))
 

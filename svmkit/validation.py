@@ -10,9 +10,10 @@ from svmkit import checks
 from svmkit.engine import engine_for
 from svmkit.errors import InputError
 from svmkit.prepared import Pair, Prepared
+from svmkit.problem import Expansion
 
-Measure = Callable[[np.ndarray, float], float]
-"""Accuracy of the model with these coefficients (m,) on a pair's rows, and this intercept."""
+Measure = Callable[[Expansion], float]
+"""Accuracy of the model that has this decision function over a pair's rows."""
 
 
 class Validation:
@@ -46,9 +47,13 @@ class Validation:
         positive = self._codes[rows] == data.positive(pair.a, pair.b)
         engine = engine_for(data.kernel, self._X if len(rows) == self._X.shape[0] else self._X[rows])
 
-        def accuracy(coef: np.ndarray, intercept: float) -> float:
-            used = np.flatnonzero(coef)
-            decision = engine.product(data.vectors(pair.rows[used]), coef[used, None])[:, 0] + intercept
+        def accuracy(model: Expansion) -> float:
+            if model.w is not None:
+                decision = engine.product(model.w[None, :], np.ones((1, 1)))[:, 0] + model.intercept
+            else:
+                used = np.flatnonzero(model.coef)
+                vectors = data.vectors(pair.rows[used])
+                decision = engine.product(vectors, model.coef[used, None])[:, 0] + model.intercept
             return float(((decision > 0.0) == positive).mean())
 
         return accuracy

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from svmkit import plugins
 from svmkit.gram import Gram
-from svmkit.kernels import RBF
+from svmkit.kernels import RBF, Kernel, Linear
 from svmkit.loop import solve
-from svmkit.solver import Solver
+from svmkit.solver import Requires, Solver
 from svmkit.stopping import Iterations
 
 
@@ -53,5 +53,6 @@ def _touch(X, rows) -> None:
 
 def _solve(solver: Solver) -> None:
     X, y = data()
+    kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
     for rows in (np.float64, np.float32):
-        solve(solver.problem.classifier(Gram(RBF(0.5), X, dtype=rows), y, 1.0), solver, stop=Iterations(20))
+        solve(solver.pose(Gram(kernel, X, dtype=rows), y, 1.0), solver, stop=Iterations(20))

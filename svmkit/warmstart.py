@@ -26,14 +26,14 @@ class ModelStart:
 
     Parameters
     ----------
-    model : SVMModel; data : Prepared
+    model : SVMModel; data : Prepared; linear : start with the weights of the columns instead
 
     Raises
     ------
     InputError when the classes, the columns or the kind of kernel differ, or when no vector is found.
     """
 
-    def __init__(self, model: SVMModel, data: Prepared) -> None:
+    def __init__(self, model: SVMModel, data: Prepared, linear: bool = False) -> None:
         given = isinstance(data.kernel, Precomputed)
         if not np.array_equal(model.classes, data.classes):
             ours, theirs = (", ".join(map(str, c)) for c in (data.classes, model.classes))
@@ -45,6 +45,9 @@ class ModelStart:
                 f"cannot start from the model: it has {model.n_features} features, the data {data.raw.shape[1]}"
             )
         self._model, self._data = model, data
+        self._weights = model.weights if linear else None
+        if linear:
+            return
         owner = np.repeat(np.arange(len(model.classes)), model.n_support)
         free = np.where(data.weights > 0, data.codes, -1)
         self._rows = _numbered(model.vectors, owner, free) if given else self._matched(owner, free)
@@ -74,6 +77,8 @@ class ModelStart:
     def point(self, pair: Pair, problem: Problem) -> np.ndarray | None:
         """Where to start `problem` of `pair`; None when the model has no weight on its rows."""
         model, data = self._model, self._data
+        if self._weights is not None:
+            return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
         owner = np.repeat(np.arange(len(model.classes)), model.n_support)
         of_pair = np.flatnonzero(((owner == pair.a) | (owner == pair.b)) & (self._rows >= 0))
         coef = np.zeros(data.X.shape[0])

@@ -87,7 +87,7 @@ def test_expansion_has_margins_at_one():
     weights = np.random.default_rng(3).uniform(0.5, 20.0, size=50)
     problem, A = both(weights)
     best, f = qp_optimum(A)
-    coef, intercept = problem.expansion(best, problem.certificate(best))
+    coef, intercept, _ = problem.expansion(best, problem.certificate(best))
     X, y = blobs(50)
     h = pairwise.rbf_kernel(X, gamma=0.5) @ coef + intercept
     support = best > 1e-6
