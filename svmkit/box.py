@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.engine import ALL
 from svmkit.gram import Gram
 from svmkit.loss import Loss, best_bias
-from svmkit.problem import Certificate, Expansion, Problem, labels_and_costs
+from svmkit.problem import Certificate, Expansion, Problem, labels_and_costs, no_weights
 
 
 class BoxQP(Problem):
@@ -84,11 +84,8 @@ class BoxQP(Problem):
 
 def infeasible_in_box(point: np.ndarray, upper: np.ndarray) -> str | None:
     """Why `point` is not float64 of `upper`'s shape with 0 <= point <= upper, or None when it is."""
-    if point.shape != upper.shape or point.dtype != np.float64:
-        return f"it should be float64 of shape {upper.shape}, not {point.dtype} of shape {point.shape}"
-    if not np.isfinite(point).all() or point.min() < 0.0:
-        return f"weights should be finite and >= 0, not {np.nanmin(point):g}"
-    if (point > upper).any():
+    reason = no_weights(point, len(upper))
+    if reason is None and (point > upper).any():
         i = int(np.argmax(point - upper))
         return f"the weight of row {i} should be at most {upper[i]:g}, not {point[i]:g}"
-    return None
+    return reason

@@ -161,13 +161,10 @@ class SimplexQP(Problem):
         return float(alpha @ g) + (0.0 if self.linear is None else float(self.linear @ alpha))
 
     def infeasible(self, point: np.ndarray) -> str | None:
-        if point.shape != (self.m,) or point.dtype != np.float64:
-            return f"it should be float64 of shape ({self.m},), not {point.dtype} of shape {point.shape}"
-        if not np.isfinite(point).all() or point.min() < 0.0:
-            return f"weights should be finite and >= 0, not {np.nanmin(point):g}"
-        if abs(point.sum() - 1.0) > 1e-9:
+        reason = no_weights(point, self.m)
+        if reason is None and abs(point.sum() - 1.0) > 1e-9:
             return f"weights should sum to 1, not {point.sum():.12g}"
-        return None
+        return reason
 
     def certificate(self, point: np.ndarray) -> Certificate:
         return self.certificate_at(point, self.gradient(point))
@@ -227,6 +224,15 @@ class SquaredHinge(SimplexQP):
         assert certificate.dual is not None
         coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
         return Expansion(coef, self.bias * float(coef.sum()))
+
+
+def no_weights(point: np.ndarray, m: int) -> str | None:
+    """Why `point` is no float64 (m,) of finite numbers >= 0, or None when it is."""
+    if point.shape != (m,) or point.dtype != np.float64:
+        return f"it should be float64 of shape ({m},), not {point.dtype} of shape {point.shape}"
+    if not np.isfinite(point).all() or point.min() < 0.0:
+        return f"weights should be finite and >= 0, not {point.min():g}"
+    return None
 
 
 def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
