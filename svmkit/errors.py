@@ -11,6 +11,17 @@ class InputError(SvmkitError, ValueError):
     """The call or its input is wrong; the message says what and how to mend it (exit code 2)."""
 
 
+class Unavailable(InputError):
+    """Raised by a plugin's module while it is imported: the software that it needs is not installed.
+
+    The message says how to install it; plugin : the class all the same, for those who list it.
+    """
+
+    def __init__(self, message: str, plugin: type | None = None) -> None:
+        super().__init__(message)
+        self.plugin = plugin
+
+
 class UnknownName(InputError):
     """No plugin of that name; the message lists the right ones."""
 

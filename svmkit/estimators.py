@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from svmkit import checks
+from svmkit import checks, plugins
 from svmkit.conventions import features_to_predict, seed_of, stop_rules, warn_unless_converged
 from svmkit.errors import InputError
-from svmkit.kernels import Precomputed
-from svmkit.model import scores
+from svmkit.kernels import Kernel, Precomputed
+from svmkit.model import SVMModel, scores
 from svmkit.online import Online
 from svmkit.solver import Status
 from svmkit.streamable import streaming_solver
@@ -49,7 +49,8 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
     ----------
     solver : name or Solver, default "swap2o"; names: `svmkit plugins`
     C : float > 0, default 1.0, weight of the summed losses
-    kernel : name, Kernel or callable f(X, Z) -> (rows of X, rows of Z), default "rbf"
+    kernel : name, Kernel or callable f(X, Z) -> (rows of X, rows of Z); default None: "rbf", or "linear" where the
+        solver needs it
     gamma : "scale" (default), "auto", "msd" or a number; degree, coef0 : of the kernels that have them
     sampler : name such as "full" or "uniform:59", or Sampler; default the solver's own, mostly "full"
     tol : relative duality gap to reach, default 1e-3
@@ -67,7 +68,10 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     model_ : SVMModel, with `save`; classes_, n_features_in_
-    support_ : rows of X that are support vectors, sorted by class; support_vectors_, n_support_, dual_coef_, intercept_
+    support_ : rows of X that have a part in the model, sorted by class; intercept_
+    support_vectors_, n_support_, dual_coef_ : of a model of support vectors; a linear solver keeps weights instead
+    coef_ : (n_classes * (n_classes - 1) / 2, n_features) weights of the columns, scaled where `scale` is given, of a
+        model with the linear kernel, whatever the solver
     status_, n_iter_, certificate_ (one per pair), gap_ (the largest), bound_ (sum of the dual values),
     history_ (one per pair)
     """
@@ -77,7 +81,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         solver: Any = "swap2o",
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: Any = None,
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -132,7 +136,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             X,
             y,
             solver=self.solver,
-            kernel=as_kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}),
+            kernel=self._kernel(),
             C=self.C,
             sampler=self.sampler,
             stop=stop_rules(
@@ -186,7 +190,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             online = Online(
                 classes if fitted is None else fitted.classes,
                 solver=self.solver,
-                kernel=as_kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}),
+                kernel=self._kernel(),
                 C=self.C,
                 class_weight=self.class_weight,
                 scale=self.scale,
@@ -201,15 +205,17 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self._take(online.fitted(Status.MAX_ITER if learned == X.shape[0] else Status.INTERRUPTED))
         return self
 
+    def _kernel(self) -> Kernel:
+        return as_kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}, self.solver)
+
     def _take(self, trained: Fit) -> None:
         """The fitted attributes."""
         self.model_ = trained.model
+        solver = plugins.load("solver", self.solver) if isinstance(self.solver, str) else self.solver
+        self._weights_only = solver.problem_for(trained.model.kernel).is_linear
         self.n_features_in_ = trained.model.n_features
         self.classes_ = trained.model.classes
         self.support_ = trained.support
-        self.support_vectors_ = trained.model.vectors
-        self.n_support_ = trained.model.n_support
-        self.dual_coef_ = trained.model.coef
         self.intercept_ = trained.model.intercept
         self.n_iter_ = trained.n_iter
         self.status_ = trained.status
@@ -217,6 +223,38 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.bound_ = trained.dual_objective
         self.certificate_ = [s.certificate for s in trained.solutions]
         self.history_ = [s.history for s in trained.solutions]
+
+    def _vectors(self, name: str) -> SVMModel:
+        """The model, for its attribute `name`; AttributeError for one that is all weights, and before `fit`."""
+        model = getattr(self, "model_", None)
+        if model is None or self._weights_only:
+            why = "it is not fitted" if model is None else f"solver {model.about['solver']} leaves weights, in coef_"
+            raise AttributeError(f"no {name}: {why}")
+        return model
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Dense or CSR (n_sv, n_features), as the model keeps them; of a precomputed kernel their row numbers."""
+        return self._vectors("support_vectors_").vectors
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """(n_classes,) support vectors of each class."""
+        return self._vectors("n_support_").n_support
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """(n_classes - 1, n_sv), in scikit-learn's order."""
+        return self._vectors("dual_coef_").coef
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """(n_classes * (n_classes - 1) / 2, n_features), a row for each pair; AttributeError without linear kernel."""
+        model = getattr(self, "model_", None)
+        if model is None or model.kernel.name != "linear":
+            why = "it is not fitted" if model is None else f"that needs the linear kernel, not {model.kernel.name}"
+            raise AttributeError(f"no coef_: {why}")
+        return model.weights
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_online"}

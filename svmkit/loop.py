@@ -154,8 +154,9 @@ class _Run:
         """`info` with objective and gap from a certificate, taken off the clock."""
         with self.clock.stopped():
             self.measured = self.problem.certificate(self.solver.solution(self.state))
-        gap = self.measured.gap
-        return info._replace(objective=self.measured.primal, gap=math.inf if gap is None else gap)
+        P, D, gap = self.measured.primal, self.measured.dual, self.measured.gap
+        info = info._replace(objective=P)
+        return info if gap is None or D is None else info._replace(gap=gap, gap_abs=P - D)
 
     def _ending(self, info: StepInfo, seconds: float) -> Status | None:
         """The status with which the solve ends here, if it does."""

@@ -1,21 +1,22 @@
 """Plugin discovery through entry points: built-ins and strangers use the same door.
 
-Listing reads package metadata only; a plugin is imported when it is asked for, and one that fails to import is
-reported with its error and stops nobody else.
+Listing reads package metadata only; a plugin is imported when it is asked for, and one that fails to import, or that
+lacks the software it needs, is reported with its error and stops nobody else.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from svmkit.errors import InputError, UnknownName
+from svmkit.errors import InputError, Unavailable, UnknownName
 
 Kind = Literal["solver", "kernel", "sampler", "tracker", "command"]
+Works = Literal["ok", "unavailable", "broken"]
 KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "command")
 
 
@@ -32,7 +33,8 @@ def names(kind: Kind) -> list[str]:
 def load(kind: Kind, name: str) -> Any:
     """The class registered as `name`.
 
-    Raises UnknownName, which lists the right names, or InputError when the plugin's own import fails.
+    Raises UnknownName, which lists the right names, Unavailable when the plugin needs software that is not installed,
+    or InputError when its own import fails.
     """
     found = _found(kind)
     if name not in found:
@@ -41,13 +43,19 @@ def load(kind: Kind, name: str) -> Any:
         raise UnknownName(f"there is no {kind} {name!r}{hint}; there are: {', '.join(found) or 'none'}")
     try:
         return found[name].load()
+    except Unavailable as error:
+        raise Unavailable(f"{kind} {name} is not available here: {error}", error.plugin) from error
     except (Exception, SystemExit) as error:
         raise InputError(f"{kind} {name!r} ({found[name].value}) is broken: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One row of `svmkit plugins`: `error` is None for a plugin that imports."""
+    """One row of `svmkit plugins`: `error` is None for a plugin that works here.
+
+    plugin : the class, None for one that is broken; status : "ok", "unavailable" for one that needs software that is
+    not installed (`error` says which), or "broken"
+    """
 
     kind: Kind
     name: str
@@ -55,26 +63,37 @@ class Listed:
     doc: str
     options: dict[str, Any]
     error: str | None
+    status: Works = "ok"
+    plugin: Any = field(default=None, repr=False, compare=False)
 
 
 def describe(kind: Kind) -> list[Listed]:
-    """All plugins of a kind, each imported on its own; broken ones carry their error."""
-    rows = []
-    for name, point in _found(kind).items():
-        package = point.dist.name if point.dist else "?"
-        try:
-            plugin = load(kind, name)
-        except InputError as error:
-            rows.append(Listed(kind, name, package, "", {}, str(error)))
-            continue
-        doc = (plugin.__doc__ or "").strip().split("\n")[0]
-        rows.append(Listed(kind, name, package, doc, options(plugin), None))
-    return rows
+    """All plugins of a kind, each imported on its own; those that do not work here carry their error."""
+    return [_described(kind, name, point.dist.name if point.dist else "?") for name, point in _found(kind).items()]
+
+
+def _described(kind: Kind, name: str, package: str) -> Listed:
+    error: str | None = None
+    status: Works = "ok"
+    plugin = None
+    try:
+        plugin = load(kind, name)
+    except Unavailable as missing:
+        error, status, plugin = str(missing.__cause__), "unavailable", missing.plugin
+    except InputError as failure:
+        error, status = str(failure), "broken"
+    doc = ((plugin.__doc__ if plugin else "") or "").strip().split("\n")[0]
+    return Listed(kind, name, package, doc, options(plugin), error, status, plugin)
+
+
+def working(kind: Kind) -> list[Listed]:
+    """Those of `describe` that can be used here."""
+    return [row for row in describe(kind) if row.status == "ok"]
 
 
 def solvers_where(able: Callable[[Any], bool]) -> list[str]:
     """Names of the registered solvers that work here and for whose class `able` holds."""
-    return [row.name for row in describe("solver") if row.error is None and able(load("solver", row.name))]
+    return [row.name for row in working("solver") if able(row.plugin)]
 
 
 def options(plugin: Any) -> dict[str, Any]:
@@ -87,21 +106,37 @@ def options(plugin: Any) -> dict[str, Any]:
 def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
     """An instance of plugin `name` with these options, text converted to the type of each option's default.
 
-    Raises InputError naming the options that exist, or why a value does not do.
+    Raises InputError naming the options that exist and who has the one asked for, or why a value does not do.
     """
     plugin = load(kind, name)
     known = options(plugin)
     given = dict(values or {})
     for key, value in given.items():
         if key not in known:
-            has = f"has {', '.join(known)}" if known else "has none"
-            raise InputError(f"{kind} {name} has no option {key!r}; it {has}")
+            raise InputError(_no_option(kind, name, plugin, key, value))
         if isinstance(value, str) and not isinstance(known[key], str):
             given[key] = _convert(f"{kind} {name}: {key}", value, type(known[key]))
+    losses: tuple[str, ...] = getattr(plugin, "losses", ())
+    if kind == "solver" and given.get("loss", losses) not in (losses, *losses):
+        raise InputError(f"solver {name}: loss={given['loss']!r} is not known; there are: {', '.join(losses)}")
     try:
         return plugin(**given)
     except TypeError as error:
         raise InputError(f"{kind} {name}: {error}") from error
+
+
+def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
+    """What to say of an option that a plugin lacks: which it has, and which solvers have this one."""
+    known = options(plugin)
+    what, has = key, f"it has {', '.join(known)}" if known else "it has none"
+    able: list[str] = []
+    if kind == "solver" and key == "loss" and hasattr(plugin, "losses"):
+        what, has = f"loss={value}", f"its loss is {' or '.join(plugin.losses)}"
+        able = solvers_where(lambda solver: value in getattr(solver, "losses", ()))
+    elif kind == "solver":
+        able = solvers_where(lambda solver: key in options(solver))
+    others = f"; with {what}: {', '.join(able)}" if able and name not in able else ""
+    return f"{kind} {name} has no option {key!r}; {has}{others}"
 
 
 def _convert(what: str, text: str, kind: type) -> Any:

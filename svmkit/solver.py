@@ -92,7 +92,8 @@ class Solver(ABC):
     objective never gets worse, so the last iterate is the best one; sampler : which one it works with unless told
     otherwise; budgeted : `limit_support` is honoured; streams : `members` and `renew` let it learn from a stream;
     recheck : iterations before a certificate that failed is asked for again, a sixteenth of all more; certified : it
-    comes with a dual point of its own; paper : where it comes from.
+    comes with a dual point of its own; external : other software does the work, a step is all of it, and it can neither
+    be started from a point nor stopped inside; paper : where it comes from.
     """
 
     name: ClassVar[str] = ""
@@ -106,6 +107,7 @@ class Solver(ABC):
     streams: ClassVar[bool] = False
     recheck: ClassVar[int] = 10
     certified: ClassVar[bool] = True
+    external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
 
     @classmethod

@@ -20,7 +20,7 @@ from svmkit.prepared import Pair, PairModel, Prepared
 from svmkit.problem import Certificate, Expansion, Problem
 from svmkit.refit import by_size, refitted
 from svmkit.sampler import Sampler
-from svmkit.solver import Solution, Solver, Status
+from svmkit.solver import Requires, Solution, Solver, Status
 from svmkit.stopping import Criterion, Seconds, Stop, Support
 from svmkit.validation import Measure, Validation
 from svmkit.warmstart import ModelStart
@@ -81,14 +81,21 @@ class Fit:
         return None if None in gaps else max(gaps)  # type: ignore[type-var]
 
 
-def as_kernel(kernel: str | Kernel | Callable, params: dict[str, Any] | None = None) -> Kernel:
-    """A kernel from its name and those of `params` that it has, a callable f(X, Z), or a Kernel as it is."""
-    if isinstance(kernel, Kernel):
-        return kernel
-    if not isinstance(kernel, str):
-        return FromFunction(kernel)
-    known = plugins.options(plugins.load("kernel", kernel))
-    return plugins.build("kernel", kernel, {k: v for k, v in (params or {}).items() if k in known})
+def as_kernel(kernel: Any, params: dict[str, Any] | None = None, solver: str | Solver | None = None) -> Kernel:
+    """A kernel from its name and those of `params` that it has, a callable f(X, Z), or a Kernel as it is.
+
+    None : linear for a `solver` that needs it, else rbf. Raises InputError for a kernel that the solver cannot take.
+    """
+    solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
+    if kernel is None:
+        kernel = "linear" if solver is not None and Requires.LINEAR_KERNEL in solver.requires else "rbf"
+    if isinstance(kernel, str):
+        known = plugins.options(plugins.load("kernel", kernel))
+        kernel = plugins.build("kernel", kernel, {k: v for k, v in (params or {}).items() if k in known})
+    found = kernel if isinstance(kernel, Kernel) else FromFunction(kernel)
+    if solver is not None:
+        solver.check_kernel(found)
+    return found
 
 
 class Part(NamedTuple):
@@ -120,6 +127,7 @@ class Trainer:
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
         self.solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
+        self.solver.check_kernel(data.kernel)
         self.sampler = plugins.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None

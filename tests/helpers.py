@@ -16,12 +16,7 @@ from svmkit.problem import SimplexQP, SquaredHinge
 from svmkit.sampler import Draws, Full, Sampler
 from svmkit.solver import Solver
 
-
-def _working() -> list[str]:
-    return [row.name for row in plugins.describe("solver") if row.error is None]
-
-
-SOLVERS = [name for name in _working() if plugins.load("solver", name).problem is SimplexQP]
+SOLVERS = plugins.solvers_where(lambda solver: solver.problem is SimplexQP)
 FAMILY = [name for name in SOLVERS if issubclass(plugins.load("solver", name), FrankWolfe)]
 SUBLINEAR = {"fw", "partan", "sfw", "msfw"}  # gap O(1/k): never asked for more than 1e-3
 PARTIAL = {"sfw", "msfw", "cvm"}  # see a working set only; the others look at all points with the full sampler

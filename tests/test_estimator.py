@@ -38,8 +38,14 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [SVMClassifier(), SVMClassifier(gamma=0.1, tol=1e-10)], expected_failed_checks=expected_failures
+    [
+        SVMClassifier(solver, gamma=gamma, tol=tol)
+        for solver in ("swap2o", "dcd", "libsvm")
+        for gamma, tol in (("scale", 1e-3), (0.1, 1e-10))
+    ],
+    expected_failed_checks=expected_failures,
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

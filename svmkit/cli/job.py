@@ -20,7 +20,7 @@ from svmkit.gram import parse_bytes
 from svmkit.history import Point
 from svmkit.model import SVMModel
 from svmkit.tracking import Tracker
-from svmkit.training import Fit, fit
+from svmkit.training import Fit, as_kernel, fit
 
 
 class Job:
@@ -35,7 +35,8 @@ class Job:
         )
         named = {k: o[k] for k in ("gamma", "degree", "coef0") if o[k] is not None}
         named |= {k.removeprefix("kernel."): v for k, v in values.items() if k.startswith("kernel.")}
-        self.kernel = plugins.build("kernel", o["kernel"], named)
+        name = as_kernel(None, solver=self.solver).name if o["kernel"] is None else o["kernel"]
+        self.kernel = plugins.build("kernel", name, named)
         self.solver.check_kernel(self.kernel)
         self.sampler = plugins.sampler(o["sampler"]) or self.solver.sampler
         self.rules = stop_rules(
@@ -226,7 +227,7 @@ class Job:
         o = self.options
         return {
             "solver": self.solver.name,
-            "problem": self.solver.problem.name,
+            "problem": self.solver.problem_for(self.kernel).name,
             "kernel": {"name": self.model.kernel.name, "params": self.model.kernel.params},
             "params": {"C": o["C"], "tol": o["tol"], "seed": o["seed"], "sampler": str(self.sampler)}
             | self.solver.params,

@@ -2,35 +2,141 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import typer
 
 from svmkit.cli.common import JSON
 
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from svmkit.plugins import Listed
+
+_FORMATS = ("text", "markdown")
+_COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certificate": "D", "streaming": "streams"}
+
 
 def plugins(
     kind: str = typer.Option(None, help="solver, kernel, sampler or tracker; default all."),
+    package: str = typer.Option(None, help="Only those that this package brings, such as svmkit."),
+    format: str = typer.Option("text", help="text, or markdown: a table of all that is known."),
     json: bool = JSON,
 ) -> None:
-    """List solvers, kernels, samplers and trackers, broken ones with their error."""
+    """List solvers, kernels, samplers and trackers; those that do not work here with the reason.
+
+    With --kind solver: also where the certificate comes from, papers and options.
+    """
+    import sys
+
     from svmkit.cli.common import emit
     from svmkit.errors import InputError
     from svmkit.plugins import KINDS, describe
 
     if kind is not None and kind not in KINDS:
         raise InputError(f"--kind {kind!r} is not known; there are: {', '.join(KINDS)}")
-    listed = [row for k in KINDS if kind in (None, k) for row in describe(k)]
+    if format not in _FORMATS:
+        raise InputError(f"--format {format!r} is not known; there are: {', '.join(_FORMATS)}")
+    every = [row for k in KINDS if kind in (None, k) for row in describe(k)]
+    listed = [row for row in every if package in (None, row.package)]
+    if not listed and package is not None:
+        raise InputError(f"package {package!r} brings none; these do: {', '.join(sorted({r.package for r in every}))}")
     if json:
-        emit(
-            [
-                {"kind": r.kind, "name": r.name, "package": r.package, "doc": r.doc, "options": r.options,
-                 "error": r.error}
-                for r in listed
-            ]
-        )  # fmt: skip
-        return
-    width = max(len(row.name) for row in listed)
-    for row in listed:
-        options = ", ".join(f"{k}={v}" for k, v in row.options.items())
-        what = f"BROKEN: {row.error}" if row.error else row.doc + (f" [{options}]" if options else "")
-        foreign = "" if row.package == "svmkit" else f" ({row.package})"
-        print(f"{row.kind:<7}  {row.name:<{width}}  {what}{foreign}")
+        emit([as_dict(row) for row in listed])
+    elif format == "markdown":
+        print("\n\n".join(markdown(rows) for rows in _by_kind(listed)))
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        for rows in _by_kind(listed):
+            Console().print(table(rows, detailed=kind == "solver"), "")
+    else:
+        print("\n".join(lines(listed)))
+
+
+def as_dict(row: Listed) -> dict[str, Any]:
+    """All that is known of a plugin, by name."""
+    from svmkit.catalogue import FACTS
+
+    keys = ("kind", "name", "package", "doc", "options", "error", "status")
+    nothing = dict.fromkeys(FACTS) if row.kind == "solver" else {}
+    return {key: getattr(row, key) for key in keys} | nothing | _facts(row)
+
+
+def _facts(row: Listed) -> dict[str, Any]:
+    from svmkit.catalogue import facts
+
+    return facts(row) if row.kind == "solver" else {}
+
+
+def _by_kind(listed: list[Listed]) -> list[list[Listed]]:
+    return [[row for row in listed if row.kind == kind] for kind in dict.fromkeys(row.kind for row in listed)]
+
+
+def lines(listed: list[Listed]) -> list[str]:
+    """One line for each plugin, for pipes."""
+    width = max((len(row.name) for row in listed), default=0)
+    return [f"{row.kind:<7}  {row.name:<{width}}  {_what(row)}" for row in listed]
+
+
+def _what(row: Listed) -> str:
+    options = f" [{_options(row)}]" if row.options else ""
+    foreign = "" if row.package == "svmkit" else f" ({row.package})"
+    return (_trouble(row) or row.doc + options) + foreign
+
+
+def _trouble(row: Listed) -> str:
+    return {"broken": f"BROKEN: {row.error}", "unavailable": f"unavailable: {row.error}"}.get(row.status, "")
+
+
+def _options(row: Listed) -> str:
+    return ", ".join(f"{key}={value}" for key, value in row.options.items())
+
+
+def table(rows: list[Listed], *, detailed: bool) -> Table:
+    """A table for a terminal, readable at 100 columns: of solvers with what they solve; detailed: all facts."""
+    from rich.table import Table
+
+    of_solvers = rows[0].kind == "solver"
+    columns = dict(list(_COLUMNS.items())[: None if detailed else 3]) if of_solvers else {}
+    shown = Table("id", box=None, padding=(0, 2, 0, 0), title=f"{rows[0].kind}s", title_justify="left")
+    shown.columns[0].no_wrap = True
+    shown.add_column("method" if of_solvers else "what", ratio=1)
+    for header in columns.values():
+        shown.add_column(header)
+    for row in rows:
+        known = _facts(row)
+        facts = (_cell(known.get(name), "\n") for name in columns)
+        shown.add_row(row.name, _method(row, known, detailed or not of_solvers), *facts)
+    return shown
+
+
+def _method(row: Listed, known: dict[str, Any], detailed: bool) -> Text:
+    """The method, and below it where it comes from, its options, and why it does not work here."""
+    from rich.text import Text
+
+    notes = [known.get("paper", ""), _options(row)] if detailed else []
+    notes.append("" if row.package == "svmkit" else f"from {row.package}")
+    parts = [(known.get("method", row.doc), ""), *((note, "dim") for note in notes), (_trouble(row), "red")]
+    return Text("\n").join(Text(text, style) for text, style in parts if text)
+
+
+def _cell(value: Any, between: str = ", ") -> str:
+    """A fact as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return between.join(value) if isinstance(value, list) else str(value or "")
+
+
+def markdown(rows: list[Listed]) -> str:
+    """All that is known of plugins of one kind, whether they work here or not, as a Markdown table."""
+    from svmkit.catalogue import FACTS
+
+    names = FACTS if rows[0].kind == "solver" else ("what",)
+    out = [("id", *names, "options"), ("---",) * (len(names) + 2)]
+    for row in rows:
+        known = _facts(row) or {names[0]: row.doc or _trouble(row)}
+        options = ", ".join(f"`{key}={value}`" for key, value in row.options.items())
+        out.append((f"`{row.name}`", *(_cell(known.get(name)) for name in names), options))
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in out)

@@ -169,13 +169,14 @@ class StreamJob(Job):
     def _log_curve(self) -> None:
         points, now = self.online.history[self.logged :], time.monotonic()
         if points and now >= self.log_at:
-            self.tracker.curve(points)
+            self.tracker.curve(_measured(points))
             self.logged, self.log_at = self.logged + len(points), now + CURVE_EVERY
 
     def _line(self) -> str:
         online, rate = self.online, self.stream.lines / max(time.monotonic() - self.began, 1e-9)
         ahead = "" if online.accuracy is None else f"  ahead of learning {online.accuracy:.2%}"
-        return f"{self.stream.lines:,} lines  {rate:,.0f}/s  working set {online.n_working:,}{ahead}"
+        kept = f"  working set {online.n_working:,}" if online.n_working else ""
+        return f"{self.stream.lines:,} lines  {rate:,.0f}/s{kept}{ahead}"
 
     def _require_two_classes(self) -> None:
         seen, classes = self.online.seen > 0, self.online.classes
@@ -220,7 +221,7 @@ class StreamJob(Job):
         return {key: value for key, value in params.items() if key != "tol"}
 
     def _points(self, fitted: Fit) -> list[Point]:
-        return self.online.history[self.logged :]
+        return _measured(self.online.history[self.logged :])
 
     def _log(self, fitted: Fit) -> None:
         X = pad_or_refuse_columns(self.data.X, self.online.intake.n_features, pad=True)
@@ -240,6 +241,12 @@ class StreamJob(Job):
             "progressive_accuracy": self.online.accuracy,
             "skipped": self.stream.skipped,
         }
+
+
+def _measured(points: list[Point]) -> list[Point]:
+    """Without objectives that the solver does not know: trackers leave None out."""
+    unknown = {"objective": None}
+    return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore
 
 
 def _standard_input() -> IO[bytes]:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from svmkit.training import Fit
 
 MODEL, SOLVE, RUN, STREAM = "Model", "Solving", "Run", "Streams"
-OPTIONS = typer.Option([], "-o", help="KEY=VALUE of the solver, or kernel.KEY=VALUE.")
+OPTIONS = typer.Option(
+    [], "-o", help="KEY=VALUE of the solver, such as loss=squared_hinge where it has a choice; or kernel.KEY=VALUE."
+)
 
 
 def train(
@@ -26,7 +28,11 @@ def train(
         False, "--curve", help="Measure test accuracy as the model grows; also with --max-support.", rich_help_panel=RUN
     ),
     C: float = typer.Option(1.0, "-C", help="Weight of the summed losses.", rich_help_panel=MODEL),
-    kernel: str = typer.Option("rbf", help="See svmkit plugins --kind kernel.", rich_help_panel=MODEL),
+    kernel: str = typer.Option(
+        None,
+        help="See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it.",
+        rich_help_panel=MODEL,
+    ),
     gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
     degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
     coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
@@ -34,7 +40,9 @@ def train(
         None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
     ),
     tol: float = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE),
-    stop: str = typer.Option(None, help="Rule instead of --tol: abs:1e-6, gap:1e-3.", rich_help_panel=SOLVE),
+    stop: str = typer.Option(
+        None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps).", rich_help_panel=SOLVE
+    ),
     max_iter: int = typer.Option(None, help="Budget of steps.", rich_help_panel=SOLVE),
     max_epochs: float = typer.Option(None, help="Budget of passes over the data.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds.", rich_help_panel=SOLVE),
@@ -110,7 +118,7 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
     kernel = result["kernel"]
     params = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in kernel["params"].items())
     gap, dual = result["gap"], result["dual_objective"]
-    streamed = "skipped" in result
+    streamed, linear = "skipped" in result, job.solver.problem_for(job.kernel).is_linear
     known = "no dual point: not known"
     if streamed and dual is not None:
         known = f"not known; the optimum is at least {dual:.8g}"
@@ -131,9 +139,9 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
             ("gap", known if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
             ("objective", None if streamed else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
-            ("support", f"{result['n_support']:,} vectors"),
+            ("support", f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")),
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
-            ("time", f"{result['fit_s']:.2f} s, {result['kernel_values']:,} kernel values"),
+            ("time", f"{result['fit_s']:.2f} s" + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
             *curve_rows(result["curve"]),
             ("model", result["model"]),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.conformance.solvers import problem_for, toy
+from svmkit.conformance.solvers import problem_for, tolerance, toy
 from svmkit.gram import Gram
 from svmkit.kernels import Kernel, Precomputed
 from svmkit.loop import solve
@@ -79,16 +79,15 @@ def _sampler_draws(sampler: Sampler) -> str | None:
 
 
 def _sampler_solves(sampler: Sampler) -> str | None:
-    for name in _working_solvers():
-        solver = plugins.build("solver", name)
-        solution = solve(problem_for(solver), solver, sampler=sampler, stop=Gap(1e-2))
-        if solution.certificate.gap is not None and solution.certificate.gap > 1e-2:
+    for row in plugins.working("solver"):
+        if row.plugin.external or not row.plugin.certified:
+            continue  # these look at the data in ways of their own, or need more draws than a check can wait for
+        name, solver = row.name, plugins.build("solver", row.name)
+        tol = 10.0 * tolerance(solver)
+        solution = solve(problem_for(solver), solver, sampler=sampler, stop=Gap(tol))
+        if solution.certificate.gap is not None and solution.certificate.gap > tol:
             return f"{name} ended as {solution.status} at gap {solution.certificate.gap:.2g}"
     return None
-
-
-def _working_solvers() -> Iterator[str]:
-    yield from (row.name for row in plugins.describe("solver") if row.error is None)
 
 
 KERNEL: dict[str, Callable] = {
@@ -98,5 +97,5 @@ KERNEL: dict[str, Callable] = {
 }
 SAMPLER: dict[str, Callable] = {
     "draws are valid, reproducible, complete": _sampler_draws,
-    "every solver converges with it": _sampler_solves,
+    "every solver with a dual point converges with it": _sampler_solves,
 }

@@ -1,0 +1,77 @@
+"""LIBLINEAR, the reference of the linear solvers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.problem import Problem
+from svmkit.risk import LinearRisk
+from svmkit.slacks import weights_near_margin
+from svmkit.solver import Requires
+from svmkit_reference.reference import Found, Reference, features
+
+
+@dataclass(frozen=True)
+class LIBLINEAR(Reference):
+    """LIBLINEAR through scikit-learn's LinearSVC (Fan, Chang, Hsieh, Wang, Lin 2008): one step is a whole fit.
+
+    Dual coordinate descent for the hinge and where columns outnumber rows, else a trust region Newton method; an
+    iteration is what these count. It cannot be started from a model nor stopped inside a fit, one thread does all, and
+    float32 data are copied to float64.
+
+    eps : its tolerance at first, by default that of its own program for the dual; loss : hinge or squared_hinge;
+    penalty : l2, or l1, which goes with squared_hinge only; bias : value of the column added for the bias, which is
+    regularised, 0 for none; passes : iterations of a fit at most
+    """
+
+    name = "liblinear"
+    problem: ClassVar[type[Problem]] = LinearRisk
+    terms = ("loss", "penalty", "bias")
+    losses = ("hinge", "squared_hinge")
+    requires = (Requires.LINEAR_KERNEL,)
+    certified: ClassVar[bool] = False
+    paper = "Fan et al. 2008"
+
+    eps: float = 0.1
+    loss: str = "hinge"
+    penalty: str = "l2"
+    bias: float = 1.0
+    passes: int = 10_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.passes < 1:
+            raise InputError(f"passes must be >= 1, not {self.passes}")
+        if self.penalty not in ("l1", "l2"):
+            raise InputError(f"penalty={self.penalty!r} is not known; there are: l2, l1")
+        if self.penalty == "l1" and self.loss == "hinge":
+            raise InputError("penalty=l1 goes with loss=squared_hinge only: give -o loss=squared_hinge as well")
+
+    def patience(self, m: int) -> int:
+        return self.passes
+
+    def zero(self, problem: LinearRisk) -> np.ndarray:
+        return np.zeros(problem.design.width)
+
+    def fitted(self, problem: LinearRisk, eps: float, seed: int) -> Found:
+        model = self.estimator(
+            "LinearSVC",
+            penalty=self.penalty,
+            loss=self.loss,
+            dual="auto",
+            tol=eps,
+            C=1.0,
+            fit_intercept=self.bias > 0.0,
+            intercept_scaling=self.bias or 1.0,
+            max_iter=self.passes,
+            random_state=seed,
+        )
+        model.fit(features(problem.gram), problem.y, sample_weight=problem.C)
+        w = problem.design.joined(model.coef_[0], float(np.ravel(model.intercept_)[0]))
+        if self.loss == "hinge":  # it has dual weights, but LinearSVC keeps them to itself
+            problem.offer(weights_near_margin(problem, 1.0 - problem.margins(w)))
+        return Found(w, int(model.n_iter_), int(model.n_iter_) >= self.passes)

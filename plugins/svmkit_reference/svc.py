@@ -1,0 +1,72 @@
+"""C-SVC by software with the interface of scikit-learn's SVC: a BoxQP in, its dual weights out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.box import BoxQP
+from svmkit.compute import Form
+from svmkit.errors import InputError
+from svmkit.gram import Gram
+from svmkit.problem import Problem
+from svmkit_reference.reference import Found, Reference, features
+
+KERNELS = {Form.LINEAR: "linear", Form.RBF: "rbf", Form.POLY: "poly", Form.SIGMOID: "sigmoid"}
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class SVC(Reference):
+    """The part that does not depend on whose SVC it is."""
+
+    problem: ClassVar[type[Problem]] = BoxQP
+    losses = ("hinge",)
+
+    shrinking: bool = True
+
+    def patience(self, m: int) -> int:
+        """LIBSVM's own."""
+        return max(10_000_000, 100 * m)
+
+    def zero(self, problem: BoxQP) -> np.ndarray:
+        return np.zeros(problem.m)
+
+    def fitted(self, problem: BoxQP, eps: float, seed: int) -> Found:
+        X, kernel, cache = _handed_over(problem.gram)
+        most = self.patience(problem.m)
+        options = {"tol": eps, "shrinking": self.shrinking, "cache_size": cache, "max_iter": most, "random_state": seed}
+        model = self.estimator("SVC", C=1.0, **options, **kernel)
+        model.fit(X, problem.y, sample_weight=np.ascontiguousarray(problem.C))
+        coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+        n_iter = int(model.n_iter_[0])
+        return Found(_within(problem, model.support_, np.abs(coef[0])), n_iter, n_iter >= most)
+
+
+def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
+    """(X, or all kernel values; the kernel's parameters; MiB left for the other software's cache)."""
+    name = KERNELS.get(gram.kernel.form) if gram.kernel.form is not None else None
+    if name is not None:
+        _, gamma, coef0, degree = gram.kernel.scalars
+        return features(gram), {"kernel": name, "gamma": gamma, "coef0": coef0, "degree": degree}, gram.budget / MIB
+    size = 8 * gram.m**2
+    if size > gram.budget:
+        raise InputError(
+            f"this solver takes all {gram.m:,} x {gram.m:,} values of the {gram.kernel.name} kernel, {size / MIB:,.0f} "
+            f"MB, more than the memory of {gram.budget / MIB:,.0f} MB: give more, or take a solver that computes rows"
+        )
+    every = np.arange(gram.m)
+    return gram.block(every, every), {"kernel": "precomputed"}, max(1.0, (gram.budget - size) / MIB)
+
+
+def _within(problem: BoxQP, support: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """beta (m,) from the support vectors' weights, brought into the box and to y'beta = 0 where rounding is off."""
+    beta = np.zeros(problem.m)
+    beta[support] = np.minimum(weights, problem.upper[support])
+    if problem.infeasible(beta) is None:
+        return beta
+    balanced = problem.start(beta * problem.y)
+    return np.zeros(problem.m) if balanced is None else balanced
