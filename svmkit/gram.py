@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-
 import numpy as np
 
 from svmkit.engine import ALL, Engine, engine_for
 from svmkit.errors import InputError
 from svmkit.kernels import Kernel
+from svmkit.rowcache import Likely, RowCache, Rows
 
-WORTH = 0.15  # a batch of 32 sparse rows costs as much as four to six single ones; a use saves one
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -26,58 +23,6 @@ def parse_bytes(size: str | int | float) -> int:
     except (ValueError, KeyError):
         raise InputError(f"memory={size!r} is not a size: write 200MB, 1GB or a number of bytes") from None
     return int(value)
-
-
-class RowCache:
-    """Rows of length m by index, least recently used first out, in one slab that is allocated once.
-
-    `landing` (up to `batch`, m) is a part of the slab into which rows are computed together.
-    """
-
-    def __init__(self, m: int, budget: int, dtype, batch: int) -> None:
-        width = m * np.dtype(dtype).itemsize
-        # two rows are in use at a time; np.empty takes no memory before a slot is written
-        rows = int(min(m + min(batch, m), max(5, budget // max(width, 1))))
-        # an eighth at most: rows that are guessed must not push out those in use
-        self.slots = rows - max(1, min(batch, rows // 8))
-        self.slab = np.empty((rows, m), dtype)
-        self.landing = self.slab[self.slots :]
-        self._slot_of: OrderedDict[int, int] = OrderedDict()
-        self._unused: set[int] = set()  # guessed rows that nobody has asked for yet
-        self._guesses = self._uses = 100.0  # how many were guessed and used, lately
-        self._declined = 0
-
-    def get(self, i: int) -> np.ndarray | None:
-        slot = self._slot_of.get(i)
-        if slot is None:
-            return None
-        self._slot_of.move_to_end(i)
-        if i in self._unused:
-            self._unused.remove(i)
-            self._uses += 1.0
-        return self.slab[slot]
-
-    def guess(self, likely: np.ndarray, i: int) -> list[int]:
-        """Which of the `likely` rows to compute along with row i: a batch, or none while hardly any were of use."""
-        room = len(self.landing) - 1
-        if self._uses < WORTH * self._guesses:
-            self._declined += 1
-            if self._declined % 32:  # but look again from time to time
-                return []
-        rows = [r for r in likely.tolist() if r != i and r not in self._slot_of][:room]
-        self._unused.update(rows)
-        self._guesses, self._uses = 0.99 * self._guesses + len(rows), 0.99 * self._uses
-        return rows
-
-    def reserve(self, i: int) -> np.ndarray:
-        """The slab row that will hold row i from now on; the caller fills it."""
-        if len(self._slot_of) < self.slots:
-            slot = len(self._slot_of)
-        else:
-            gone, slot = self._slot_of.popitem(last=False)
-            self._unused.discard(gone)
-        self._slot_of[i] = slot
-        return self.slab[slot]
 
 
 class Gram:
@@ -116,31 +61,43 @@ class Gram:
         self.dtype, self._cache = np.dtype(np.float64), None
         return True
 
-    def row(self, i: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
+    def row(self, i: int, likely: Likely | None = None) -> np.ndarray:
         """k(x_i, x_r) for all r: (m,) in `dtype`; valid until three further rows have been asked for.
 
         `likely` names rows that will probably be asked for next, likeliest first. Where the engine computes many
         rows for little more than the price of one, a miss brings them into the cache as well.
         """
+        return self._kept().row(i, self._compute, likely)
+
+    def bring(self, idx: np.ndarray) -> None:
+        """See to it that the rows idx, distinct, are cached: at most half as many as `rows` has room for."""
+        self._kept().bring(idx, self._compute)
+
+    @property
+    def rows(self) -> Rows:
+        """What is cached, for compiled loops; a row that is missing there comes with `row`, which may push out others.
+
+        It is another one after `promote` and after `narrowed`.
+        """
+        return self._kept().rows
+
+    def _kept(self) -> RowCache:
         if self._cache is None:
             self._cache = RowCache(self.m, self.budget, self.dtype, self.engine.batch)
-        row = self._cache.get(i)
-        if row is None:
-            row = self._miss(self._cache, i, likely)
-        return row
+        return self._cache
 
-    def _miss(self, cache: RowCache, i: int, likely: Callable[[], np.ndarray] | None) -> np.ndarray:
-        wanted = [i]
-        if likely is not None and len(cache.landing) > 1:
-            wanted = [*cache.guess(likely(), i), i]
-        idx = np.array(wanted)
-        values = self.engine.block(self.engine.take(idx), cache.landing[: len(idx)])
-        values[np.arange(len(idx)), idx] = self.diag[idx]
-        self.kernel_values += values.size
-        for r, row in zip(wanted, values, strict=True):
-            kept = cache.reserve(r)
-            kept[:] = row
-        return kept
+    def _compute(self, idx: np.ndarray, out: np.ndarray) -> None:
+        self.engine.block(self.engine.take(idx), out)
+        out[np.arange(len(idx)), idx] = self.diag[idx]
+        self.kernel_values += out.size
+
+    def narrowed(self, at: np.ndarray) -> Narrowed:
+        """Rows among the points `at` only, ascending, in the memory of the cache; those of other points are dropped.
+
+        To be given back with `Narrowed.close`; until then the Gram's own rows would take memory of their own.
+        """
+        cache, self._cache = self._kept(), None
+        return Narrowed(self, cache, at)
 
     def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in I, j in J: (len(I), len(J)), float64, or of `out`'s type and in it."""
@@ -172,6 +129,43 @@ class Gram:
         if at.size == 0:
             self._product = idx.copy(), coef.copy(), product.copy()
         return product
+
+
+class Narrowed:
+    """Rows of a Gram among some of its points, numbered from 0: shorter, and more of them fit the budget.
+
+    at (n,) : these points, ascending
+    """
+
+    def __init__(self, gram: Gram, cache: RowCache, at: np.ndarray) -> None:
+        self.gram, self._cache, self.at = gram, cache, at
+        cache.narrow(at)
+
+    def row(self, p: int, likely: Likely | None = None) -> np.ndarray:
+        """Values of the p-th point with all n: (n,), as `Gram.row`."""
+        return self._cache.row(p, self._compute, likely)
+
+    def bring(self, idx: np.ndarray) -> None:
+        """See to it that these rows are cached, as `Gram.bring`."""
+        self._cache.bring(idx, self._compute)
+
+    def _compute(self, idx: np.ndarray, out: np.ndarray) -> None:
+        self.gram.block(self.at[idx], self.at, out)
+
+    @property
+    def rows(self) -> Rows:
+        """What is cached, as `Gram.rows`."""
+        return self._cache.rows
+
+    def narrow(self, among: np.ndarray) -> None:
+        """From now on those of the n points only, ascending."""
+        self.at = self.at[among]
+        self._cache.narrow(among)
+
+    def close(self) -> None:
+        """Give the memory back to the Gram, without the rows."""
+        self._cache.widen(self.gram.m)
+        self.gram._cache = self._cache
 
 
 def _equal(coef: np.ndarray, weights: np.ndarray) -> bool:

@@ -1,0 +1,176 @@
+"""The decomposition solvers next to LIBSVM (scikit-learn's SVC), run in turns on the same data to the same tolerance.
+
+    python examples/benchmarks/decomposition.py svmguide1 ijcnn1 w8a a9a --solvers smo,smo1,svmlight
+
+DATA are names of sets that are listed below with their C and gamma, or NAME:C:GAMMA; a set NAME.t beside it is the test
+set. Every solver stops at a violation of 1e-3, as LIBSVM does; smol2 solves another problem (squared hinge), for which
+LIBSVM is left blank. Each has a cache of 1 GB. Times are medians of runs in alternation, checks and certificate
+included; the first run of a solver, which compiles, is on 200 rows and told apart. Prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.svm import SVC
+
+from svmkit import training
+from svmkit.box import BoxQP
+from svmkit.data import load
+from svmkit.errors import InputError
+from svmkit.gram import Gram
+from svmkit.kernels import RBF
+from svmkit.stopping import Violation
+
+SETS = {  # C, gamma, C of smol2, rows
+    "svmguide1": (1.0, 1 / 800, 0.4, None),
+    "a9a": (1.5, 1 / 200, 0.5, None),
+    "ijcnn1": (5.0, 0.194, 5.0, None),
+    "w8a": (5.0, 1 / 44, 5.0, None),
+}
+EPS = 1e-3
+CACHE = 1000  # MB
+
+
+class Task(NamedTuple):
+    """One training set; X_test is None without a test set."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: Any
+    gamma: float
+
+
+class Run(NamedTuple):
+    """What one training run gave; beta (m,) where it is a point of the hinge problem."""
+
+    seconds: float
+    n_iter: int
+    n_support: int
+    accuracy: float
+    beta: np.ndarray | None
+    gap: float | None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--solvers", default="smo,smo1,svmlight", help="default smo,smo1,svmlight")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each, in turns (default 3)")
+    parser.add_argument("--rows", type=int, help="the first ROWS rows only")
+    args = parser.parse_args()
+
+    print("| data | solver | iterations | SVs | D, relative to LIBSVM's | gap | test % | seconds | time / LIBSVM's |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    compiling: dict[str, float] = {}
+    for text in args.data:
+        name, C, gamma, C_squared = parameters(text)
+        task = read(name, gamma, args.rows)
+        contenders: dict[str, Callable[[Task], Run]] = {"LIBSVM": lambda task, C=C: libsvm(task, C)}
+        if intelex() is not None:
+            contenders["sklearnex"] = lambda task, C=C: libsvm(task, C, intelex())
+        for solver in args.solvers.split(","):
+            own = C_squared if solver == "smol2" else C
+            contenders[solver] = lambda task, solver=solver, own=own: ours(task, solver, own)
+        small = task._replace(X=task.X[:200], y=task.y[:200], X_test=None)
+        for label, train in contenders.items():
+            began = time.perf_counter()
+            if len(np.unique(small.y)) == 2:
+                train(small)
+            compiling[label] = max(compiling.get(label, 0.0), time.perf_counter() - began)
+        runs: dict[str, list[Run]] = {label: [] for label in contenders}
+        for k in range(args.repeat):
+            for label, train in contenders.items():
+                runs[label].append(train(task))
+                print(f"{name} {label} run {k + 1}: {runs[label][-1].seconds:.2f} s", file=sys.stderr, flush=True)
+        for line in rows(task, C, runs):
+            print(line, flush=True)
+    print("\nFirst runs, with compilation: " + ", ".join(f"{k} {s:.1f} s" for k, s in compiling.items()) + ".")
+
+
+def parameters(text: str) -> tuple[str, float, float, float]:
+    name, *numbers = text.split(":")
+    if numbers:
+        return name, float(numbers[0]), float(numbers[1]), float(numbers[0])
+    C, gamma, C_squared, _ = SETS[name]
+    return name, C, gamma, C_squared
+
+
+def read(name: str, gamma: float, n: int | None) -> Task:
+    train = load(name)
+    try:
+        test = load(f"{name}.t")
+    except InputError:
+        return Task(name, narrow(train.X[:n]), train.y[:n], None, None, gamma)
+    return Task(name, narrow(train.X[:n]), train.y[:n], narrow(test.X), test.y, gamma)
+
+
+def narrow(X):
+    """CSR with the index type that SVC takes."""
+    if not sp.issparse(X):
+        return X
+    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
+def intelex():
+    """scikit-learn-intelex's SVC where it is installed, else None."""
+    try:
+        from sklearnex.svm import SVC as Patched
+    except ImportError:
+        return None
+    return Patched
+
+
+def libsvm(task: Task, C: float, kind=SVC) -> Run:
+    began = time.perf_counter()
+    model = kind(C=C, gamma=task.gamma, tol=EPS, cache_size=CACHE).fit(task.X, task.y)
+    seconds = time.perf_counter() - began
+    coef = model.dual_coef_
+    beta = np.zeros(len(task.y))
+    beta[model.support_] = np.abs(coef.toarray() if sp.issparse(coef) else coef).ravel()
+    iterations = int(np.sum(getattr(model, "n_iter_", 0)))
+    return Run(seconds, iterations, len(model.support_), accuracy(model, task), beta, None)
+
+
+def ours(task: Task, solver: str, C: float) -> Run:
+    fit = training.fit(
+        task.X, task.y, solver=solver, kernel=RBF(task.gamma), C=C, stop=Violation(EPS), memory=f"{CACHE}MB"
+    )
+    solution = fit.solutions[0]
+    beta = None if solver == "smol2" else solution.point
+    return Run(fit.seconds, fit.n_iter, solution.n_support, accuracy(fit.model, task), beta, fit.gap)
+
+
+def accuracy(model, task: Task) -> float:
+    return float("nan") if task.X_test is None else float(np.mean(model.predict(task.X_test) == task.y_test))
+
+
+def rows(task: Task, C: float, runs: dict[str, list[Run]]) -> list[str]:
+    """Lines of the table; D is computed from scratch in float64 for every one."""
+    signs = np.where(task.y == np.unique(task.y)[-1], 1.0, -1.0)
+    problem = BoxQP(Gram(RBF(task.gamma), task.X), signs, C)
+    base = problem.objective(runs["LIBSVM"][-1].beta)
+    lines = []
+    for label, each in runs.items():
+        last, seconds = each[-1], median(run.seconds for run in each)
+        ratio = median(run.seconds / other.seconds for run, other in zip(each, runs["LIBSVM"], strict=True))
+        apart = "" if last.beta is None else f"{(base - problem.objective(last.beta)) / abs(base):+.1e}"
+        gap = "" if last.gap is None else f"{last.gap:.1e}"
+        lines.append(
+            f"| {task.name} | {label} | {last.n_iter:,} | {last.n_support:,} | {apart} | {gap} "
+            f"| {100 * last.accuracy:.2f} | {seconds:.2f} | {ratio:.2f} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    main()

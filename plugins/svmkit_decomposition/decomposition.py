@@ -1,0 +1,88 @@
+"""What the family shares: how a solve starts, goes over to some of the points and comes back, and what it reports."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.box import BoxQP
+from svmkit.errors import SvmkitError
+from svmkit.problem import Certificate, Problem
+from svmkit.sampler import Draws
+from svmkit.solver import Solver, StepInfo
+from svmkit_decomposition import loops
+from svmkit_decomposition.state import BoxState
+
+
+@dataclass(frozen=True)
+class Decomposition(Solver):
+    """Base of the family: a variant says which points it optimises over at a time, the others fixed.
+
+    All points are looked at, whatever the sampler.
+    """
+
+    problem: ClassVar[type[Problem]] = BoxQP
+    terms = ("loss",)
+    losses = ("hinge", "squared_hinge")
+    monotone: ClassVar[bool] = True
+    recheck: ClassVar[int] = 100
+
+    def patience(self, m: int) -> int:
+        return max(10_000_000, 100 * m)  # LIBSVM's
+
+    def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> BoxState:
+        return BoxState(problem, np.zeros(problem.m) if start is None else start.copy())
+
+    def step(self, state: BoxState) -> StepInfo:
+        if state.fresh:  # the start, or all points anew: this may be the end of it
+            state.fresh = False
+            return state.report(0, True)
+        if getattr(self, "shrinking", False):
+            state.shrink()
+        most, target, steps, fell, complete = state.budget(), state.aim(), 0, 0.0, False
+        while not complete:
+            done, change, complete = self.advance(state, most - steps, target)
+            steps, fell = steps + done, fell + change
+        state.objective += fell
+        if not math.isfinite(state.objective):
+            raise SvmkitError(
+                f"the dual has no bound: the {state.problem.gram.kernel.name} kernel is not positive semidefinite on "
+                "these data; choose another kernel, the hinge loss or a smaller C"
+            )
+        return state.report(steps, fell < 0.0)
+
+    @abstractmethod
+    def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
+        """Up to `most` iterations, until the violation is <= target: (how many, change of the objective, complete).
+
+        Where a kernel row is missing it is brought, and the rest of the iterations is left for another call.
+        """
+
+    def solution(self, state: BoxState) -> np.ndarray:
+        return state.beta
+
+    def reactivate(self, state: BoxState) -> None:
+        state.widen()
+
+    def resync(self, state: BoxState, certificate: Certificate) -> None:
+        state.resync(certificate)
+
+
+@dataclass(frozen=True)
+class Pairwise(Decomposition):
+    """SMO: two points at a time. second : the partner is chosen by the second order rule."""
+
+    second: ClassVar[bool] = True
+
+    def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
+        done, state.i, state.k, change, missing = loops.pairs(
+            state.box, state.source.rows, state.i, state.k, self.second, most, target
+        )
+        if missing >= 0:
+            state.source.row(missing, partial(state.likely, missing))
+        return done, change, missing < 0

@@ -1,0 +1,104 @@
+"""The compiled loop of working sets of more than two points: choose them, solve for them by SMO, take v along."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from svmkit.rowcache import Rows, find
+from svmkit_decomposition.loops import BLOCK, FAST, LOW, UP, Box, extremes, pairs
+
+INNER = 1e-3  # violation within a working set at which it counts as solved, as a part of that of all points
+PATIENCE = 10_000  # steps of SMO in one
+
+
+@njit(cache=True)
+def steepest(v, side, i, k, half, chosen):
+    """The steepest feasible direction with up to 2 half points, into `chosen`; returns how many.
+
+    Those are the lowest v of UP and the highest of LOW in pairs, as long as these violate, so that none is in both.
+    """
+    lows, highs = np.empty(half, dtype=np.int64), np.empty(half, dtype=np.int64)
+    n_low, n_high, roof, floor = 0, 0, v[k], v[i]  # what it takes to be among them
+    for r in range(v.size):
+        value = v[r]
+        if value < roof and side[r] & UP:
+            n_low = min(n_low + 1, half)
+            p = n_low - 1
+            while p > 0 and v[lows[p - 1]] > value:
+                lows[p] = lows[p - 1]
+                p -= 1
+            lows[p] = r
+            roof = v[lows[half - 1]] if n_low == half else roof
+        if value > floor and side[r] & LOW:
+            n_high = min(n_high + 1, half)
+            p = n_high - 1
+            while p > 0 and v[highs[p - 1]] < value:
+                highs[p] = highs[p - 1]
+                p -= 1
+            highs[p] = r
+            floor = v[highs[half - 1]] if n_high == half else floor
+    n = 0
+    for p in range(min(n_low, n_high)):
+        if v[highs[p]] > v[lows[p]]:
+            chosen[n], chosen[n + 1] = lows[p], highs[p]
+            n += 2
+    return n
+
+
+@njit(cache=True, fastmath=FAST)
+def follow(v, slab, slots, moves):
+    """v += sum_a moves_a slab[slots_a]."""
+    for lo in range(0, v.size, BLOCK):
+        part = v[lo : lo + BLOCK]
+        for a in range(slots.size):
+            if moves[a] != 0.0:
+                row = slab[slots[a], lo : lo + BLOCK]
+                for r in range(part.size):
+                    part[r] += moves[a] * np.float64(row[r])
+
+
+@njit(cache=True)
+def sets(box, rows, i, k, chosen, most, target):
+    """Up to `most` working sets of the size of `chosen`, until the violation is <= target.
+
+    Returns (sets, i, k, change of the objective, n): the rows of the first n in `chosen` have to be brought, if any.
+    """
+    y, beta, v, side, ridge = box.y, box.beta, box.v, box.side, box.ridge
+    done, change = 0, 0.0
+    slots = np.empty(chosen.size, dtype=np.int64)
+    while done < most and i >= 0 and k >= 0 and v[k] - v[i] > target:
+        n = steepest(v, side, i, k, chosen.size // 2, chosen)
+        W, places, missing = chosen[:n], slots[:n], False
+        for a in range(n):
+            places[a] = find(rows, W[a])
+            missing = missing or places[a] < 0
+        if missing:
+            return done, i, k, change, n
+        own = Box(y[W], box.upper[W], ridge[W], box.diag[W], beta[W], v[W], side[W])
+        fell = _solve(own, rows.slab, places, W, INNER * (v[k] - v[i]))
+        done += 1
+        change += fell
+        if fell == 0.0 or fell == -np.inf:
+            break
+        moves = own.y * (own.beta - beta[W])
+        for a in range(n):
+            beta[W[a]], side[W[a]] = own.beta[a], own.side[a]
+            v[W[a]] += ridge[W[a]] * moves[a]
+        follow(v, rows.slab, places, moves)
+        i, k = extremes(v, side)
+    return done, i, k, change, 0
+
+
+@njit(cache=True)
+def _solve(own, slab, slots, W, target):
+    """SMO on the points W alone, whose `own` box changes; returns the change of the objective."""
+    n = W.size
+    Q = np.empty((n, n), slab.dtype)
+    for a in range(n):
+        for b in range(n):
+            Q[a, b] = slab[slots[a], W[b]]
+    stamps, guessed = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+    rows = Rows(Q, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1))
+    i, k = extremes(own.v, own.side)
+    return pairs(own, rows, i, k, True, PATIENCE, target)[3]

@@ -1,0 +1,21 @@
+"""SMO with second-order working sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmkit_decomposition.decomposition import Pairwise
+
+
+@dataclass(frozen=True)
+class SMO(Pairwise):
+    """SMO with second-order working sets (Fan, Chen, Lin 2005, WSS 2), LIBSVM's method, with shrinking.
+
+    loss : hinge or squared_hinge; shrinking : leave points out whose weights stay at a bound
+    """
+
+    name = "smo"
+    paper = "Fan, Chen, Lin 2005"
+
+    loss: str = "hinge"
+    shrinking: bool = True

@@ -1,0 +1,22 @@
+"""SMO with the maximal violating pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from svmkit_decomposition.decomposition import Pairwise
+
+
+@dataclass(frozen=True)
+class SMO1(Pairwise):
+    """SMO with the maximal violating pair (Platt 1999; Keerthi, Shevade, Bhattacharyya, Murthy 2001), no shrinking.
+
+    loss : hinge or squared_hinge
+    """
+
+    name = "smo1"
+    second: ClassVar[bool] = False
+    paper = "Keerthi et al. 2001"
+
+    loss: str = "hinge"

@@ -1,0 +1,23 @@
+"""SMO for the squared hinge loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from svmkit_decomposition.decomposition import Pairwise
+
+
+@dataclass(frozen=True)
+class SMOL2(Pairwise):
+    """SMO for the squared hinge (Fan, Chen, Lin 2005, WSS 2, no upper bounds, 1/(2C) on the diagonal).
+
+    The SFW paper's SMO-L2. shrinking : leave points out whose weights stay at 0
+    """
+
+    name = "smol2"
+    losses = ("squared_hinge",)
+    paper = "Fan, Chen, Lin 2005"
+    loss: ClassVar[str] = "squared_hinge"
+
+    shrinking: bool = True
