@@ -20,6 +20,11 @@ class Sampler(ABC):
     name: ClassVar[str] = ""
     every: ClassVar[bool] = False
 
+    @property
+    def before(self) -> int | None:
+        """How many samples of a stream came before those it draws, each of them once; None: there is no stream."""
+        return None
+
     @abstractmethod
     def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Yield int64 index arrays into y (m,), whose values are -1.0 and +1.0, for ever."""
@@ -119,7 +124,7 @@ class Draws:
     """A sampler bound to labels and a Generator: call it for the next index array."""
 
     def __init__(self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator) -> None:
-        self.every, self.rng = sampler.every, rng
+        self.every, self.before, self.rng = sampler.every, sampler.before, rng
         self._draws = sampler.draws(y, rng)
 
     def __call__(self) -> np.ndarray:

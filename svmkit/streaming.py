@@ -50,10 +50,15 @@ def below(parts: list[Rows]) -> Rows:
 
 @dataclass(frozen=True)
 class Arriving(Sampler):
-    """The points from `first` on, once, in order."""
+    """The points from `first` on, once, in order; `seen` samples of the stream came before them."""
 
     name: ClassVar[str] = "arriving"
     first: int = 0
+    seen: int = 0
+
+    @property
+    def before(self) -> int:
+        return self.seen
 
     def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
         yield np.arange(self.first, len(y))
@@ -64,6 +69,8 @@ class StreamingPair:
 
     plus, minus : codes of the classes that are +1 and -1; solver : one that streams; memory : bytes for kernel rows;
     seed : of its random choices; max_support : or None
+
+    seen : samples of the stream that were learned from, those of a model that it went on from included
     """
 
     def __init__(
@@ -76,8 +83,9 @@ class StreamingPair:
         self.problem: Problem | None = None
         self.rows: Rows | None = None  # of the problem
         self.waiting: Rows | None = None  # until the other class shows up
+        self.start: Expansion | None = None  # weights to begin with
         self.info: StepInfo | None = None
-        self.n_iter = self.dropped = self.kernel_values = 0
+        self.n_iter = self.dropped = self.kernel_values = self.seen = 0
         self.seconds = 0.0
 
     @property
@@ -107,13 +115,18 @@ class StreamingPair:
         self.seconds += time.perf_counter() - began
         return min(left, len(new.y))
 
-    def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel) -> None:
-        """Go on from a model that has these support vectors with these coefficients."""
+    def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel, seen: int) -> None:
+        """Go on from a model that has these support vectors with these coefficients, made from `seen` samples."""
+        self.seen = max(seen, len(rows.y))
         if (rows.y == rows.y[0]).all():
             self.waiting = rows
         else:
             self.rows = rows
             self._steps(len(rows.y), kernel, lambda: True, coef)
+
+    def begin_weights(self, w: np.ndarray, intercept: float, seen: int) -> None:
+        """Go on from a linear model, w (d,), made from `seen` samples, once both classes are there again."""
+        self.start, self.seen = Expansion(np.empty(0), intercept, w), max(seen, 1)
 
     def _steps(self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None) -> int:
         """Take over the rows and step through those from `first` on; how many are left."""
@@ -122,11 +135,10 @@ class StreamingPair:
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
         gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
         problem = self.solver.pose(gram, self.rows.y, self.rows.C)
-        draws = Draws(Arriving(first), problem.y, self.rng)
+        draws = Draws(Arriving(first, self.seen), problem.y, self.rng)
         if self.state is None:
             self.solver.check(problem)
-            start = _first_vertex(problem) if coef is None else problem.start(coef)
-            self.state = self.solver.init(problem, start, draws)
+            self.state = self.solver.init(problem, self._first_point(problem, coef), draws)
             if self.max_support is not None:
                 self.solver.limit_support(self.state, self.max_support)
         else:
@@ -136,9 +148,19 @@ class StreamingPair:
         while left and not until():
             self.info = self.solver.step(self.state)
             self.n_iter += self.info.steps
-            left -= max(1, round(self.info.epochs * problem.m))
+            taken = max(1, round(self.info.epochs * problem.m))
+            left, self.seen = left - taken, self.seen + taken
         self.kernel_values += gram.kernel_values
         return left
+
+    def _first_point(self, problem: Problem, coef: np.ndarray | None) -> np.ndarray | None:
+        """That of the model to go on from; else the first sample carries all the weight, where points are weights."""
+        if coef is not None:
+            return problem.start(coef)
+        if self.start is not None and self.start.w is not None:
+            more = problem.gram.engine.X.shape[1] - len(self.start.w)  # type: ignore[attr-defined]
+            return problem.start_weights(np.pad(self.start.w, (0, more)), self.start.intercept)
+        return np.eye(1, problem.m)[0] if isinstance(problem, SimplexQP) else None
 
     def solution(self) -> tuple[np.ndarray, Certificate]:
         """The point over the rows of the problem, and what is known of it without a pass over them."""
@@ -151,7 +173,8 @@ class StreamingPair:
     def expansion(self) -> tuple[Rows | None, Expansion]:
         """Support vectors, and the decision function over them; with one class seen the constant that speaks for it."""
         if self.problem is None or self.rows is None:
-            return None, Expansion(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
+            constant = Expansion(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
+            return None, self.start or constant
         model = self.problem.expansion(*self.solution())
         used = np.flatnonzero(model.coef)
         return self.rows.take(used), model._replace(coef=model.coef[used])
@@ -174,12 +197,3 @@ def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[PairModel]]:
     linear = any(model.w is not None for _, model in found)
     whole = [model._replace(w=np.zeros(0)) if linear and model.w is None else model for _, model in found]
     return every.take(first), [PairModel(at, *model) for at, model in zip(places, whole, strict=True)]
-
-
-def _first_vertex(problem: Problem) -> np.ndarray | None:
-    """The first sample carries all the weight at the start; None where points are no weights."""
-    if not isinstance(problem, SimplexQP):
-        return None
-    point = np.zeros(problem.m)
-    point[0] = 1.0
-    return point

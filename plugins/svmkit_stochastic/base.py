@@ -1,0 +1,118 @@
+"""What the stochastic solvers share: one draw of the sampler a step, and where in time they begin."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.loss import Loss
+from svmkit.problem import Problem
+from svmkit.risk import Risk
+from svmkit.sampler import Draws, Sampler, Shuffled
+from svmkit.solver import Solver, StepInfo
+from svmkit_stochastic.steps import CLOCK, LATE, Weights
+
+MEANS = {"none": -1.0, "mean": 0.0, "late": LATE}
+PACE = 1.0  # relative gap after the first epoch, roughly; it falls like 1 / t
+
+
+@dataclass(frozen=True)
+class Stochastic(Solver):
+    """A solver that walks through the samples of a draw one after the other, or a few at a time.
+
+    loss : hinge or squared_hinge; bias : value of the column added for the bias, which is regularised, 0 for none;
+    average : what is given as the solution: late, a mean in which the last iterates weigh most (Shamir, Zhang 2013),
+    mean, that of all iterates, or none, the last one
+    """
+
+    problem: ClassVar[type[Problem]] = Risk
+    terms: ClassVar[tuple[str, ...]] = ("loss", "bias")
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
+    sampler: ClassVar[Sampler] = Shuffled()
+    streams: ClassVar[bool] = True
+    certified: ClassVar[bool] = False
+    epochs: ClassVar[int] = 300  # that are tried by default, more of small sets
+
+    loss: str = "hinge"
+    bias: float = 1.0
+    average: str = "late"
+
+    def __post_init__(self) -> None:
+        Loss.of(self.loss)
+        require(self.average in MEANS, "average", self.average, "one of " + ", ".join(MEANS))
+
+    def patience(self, m: int) -> int:
+        return max(self.epochs, 1000 * self.epochs // m)
+
+    @property
+    def squared(self) -> bool:
+        return self.loss == Loss.SQUARED_HINGE
+
+    @abstractmethod
+    def walk(self, state: Any, order: np.ndarray) -> None:
+        """Learn from these rows of the problem, in this order."""
+
+    def step(self, state: Any) -> StepInfo:
+        drawn = state.draws()
+        self.walk(state, state.whole_batches(drawn))
+        return StepInfo(float("nan"), int(np.count_nonzero(state.w.point)), drawn.size / state.problem.m)
+
+    def solution(self, state: Any) -> np.ndarray:
+        return state.w.point
+
+    def members(self, state: Any) -> np.ndarray:
+        return state.members
+
+    def renew(self, state: Any, problem: Problem, draws: Draws) -> None:
+        state.renew(problem, draws)
+
+
+class State:
+    """The problem, the order of its samples, and what waits for the rest of its mini-batch.
+
+    waiting : rows drawn that no step has been made of
+    """
+
+    w: Weights
+
+    def __init__(self, problem: Risk, draws: Draws, batch: int) -> None:
+        self.batch, self.waiting = batch, np.empty(0, dtype=np.int64)
+        self.bind(problem, draws)
+
+    def bind(self, problem: Risk, draws: Draws) -> None:
+        self.problem, self.draws = problem, draws
+        self.y, self.C = np.array(problem.y), np.array(problem.C)  # one layout: each makes the loops compile anew
+
+    def whole_batches(self, drawn: np.ndarray) -> np.ndarray:
+        """What waited and what was drawn, in order, less an incomplete mini-batch, which waits."""
+        order = np.concatenate([self.waiting, drawn]) if self.waiting.size else drawn
+        end = order.size - order.size % self.batch
+        self.waiting = order[end:].copy()
+        return order[:end]
+
+
+def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -> np.ndarray:
+    """The time at which to begin: CLOCK (1,), at `start` as late as it is good, by its certified gap."""
+    array = np.zeros(1, CLOCK)
+    now = array[0]
+    now["eta"] = now["power"] = now["scale"] = 1.0
+    now["late"], now["stream"] = MEANS[average], draws.before is not None
+    if draws.before is not None:
+        now["t"] = now["n"] = draws.before
+        now["total"] = draws.before * problem.C.mean()
+        return array
+    now["n"], now["total"] = problem.m, problem.C.sum()
+    if start is not None:
+        gap = problem.certificate(start).gap
+        now["t"] = problem.m * PACE / min(max(gap or 0.0, 1e-6), 1.0)
+    return array
+
+
+def require(holds: bool, name: str, value: Any, allowed: str) -> None:
+    """InputError that says what an option may be, unless it is that."""
+    if not holds:
+        raise InputError(f"{name} must be {allowed}, not {value!r}")

@@ -1,0 +1,56 @@
+"""The values of one row, dense or `svmkit.linear.CSR`, for compiled loops that treat each column in its own way.
+
+lo, hi = span(X, i)
+for k in range(lo, hi):
+    ... column(X, k), value(X, i, k)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+
+def span(X, i):
+    """(lo, hi): the places of row i."""
+    raise TypeError("span is for compiled code")
+
+
+def column(X, k):
+    """The column of place k."""
+    raise TypeError("column is for compiled code")
+
+
+def value(X, i, k):
+    """The value of row i at place k."""
+    raise TypeError("value is for compiled code")
+
+
+@overload(span, inline="always")
+def _span(X, i):
+    if isinstance(X, types.Array):
+        return lambda X, i: (0, X.shape[1])
+    return lambda X, i: (X.indptr[i], X.indptr[i + 1])
+
+
+@overload(column, inline="always")
+def _column(X, k):
+    if isinstance(X, types.Array):
+        return lambda X, k: np.uintp(k)
+    return lambda X, k: np.uintp(X.indices[k])
+
+
+@overload(value, inline="always")
+def _value(X, i, k):
+    if isinstance(X, types.Array):
+        return lambda X, i, k: X[i, k]
+    return lambda X, i, k: X.data[k]
+
+
+@njit(cache=True)
+def soften(v, done, j, total):
+    """Bring v_j nearer to 0 by what `total`, the sum of all thresholds so far, has grown since done[j]."""
+    left = abs(v[j]) - (total - done[j])
+    v[j] = 0.0 if left <= 0.0 else (left if v[j] > 0.0 else -left)
+    done[j] = total

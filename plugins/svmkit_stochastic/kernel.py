@@ -1,0 +1,136 @@
+"""Stochastic subgradient steps on the coefficients of the samples, a chunk of arrivals at a time: pegasos and norma."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from svmkit.risk import KernelRisk
+from svmkit.sampler import Draws
+from svmkit_stochastic.base import State, clock
+from svmkit_stochastic.steps import Weights, arrive, average, pull, rate, shrink
+
+CHUNK = 256  # arrivals whose scores are computed together
+
+
+class KernelState(State):
+    """Coefficients (m,) as a scaled vector with its mean.
+
+    last (m,) : when each was made; tau : how many are kept, those of the last iterate then; 0 for all
+    """
+
+    def __init__(
+        self,
+        problem: KernelRisk,
+        start: np.ndarray | None,
+        draws: Draws,
+        *,
+        average: str = "none",
+        batch: int = 1,
+        tau: int = 0,
+    ) -> None:
+        super().__init__(problem, draws, batch)
+        v = np.zeros(problem.m) if start is None else start.copy()
+        self.w = Weights(v, np.zeros(v.size), clock(problem, draws, start, average))
+        if start is not None:
+            self.w.now[0]["norm"] = float(start @ problem.decision(start))
+        self.last, self.tau = np.zeros(problem.m), tau
+        self.limit(tau)
+
+    def limit(self, most: int) -> None:
+        """Keep this many coefficients at most from now on, those made last, of a start's the largest; 0: no limit."""
+        self.tau = min(most or self.tau, self.tau or most)
+        if not self.tau:
+            return
+        v, idx = self.w.v, np.flatnonzero(self.w.v)
+        v[idx[np.lexsort((np.abs(v[idx]), self.last[idx]))[: max(0, idx.size - self.tau)]]] = 0.0
+        self.w.a[:] = 0.0
+        self.w.now[0]["late"], self.w.now[0]["k"] = -1.0, 0.0
+
+    @property
+    def members(self) -> np.ndarray:
+        """Rows with a coefficient, and those that wait."""
+        used = (self.w.v != 0.0) | (self.w.a != 0.0)
+        used[self.waiting] = True
+        return np.flatnonzero(used)
+
+    def renew(self, problem: KernelRisk, draws: Draws) -> None:
+        members = self.members
+        self.waiting = np.searchsorted(members, self.waiting)
+        self.bind(problem, draws)
+        v, a, last = (
+            np.concatenate([part[members], np.zeros(problem.m - members.size)]) for part in (*self.w[:2], self.last)
+        )
+        self.w, self.last = self.w._replace(v=v, a=a), last
+
+    def walk(self, order: np.ndarray, squared: bool, project: bool = False) -> None:
+        """Steps over these rows, in their order; their number is a multiple of `batch`."""
+        most = min(CHUNK, self.tau or CHUNK)
+        step = max(most - most % self.batch, self.batch)
+        for lo in range(0, order.size, step):
+            self._chunk(order[lo : lo + step], squared, project)
+
+    def _chunk(self, chunk: np.ndarray, squared: bool, project: bool) -> None:
+        gram, extra, v = self.problem.gram, self.problem.bias**2, self.w.v
+        idx = np.flatnonzero(v)
+        base = gram.matvec(v[idx], idx, chunk) + extra * v[idx].sum()
+        K = gram.block(chunk, chunk) + extra
+        oldest = idx[:0]
+        if self.tau and idx.size + chunk.size > self.tau:  # each arrival takes the place of one of these at most
+            oldest = idx[np.argsort(self.last[idx], kind="stable")[: chunk.size]]
+        leaving = gram.block(oldest, chunk) + extra
+        _walk(
+            chunk, base, K, self.y, self.C, self.batch, squared, project, self.w,
+            self.last, self.tau, idx.size, oldest, leaving,
+        )  # fmt: skip
+
+
+@njit(cache=True)
+def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, oldest, leaving):
+    """One chunk: base (B,) its scores over scale, K (B, B) its kernel values, leaving (., B) those of the oldest."""
+    now, v, a = w.now[0], w.v, w.a
+    began, gone = now.t, 0
+    h = np.empty(batch)
+    for lo in range(0, chunk.size, batch):
+        for j in range(batch):
+            arrive(now, C[chunk[lo + j]], K[lo + j, lo + j])
+            h[j] = now.scale * base[lo + j]
+        r = rate(now)
+        before, factor = now.scale, max(1.0 - r * batch / now.n, 0.0)
+        shrink(w, factor)
+        _keep(base, before * factor, now.scale)
+        for j in range(batch):
+            q, i = lo + j, chunk[lo + j]
+            e = y[i] * pull(squared, y[i] * h[j], r * C[i], batch * K[q, q])
+            if e == 0.0:
+                continue
+            now.norm += e * (2.0 * now.scale * base[q] + e * K[q, q])
+            e /= now.scale
+            live += v[i] == 0.0
+            v[i] += e
+            a[i] -= now.share * e
+            for p in range(lo, base.size):
+                base[p] += e * K[q, p]
+            last[i] = now.t
+            if 0 < tau < live:
+                while last[oldest[gone]] > began:  # looked at again meanwhile
+                    gone += 1
+                for p in range(lo, base.size):
+                    base[p] -= v[oldest[gone]] * leaving[gone, p]
+                v[oldest[gone]] = 0.0
+                gone += 1
+                live -= 1
+        if project and now.norm > now.total:  # |w| <= 1 / sqrt(lambda)
+            before, factor = now.scale, math.sqrt(now.total / now.norm)
+            shrink(w, factor)
+            _keep(base, before * factor, now.scale)
+        average(w)
+
+
+@njit(cache=True)
+def _keep(base, expected, scale):
+    """The scores go along when the scale was multiplied out, or w set to 0."""
+    if expected != scale:
+        base[:] *= expected / scale

@@ -1,0 +1,137 @@
+"""w of a linear problem, and the calibration of the first step on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from svmkit.linear import row_add, row_dot
+from svmkit.problem import Problem
+from svmkit.risk import LinearRisk
+from svmkit.sampler import Draws
+from svmkit.solver import Requires
+from svmkit_stochastic.base import State, Stochastic, clock
+from svmkit_stochastic.steps import Samples, Weights
+
+SAMPLE = 10_000  # rows that the first step is chosen on
+
+
+@dataclass(frozen=True)
+class LinearStochastic(Stochastic):
+    """Of linear problems only."""
+
+    problem: ClassVar[type[Problem]] = LinearRisk
+    requires: ClassVar[tuple[Requires, ...]] = (Requires.LINEAR_KERNEL,)
+
+
+class LinearState(State):
+    """w (width,) as a scaled vector with its mean; samples : what a compiled loop needs of the problem."""
+
+    def __init__(
+        self, problem: LinearRisk, start: np.ndarray | None, draws: Draws, *, average: str = "none", batch: int = 1
+    ) -> None:
+        super().__init__(problem, draws, batch)
+        self.average = average
+        v = np.zeros(problem.design.width) if start is None else start.copy()
+        self.w = Weights(v, np.zeros(v.size), clock(problem, draws, start, average))
+        self.w.now[0]["norm"] = v @ v
+
+    def bind(self, problem: LinearRisk, draws: Draws) -> None:
+        super().bind(problem, draws)
+        d = problem.design
+        self.samples = Samples(d.rows, d.bias, self.y, self.C, d.sq)
+
+    def trial(self, eta0: float) -> LinearState:
+        """Another one at 0, with steps of eta0 each."""
+        tried = LinearState(self.problem, None, self.draws, average=self.average)
+        tried.w.now[0]["power"], tried.w.now[0]["eta"] = 0.0, eta0 / self.C.mean()
+        return tried
+
+    @property
+    def members(self) -> np.ndarray:
+        return self.waiting
+
+    def renew(self, problem: LinearRisk, draws: Draws) -> None:
+        """Columns may have grown: their weights begin at 0."""
+        more = problem.design.d - self.problem.design.d
+        self.bind(problem, draws)
+        self.waiting = np.arange(self.waiting.size)
+        if more:
+            at = problem.design.d - more  # before the bias
+            self.w = self.w._replace(v=np.insert(self.w.v, at, [0.0] * more), a=np.insert(self.w.a, at, [0.0] * more))
+
+
+def calibrate(solver: Stochastic, state: LinearState) -> float:
+    """eta0: the constant step whose one pass over a sample from 0 ends lowest on it (Bottou's determineEta0).
+
+    It sets t0 = 1 / (lambda eta0). Bottou looks at the last iterate and 1000 rows; the last iterate varies too much, so
+    this looks at the mean where the solver takes one, and at more rows. Of a stream the arrivals set t0: nan.
+    """
+    p, now, x = state.problem, state.w.now[0], state.samples
+    now["bend"] = 2.0 if solver.squared else 1.0
+    if now["stream"]:
+        return np.nan
+    sample = state.draws.rng.permutation(p.m)[:SAMPLE]
+    C = x.C[sample]
+
+    def ending(eta0: float) -> float:
+        """lambda P there, on the sample; inf when it overflows."""
+        tried = state.trial(eta0)
+        tried.samples = x._replace(sq=np.zeros(p.m))  # no step is cut: those that are too long have to show
+        solver.walk(tried, sample)
+        with np.errstate(all="ignore"):
+            w = tried.w.point
+            loss = p.loss.total(1.0 - x.y[sample] * scores(x, sample, w), C) / C.sum()
+            size = np.abs(w).sum() if p.penalty == "l1" else 0.5 * (w @ w)
+        value = float(p.lam * size + loss)
+        return value if np.isfinite(value) else np.inf
+
+    gentle = x.C.mean() / max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300)  # moves no margin by more than 1
+    eta0 = _lowest(ending, gentle)
+    now["t0"] = now["total"] / eta0
+    return eta0
+
+
+def _lowest(value: Callable[[float], float], x: float) -> float:
+    """Where `value` is lowest among x 2^k, each way as far as it has not risen twice in a row."""
+    tried = {x: value(x)}
+    for factor in (2.0, 0.5):
+        at, risen = x, 0
+        while risen < 2 and len(tried) < 100:
+            at *= factor
+            tried[at] = value(at)
+            risen = risen + 1 if tried[at] > min(tried.values()) else 0
+    return min(tried, key=tried.__getitem__)
+
+
+@njit(cache=True)
+def score(x, i, v):
+    """x_i'v, the bias column included."""
+    s = row_dot(x.rows, i, v)
+    return s + x.bias * v[v.size - 1] if x.bias != 0.0 else s
+
+
+@njit(cache=True)
+def push(x, i, e, w):
+    """w += scale e x_i, and nothing to the mean."""
+    share = w.now[0].share
+    row_add(x.rows, i, e, w.v)
+    if x.bias != 0.0:
+        w.v[w.v.size - 1] += e * x.bias
+    if share != 0.0:
+        row_add(x.rows, i, -share * e, w.a)
+        if x.bias != 0.0:
+            w.a[w.a.size - 1] -= share * e * x.bias
+
+
+@njit(cache=True)
+def scores(x, order, v):
+    """x_i'v for the rows in `order`."""
+    out = np.empty(order.size)
+    for k in range(order.size):
+        out[k] = score(x, order[k], v)
+    return out

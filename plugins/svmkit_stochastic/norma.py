@@ -1,0 +1,53 @@
+"""NORMA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.problem import Problem
+from svmkit.risk import KernelRisk
+from svmkit.sampler import Draws
+from svmkit_stochastic.base import Stochastic, require
+from svmkit_stochastic.kernel import KernelState
+
+
+@dataclass(frozen=True)
+class NORMA(Stochastic):
+    """NORMA, kernel SGD with truncation (Kivinen, Smola, Williamson 2004, section 3): steps of eta / sqrt(t).
+
+    A step is eta mean(C) sqrt(n / t): with 1, those of the n-th sample are as long as pegasos's. Of a stream n is t.
+    The bias is regularised, as everywhere on this problem. An iteration is an epoch in a fresh order.
+
+    loss, bias : as sgd's; eta : > 0; tau : coefficients kept, those made last, 0 for all (a sample that is looked at
+    again has one, made anew, and one without a loss has none, where the paper counts a 0); average : as sgd's, but
+    with tau always the last iterate
+    """
+
+    name = "norma"
+    problem: ClassVar[type[Problem]] = KernelRisk
+    budgeted: ClassVar[bool] = True
+    paper = "Kivinen et al. 2004"
+    epochs: ClassVar[int] = 50
+
+    eta: float = 0.2
+    tau: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0.0 < self.eta < np.inf, "eta", self.eta, "a finite number > 0")
+        require(isinstance(self.tau, int) and self.tau >= 0, "tau", self.tau, "a whole number >= 0 (0: all)")
+
+    def init(self, problem: KernelRisk, start: np.ndarray | None, draws: Draws) -> KernelState:
+        state = KernelState(problem, start, draws, average=self.average, tau=self.tau)
+        now = state.w.now[0]
+        now["eta"], now["power"] = self.eta, 0.5
+        return state
+
+    def walk(self, state: KernelState, order: np.ndarray) -> None:
+        state.walk(order, self.squared)
+
+    def limit_support(self, state: KernelState, most: int) -> None:
+        state.limit(most)

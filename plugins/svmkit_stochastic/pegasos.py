@@ -1,0 +1,77 @@
+"""Pegasos, in its linear and its kernel form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from svmkit.kernels import Kernel
+from svmkit.problem import Problem
+from svmkit.risk import KernelRisk, LinearRisk, Risk
+from svmkit.sampler import Draws
+from svmkit_stochastic.base import Stochastic, require
+from svmkit_stochastic.kernel import KernelState
+from svmkit_stochastic.linear import LinearState, push, score
+from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
+
+
+@njit(cache=True)
+def _walk(x, order, batch, squared, project, w):
+    now = w.now[0]
+    h = np.empty(batch)
+    for lo in range(0, order.size, batch):
+        part = order[lo : lo + batch]
+        for j in range(batch):
+            arrive(now, x.C[part[j]], x.sq[part[j]])
+            h[j] = now.scale * score(x, part[j], w.v)
+        r = rate(now)  # eta_t = 1 / (lambda t), t in samples
+        shrink(w, 1.0 - r * batch / now.n)
+        for j in range(batch):
+            i = part[j]
+            e = x.y[i] * pull(squared, x.y[i] * h[j], r * x.C[i], batch * x.sq[i])
+            if e != 0.0:
+                if project:
+                    now.norm += e * (2.0 * now.scale * score(x, i, w.v) + e * x.sq[i])
+                push(x, i, e / now.scale, w)
+        if project and now.norm > now.total:  # |w| <= 1 / sqrt(lambda)
+            shrink(w, math.sqrt(now.total / now.norm))
+        average(w)
+
+
+@dataclass(frozen=True)
+class Pegasos(Stochastic):
+    """Pegasos (Shalev-Shwartz, Singer, Srebro, Cotter 2011, Figures 1 to 3): mini-batches in steps of 1 / (lambda t).
+
+    Linear with the linear kernel, else on coefficients of the samples. An iteration is an epoch in a fresh order.
+
+    loss, bias, average : as sgd's; batch : samples a step, k; project : onto the ball |w| <= 1 / sqrt(lambda)
+    """
+
+    name = "pegasos"
+    paper = "Shalev-Shwartz et al. 2011"
+    epochs: ClassVar[int] = 100
+
+    batch: int = 1
+    project: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(isinstance(self.batch, int) and self.batch >= 1, "batch", self.batch, "a whole number >= 1")
+
+    @classmethod
+    def problem_for(cls, kernel: Kernel) -> type[Problem]:
+        return LinearRisk if kernel.name == "linear" else KernelRisk
+
+    def init(self, problem: Risk, start: np.ndarray | None, draws: Draws) -> Any:
+        kind = LinearState if problem.is_linear else KernelState
+        return kind(problem, start, draws, average=self.average, batch=self.batch)
+
+    def walk(self, state: Any, order: np.ndarray) -> None:
+        if isinstance(state, KernelState):
+            state.walk(order, self.squared, self.project)
+        else:
+            _walk(state.samples, order, self.batch, self.squared, self.project, state.w)

@@ -1,0 +1,48 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from svmkit.risk import LinearRisk
+from svmkit.sampler import Draws
+from svmkit_stochastic.linear import LinearState, LinearStochastic, calibrate, push, score
+from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
+
+
+@njit(cache=True)
+def _walk(x, order, squared, w):
+    now = w.now[0]
+    for i in order:
+        arrive(now, x.C[i], x.sq[i])
+        r = rate(now)  # eta_t = 1 / (lambda (t + t0))
+        e = pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        shrink(w, 1.0 - r / now.n)  # w -= eta_t lambda w
+        if e > 0.0:
+            push(x, i, e * x.y[i] / now.scale, w)  # w -= eta_t loss'(y w'x) y x
+        average(w)
+
+
+@dataclass(frozen=True)
+class SGD(LinearStochastic):
+    """Stochastic gradient descent, SVM-SGD (Bottou 2010), with averaging (Polyak, Juditsky 1992; Xu 2011: ASGD).
+
+    Step t has the size 1 / (lambda (t + t0)), t0 calibrated on a sample. An iteration is an epoch in a fresh order.
+
+    loss : hinge or squared_hinge; bias : value of the column added for the bias, 0 for none; average : late (of the
+    last iterates most: Shamir, Zhang 2013), mean (of all), none
+    """
+
+    name = "sgd"
+    paper = "Bottou 2010"
+
+    def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> LinearState:
+        state = LinearState(problem, start, draws, average=self.average)
+        calibrate(self, state)
+        return state
+
+    def walk(self, state: LinearState, order: np.ndarray) -> None:
+        _walk(state.samples, order, self.squared, state.w)

@@ -1,0 +1,80 @@
+"""Stochastic gradient descent with a diagonal quasi-Newton scaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from svmkit.risk import LinearRisk
+from svmkit.sampler import Draws
+from svmkit_stochastic.base import require
+from svmkit_stochastic.diagonal import ScaledState, move, rescale, scaled_push, size
+from svmkit_stochastic.linear import LinearStochastic, calibrate, score
+from svmkit_stochastic.steps import arrive, average, pull
+
+
+@njit(cache=True)
+def _walk(x, order, squared, skip, clip, parts, w, B, left):
+    now = w.now[0]
+    lam, mean = 1.0 / now.total, now.total / now.n
+    for i in order:
+        arrive(now, x.C[i], x.sq[i])
+        margin = x.y[i] * score(x, i, w.v)
+        along = size(x, i, B) if margin < 1.0 else 0.0
+        e = pull(squared, margin, x.C[i] / mean, along)
+        if e > 0.0:
+            scaled_push(x, i, e * x.y[i], w, B)  # w' = w - B loss'
+        if left[1] > 0:  # r_j = [g(w') - g(w)]_j / (w' - w)_j, which is lambda where the loss is flat
+            bend = 0.0
+            if e > 0.0:
+                after = x.y[i] * score(x, i, w.v)
+                bend = (pull(squared, margin, x.C[i] / mean, 0.0) - pull(squared, after, x.C[i] / mean, 0.0)) / e
+            rescale(x, i, B, skip, lam, clip * lam, bend, along if parts else 0.0)  # B_jj /= 1 + skip B_jj r_j
+            left[1] = 0
+        left[0] -= 1
+        if left[0] <= 0:
+            left[0], left[1] = skip, 1
+            for j in range(B.size):
+                move(w, j, -skip * lam * B[j] * w.v[j])  # w -= skip lambda B w
+        average(w)
+
+
+@dataclass(frozen=True)
+class SGDQN(LinearStochastic):
+    """SGD-QN (Bordes, Bottou, Gallinari 2009), as corrected by Bordes, Bottou, Gallinari, Chang, Smith in 2010.
+
+    Each column has a step of its own, B_jj, learned from how the gradient changes; the penalty's step and the update
+    of B wait for `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as sgd's, and grows by r_j a sample, which is
+    lambda to clip lambda. In the paper r_j is the curvature of the loss along the whole step, and clip is 100
+    (curvature=step, clip=100); by default it is the column's part of that, which may be more.
+
+    loss, bias, average : as sgd's, where the papers have none; skip : 0 is 8 width / (non-zero values a row);
+    clip : >= 1; curvature : column or step
+    """
+
+    name = "sgdqn"
+    streams: ClassVar[bool] = False  # skip, clip and B at first are made from all samples
+    paper = "Bordes et al. 2009, 2010"
+
+    skip: int = 0
+    clip: float = 1e4
+    curvature: str = "column"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(isinstance(self.skip, int) and self.skip >= 0, "skip", self.skip, "a whole number >= 0")
+        require(1.0 <= self.clip < np.inf, "clip", self.clip, "a finite number >= 1")
+        require(self.curvature in ("column", "step"), "curvature", self.curvature, "column or step")
+
+    def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> ScaledState:
+        state = ScaledState(problem, start, draws, self.average, self.skip)
+        calibrate(self, state)
+        state.begin()
+        return state
+
+    def walk(self, state: ScaledState, order: np.ndarray) -> None:
+        parts = self.curvature == "column"
+        _walk(state.samples, order, self.squared, state.skip, self.clip, parts, state.w, state.B, state.left)

@@ -1,0 +1,135 @@
+"""What a step is made of, in compiled code: the time and its rate, w as a scaled vector, the mean of the iterates.
+
+In the form lambda/2 |w|^2 + mean of (C_i / mean C) loss_i, with lambda = 1 / sum C and n samples, the step eta_t of all
+methods here is eta (n / (t + t0))^power mean C: so a step takes the part `rate` / n off w, and adds `rate` C_i times
+minus the slope of the loss. Pegasos and SGD have power 1 and eta 1, which is 1 / (lambda (t + t0)).
+
+Of a stream n is not known. There n, and with it lambda = 1 / sum C, are those of the arrivals so far, so that what is
+learned from a sequence does not depend on how it is cut into blocks; and t0, which is 1 / (lambda eta0), comes from
+eta0 = 1 / (bend |x|^2), |x|^2 the mean over the arrivals so far: a step moves the margin of a sample by 1 at most.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+LATE = 3.0  # polynomial-decay averaging: weights of the iterates grow like k^3 (Shamir, Zhang 2013, section 4)
+TINY, HUGE = 1e-6, 1e9  # beyond which factors are multiplied out
+
+CLOCK = np.dtype(
+    [
+        *((name, np.float64) for name in ("t", "t0", "n", "total", "eta", "power")),
+        # of a stream: arrivals seen, the sums of C and of C |x|^2 over them, and curvature of the loss (0: no t0)
+        *((name, np.float64) for name in ("seen", "cost", "load", "bend")),
+        # w = scale v, its squared norm (where it is asked for); the mean of k iterates is (a + share v) / parts
+        *((name, np.float64) for name in ("scale", "norm", "k", "late", "share", "parts")),
+        ("stream", np.bool_),
+    ]
+)
+"""t : arrivals, a mini-batch counting as many as it has; n, total : samples and the sum of their C; late : Shamir and
+Zhang's eta, 0 for the plain mean, -1 for none; the others as above."""
+
+
+class Samples(NamedTuple):
+    """rows : X as `svmkit.linear` gives it; bias : value of the last column, 0 for none; y, C, sq (m,)."""
+
+    rows: object
+    bias: float
+    y: np.ndarray
+    C: np.ndarray
+    sq: np.ndarray
+
+
+class Weights(NamedTuple):
+    """v, a (width,), or (m,) where the weights are coefficients; now : CLOCK (1,)."""
+
+    v: np.ndarray
+    a: np.ndarray
+    now: np.ndarray
+
+    @property
+    def point(self) -> np.ndarray:
+        """The last iterate, or the mean where one is taken."""
+        now = self.now[0]
+        return (self.a + now["share"] * self.v) / now["parts"] if now["k"] > 0.0 else now["scale"] * self.v
+
+
+@njit(cache=True)
+def arrive(now, cost, square):
+    """A sample of this C_i and |x_i|^2 is looked at."""
+    now.t += 1.0
+    if now.stream:
+        now.n += 1.0
+        now.seen += 1.0
+        now.cost += cost
+        now.load += cost * square
+        now.total = now.n * now.cost / now.seen
+        now.t0 = now.bend * now.n * now.load / now.seen
+
+
+@njit(cache=True)
+def rate(now):
+    """eta_t / mean C, once the samples of the step have arrived."""
+    ratio = now.n / (now.t + now.t0)
+    return now.eta * (ratio if now.power == 1.0 else ratio**now.power)
+
+
+@njit(cache=True)
+def pull(squared, margin, r, square):
+    """r times minus the derivative of C_i loss_i at this margin y h, r = rate C_i.
+
+    The squared hinge's derivative has no bound: where a step would carry its sample past the margin it ends there, as
+    early steps, and those of samples that are far larger than others, would otherwise overflow.
+    """
+    slack = 1.0 - margin
+    if slack <= 0.0:
+        return 0.0
+    if not squared:
+        return r
+    return slack * (2.0 * r if 2.0 * r * square < 1.0 else 1.0 / square)
+
+
+@njit(cache=True)
+def shrink(w, factor):
+    """w *= factor, which touches w only where that is 0 or rarely, to multiply the factors out."""
+    now = w.now[0]
+    if factor <= 0.0:
+        _gather(w)
+        w.v[:] = 0.0
+        now.scale, now.norm = 1.0, 0.0
+        return
+    now.scale *= factor
+    now.norm *= factor * factor
+    if now.scale < TINY:
+        _gather(w)
+        w.v[:] *= now.scale
+        now.scale = 1.0
+
+
+@njit(cache=True)
+def average(w):
+    """Take the new iterate into the mean, with weight (1 + late) / (k + late)."""
+    now = w.now[0]
+    if now.late < 0.0:
+        return
+    now.k += 1.0
+    if now.k == 1.0:
+        now.share, now.parts = now.scale, 1.0
+        return
+    weight = (1.0 + now.late) / (now.k + now.late)
+    now.parts /= 1.0 - weight
+    now.share += weight * now.parts * now.scale
+    if now.parts > HUGE:
+        _gather(w)
+
+
+@njit(cache=True)
+def _gather(w):
+    """The mean into a alone: as a difference of ever larger numbers it would lose its digits."""
+    now = w.now[0]
+    if now.k > 0.0:
+        w.a[:] = (w.a + now.share * w.v) / now.parts
+        now.share, now.parts = 0.0, 1.0
