@@ -1,0 +1,161 @@
+"""The dual of the model: max b'alpha - 1/2 alpha'K alpha over the unit simplex, from a warm start.
+
+As min alpha'K alpha - 2 b'alpha it is svmkit's SimplexQP, and any of its solvers can be named for it. Their steps go
+through the general loop at some 30 microseconds each, and K is ill-conditioned where C is large; so there is a
+method of its own, "face": SWAP-2o's pairwise steps compiled for a matrix in memory, and when many of them did not do,
+Newton steps on the face of the simplex that they led to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numba import njit
+
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.loop import solve
+from svmkit.problem import SimplexQP
+from svmkit.rows import ArrayRows, RowsGram
+from svmkit.solver import Status
+from svmkit.stopping import Criterion
+
+OWN = "face"
+STEPS = 2000  # pairwise steps between two looks at a face
+ROUNDS = 100
+ROUNDING = 1e-15  # gain, relative to D, that is none
+RIDGE = 1e-13  # added to a face's scaled Hessian, times its size
+
+
+def require(method: str) -> None:
+    """InputError unless `method` is "face" or a registered solver of SimplexQP."""
+    known = plugins.names("solver")
+    if method == OWN or (method in known and plugins.load("solver", method).problem is SimplexQP):
+        return
+    able = plugins.solvers_where(lambda solver: solver.problem is SimplexQP)
+    raise InputError(f"inner={method!r} does not solve the inner problem; there are: {OWN}, {', '.join(able)}")
+
+
+def solved(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal: float, share: float) -> np.ndarray:
+    """alpha (n,) whose inner gap is at most `share` of what D is below `primal`; D is not lower than it was.
+
+    K : (n, n) or larger, C-contiguous, of which the first n rows and columns count; b (n,)
+    """
+    n = len(b)
+    if method == OWN:
+        found = _by_faces(K, b, alpha.copy(), primal, share)
+    else:
+        problem = SimplexQP(RowsGram(ArrayRows(K[:n, :n].copy()), 64 * n * n + 65536), linear=-b)
+        found = solve(problem, plugins.build("solver", method), stop=Share(share, primal), start=alpha).point
+    rounding = 1e-15 * float(found @ np.sqrt(K.diagonal()[:n])) ** 2  # in alpha'K alpha, where long v_k cancel
+    return found if value(K, b, found) >= value(K, b, alpha) - rounding else alpha
+
+
+def value(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> float:
+    """b'alpha - 1/2 alpha'K alpha."""
+    used = np.flatnonzero(alpha)
+    a = alpha[used]
+    return float(b[used] @ a - 0.5 * (a @ K[np.ix_(used, used)] @ a))
+
+
+@dataclass(frozen=True)
+class Share(Criterion):
+    """The gap of D is at most `limit` of what D is below `primal`."""
+
+    primal: float
+
+    status = Status.CONVERGED
+
+    def holds(self, info, n_iter, epochs, seconds):
+        return 0.5 * info.gap_abs <= self.limit * (self.primal + 0.5 * info.objective)
+
+
+def _by_faces(K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal: float, share: float) -> np.ndarray:
+    before = value(K, b, alpha)
+    for _ in range(ROUNDS):
+        if pairwise(K, b, alpha, primal, share, STEPS) < STEPS:
+            break
+        descend(K, b, alpha)
+        now = value(K, b, alpha)
+        if now - before <= ROUNDING * abs(now):
+            break
+        before = now
+    return alpha
+
+
+@njit(cache=True)
+def pairwise(K, b, alpha, primal, share, most):
+    """SWAP-2o's pairwise steps on alpha (n,), in place, until the gap is the `share`: how many, at most `most`."""
+    n = b.size
+    g = -b
+    for k in range(n):
+        if alpha[k] > 0.0:
+            for r in range(n):
+                g[r] += alpha[k] * K[k, r]
+    for step in range(most):
+        i = 0
+        for k in range(n):
+            if g[k] < g[i]:
+                i = k
+        j, best, mean, linear = -1, 0.0, 0.0, 0.0
+        for k in range(n):
+            if alpha[k] > 0.0:
+                mean += alpha[k] * g[k]
+                linear += alpha[k] * b[k]
+                apart = g[k] - g[i]
+                gain = apart * apart / max(K[i, i] - 2.0 * K[i, k] + K[k, k], 1e-300)
+                if apart > 0.0 and gain > best:
+                    j, best = k, gain
+        if j < 0 or mean - g[i] <= share * (primal - 0.5 * (linear - mean)):
+            return step
+        lam = (g[j] - g[i]) / max(K[i, i] - 2.0 * K[i, j] + K[j, j], 1e-300)
+        if lam < alpha[j]:
+            alpha[j] -= lam
+        else:
+            lam, alpha[j] = alpha[j], 0.0
+        alpha[i] += lam
+        for r in range(n):
+            g[r] += lam * (K[i, r] - K[j, r])
+    return most
+
+
+def descend(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> None:
+    """To the best point of the face of alpha (n,), in place; a weight that gets in the way is dropped, and so on."""
+    while True:
+        face = np.flatnonzero(alpha)
+        if face.size < 2:
+            return
+        a = alpha[face]
+        step = _newton(K[np.ix_(face, face)], b[face], a)
+        if step is None:
+            return
+        down = step < 0.0
+        room = np.where(down, a / np.where(down, -step, 1.0), np.inf)
+        first = int(room.argmin())
+        a = np.maximum(a + min(1.0, room[first]) * step, 0.0)
+        if room[first] < 1.0:
+            a[first] = 0.0
+        alpha[face] = a / a.sum()
+        if room[first] >= 1.0:
+            return
+
+
+def _newton(K: np.ndarray, b: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+    """The step (s,) of sum 0 to the minimum of 1/2 a'K a - b'a over the plane of the face; None if there is none."""
+    g = K @ a - b
+    far = int(a.argmax())
+    rest = np.delete(np.arange(a.size), far)
+    H = K[np.ix_(rest, rest)] - K[rest, far, None] - K[far, rest] + K[far, far]
+    size = np.sqrt(np.maximum(H.diagonal(), 1e-300))
+    H = H / size[:, None] / size
+    H[np.diag_indices(rest.size)] += RIDGE * a.size
+    try:
+        factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    z = scipy.linalg.cho_solve(factor, (g[far] - g[rest]) / size, check_finite=False) / size
+    step = np.empty(a.size)
+    step[rest], step[far] = z, -z.sum()
+    return step

@@ -1,0 +1,137 @@
+"""What all cutting-plane methods do in a round; a variant says where the next cut is made, and what is forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.problem import Certificate, Problem
+from svmkit.risk import LinearRisk
+from svmkit.sampler import Draws
+from svmkit.solver import Requires, Solver, StepInfo
+from svmkit_cutting_plane import dual
+from svmkit_cutting_plane.bundle import Bundle
+
+
+class Point(NamedTuple):
+    """w (width,), its margins y h (m,) and P."""
+
+    w: np.ndarray
+    margins: np.ndarray
+    primal: float
+
+
+class State:
+    """The cuts, the best point so far, and where the next cut is made: `query`, the margins there (m,)."""
+
+    def __init__(self, problem: LinearRisk, w: np.ndarray) -> None:
+        self.problem, self.bundle = problem, Bundle(problem)
+        self.best = self.look(w)
+        self.query = self.best.margins
+        self.cuts = 0
+        self.offered = False  # whether the problem knows the dual weights behind alpha
+
+    def look(self, w: np.ndarray) -> Point:
+        """One pass over the data."""
+        margins = self.problem.margins(w)
+        return Point(w, margins, self.problem.primal(w, margins))
+
+    def keep(self, point: Point) -> None:
+        """`point` is the best one if it is better."""
+        if point.primal < self.best.primal:
+            self.best = point
+
+
+@dataclass(frozen=True)
+class CuttingPlane(Solver):
+    """Base of the family: a round makes a cut, solves the model's dual for alpha and w, and looks at P there.
+
+    The iterate is the best w so far, so P never rises, and no more does the gap to D, the model's minimum. D is that of
+    dual weights of the samples, which the problem is offered before it certifies.
+
+    loss : hinge or squared_hinge; bias : value of the column added for the bias, which is regularised, 0 for none;
+    inner : how the model's dual is solved, "face" (`dual.py`) or the name of a SimplexQP solver such as swap2o;
+    inner_gap : to which share of the gap P - D, in (0, 1)
+    """
+
+    problem: ClassVar[type[Problem]] = LinearRisk
+    terms = ("loss", "bias")
+    losses = ("hinge", "squared_hinge")
+    requires = (Requires.LINEAR_KERNEL,)
+    monotone: ClassVar[bool] = True
+    recheck: ClassVar[int] = 1
+
+    loss: str = "hinge"
+    bias: float = 1.0
+    inner: str = dual.OWN
+    inner_gap: float = 0.2
+
+    def __post_init__(self) -> None:
+        dual.require(self.inner)
+        if not 0.0 < self.inner_gap < 1.0:
+            raise InputError(f"inner_gap must be between 0 and 1, not {self.inner_gap}: 0.1 is a tenth of the gap")
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        if isinstance(problem, LinearRisk) and problem.penalty != "l2":
+            raise InputError(f"solver {self.name} needs the l2 penalty, not {problem.penalty}")
+
+    def patience(self, m: int) -> int:
+        return 5000
+
+    def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> State:
+        return State(problem, np.zeros(problem.design.width) if start is None else start.copy())
+
+    def follow(self, state: State, reached: Point) -> None:
+        """Say what the model's minimum `reached` means for the best point, and where the next cut is made: there."""
+        state.keep(reached)
+        state.query = reached.margins
+
+    def forget(self, bundle: Bundle) -> None:
+        """Drop cuts: none."""
+
+    def step(self, state: State) -> StepInfo:
+        bundle, total = state.bundle, float(state.problem.C.sum())
+        before = state.best.primal, bundle.D
+        bundle.cut(1.0 - state.query)
+        bundle.solve(self.inner, state.best.primal, self.inner_gap)
+        self.forget(bundle)
+        state.cuts, state.offered = state.cuts + 1, False
+        reached = state.look(bundle.w)
+        self.follow(state, reached)
+        best, apart = state.best, max(state.best.primal - bundle.D, 0.0)
+        risk = reached.primal - 0.5 * float(reached.w @ reached.w)
+        return StepInfo(
+            best.primal,
+            int(np.count_nonzero(best.w)),
+            1.0,
+            gap=apart / max(best.primal, abs(bundle.D)),
+            gap_abs=apart,
+            moved=best.primal < before[0] or before[1] < bundle.D,
+            violation=(risk - bundle.height) / total,
+        )
+
+    def solution(self, state: State) -> np.ndarray:
+        """The best w; the problem learns of the dual weights that prove its lower bound."""
+        if not state.offered:
+            state.problem.offer(state.bundle.beta())
+            state.offered = True
+        return state.best.w.copy()
+
+    def resync(self, state: State, certificate: Certificate) -> None:
+        assert certificate.gradient is not None
+        state.best = Point(state.best.w, certificate.gradient, certificate.primal)
+
+    def details(self, state: State) -> dict[str, float]:
+        """Bounds on the optimum, the upper one P of the best w; cuts made, cuts kept and cuts with a weight."""
+        bundle = state.bundle
+        return {
+            "lower_bound": bundle.D,
+            "upper_bound": state.best.primal,
+            "cuts": state.cuts,
+            "kept": bundle.n - 1,
+            "active": int(np.count_nonzero(bundle.alpha[1:])),
+        }
