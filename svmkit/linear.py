@@ -10,13 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from llvmlite import ir
+from llvmlite.binding import llvm_version_info
 from numba import get_num_threads, njit, prange, types
-from numba.extending import overload
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 
 from svmkit.errors import InputError
 from svmkit.gram import Gram
 
 FAST = {"contract", "nsz", "reassoc"}
+TINY = 1e-200  # curvature of a row of zeros
+AHEAD = np.uintp(8)  # how many rows earlier than it is used a row is asked for
 
 
 class CSR(NamedTuple):
@@ -37,12 +42,12 @@ def row_add(X, i, a, w):
     raise TypeError("row_add is for compiled code")
 
 
-@overload(row_dot, inline="always")
+@overload(row_dot, jit_options={"fastmath": FAST})
 def _row_dot(X, i, w):
     if isinstance(X, types.Array):
 
         def dense(X, i, w):
-            s = 0.0
+            i, s = np.uintp(i), 0.0
             for c in range(X.shape[1]):
                 s += X[i, c] * w[c]
             return s
@@ -50,27 +55,72 @@ def _row_dot(X, i, w):
         return dense
 
     def sparse(X, i, w):
-        s = 0.0
-        for k in range(X.indptr[i], X.indptr[i + 1]):
+        i, s = np.uintp(i), 0.0
+        for k in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])):
             s += X.data[k] * w[np.uintp(X.indices[k])]
         return s
 
     return sparse
 
 
-@overload(row_add, inline="always")
+@overload(row_add, jit_options={"fastmath": FAST})
 def _row_add(X, i, a, w):
     if isinstance(X, types.Array):
 
         def dense(X, i, a, w):
+            i = np.uintp(i)
             for c in range(X.shape[1]):
                 w[c] += a * X[i, c]
 
         return dense
 
     def sparse(X, i, a, w):
-        for k in range(X.indptr[i], X.indptr[i + 1]):
+        i = np.uintp(i)
+        for k in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])):
             w[np.uintp(X.indices[k])] += a * X.data[k]
+
+    return sparse
+
+
+@intrinsic
+def _fetch(typing, array, k):
+    """Ask for the cache line of a 1-d array's k-th value without waiting for it."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        name = "llvm.prefetch.p0" if llvm_version_info[0] > 15 else "llvm.prefetch.p0i8"
+        address = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        fetch = cgutils.get_or_insert_function(builder.module, kind, name)
+        builder.call(fetch, [address, word(0), word(2), word(1)])  # for reading, into the second cache, of data
+        return context.get_dummy_value()
+
+    return types.void(array, k), generate
+
+
+def fetch_row(X, i):
+    """Start reading row i, which is wanted soon."""
+    raise TypeError("fetch_row is for compiled code")
+
+
+@overload(fetch_row)
+def _fetch_row(X, i):
+    if isinstance(X, types.Array):
+
+        def dense(X, i):
+            row = X[np.uintp(i)]
+            for c in range(0, row.size, 8):
+                _fetch(row, c)  # type: ignore[call-arg]
+
+        return dense
+
+    def sparse(X, i):
+        i = np.uintp(i)
+        for k in range(X.indptr[i], X.indptr[i + np.uintp(1)], 8):
+            _fetch(X.data, k)  # type: ignore[call-arg]
+        for k in range(X.indptr[i], X.indptr[i + np.uintp(1)], 16):
+            _fetch(X.indices, k)  # type: ignore[call-arg]
 
     return sparse
 
@@ -92,6 +142,10 @@ class Design:
         self.bias = float(bias)
         self.width = self.d + (self.bias != 0.0)
         self.sq = gram.diag + self.bias**2
+
+    def points(self, y: np.ndarray, upper: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+        """What `coordinate_pass` needs of each point, side by side in memory: (m, 4)."""
+        return np.column_stack([y, upper, ridge, 1.0 / np.maximum(self.sq + ridge, TINY)])
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """h (m,) = X w, for w (width,)."""
@@ -134,56 +188,66 @@ def _add_pulls(X, v, parts):
                 row_add(X, i, v[i], parts[p])
 
 
+class Pass(NamedTuple):
+    """What a pass of coordinate descent left behind.
+
+    n : points that stay in; gain : by how much the objective fell; apart : the points' parts of P - D, each as it was
+    met; top, low : largest and smallest projected gradient; born : by how many the weights that are not 0 became more
+    """
+
+    n: int
+    gain: float
+    apart: float
+    top: float
+    low: float
+    born: int
+
+
 @njit(cache=True)
-def coordinate_pass(X, bias, y, upper, ridge, sq, order, beta, v, shrink_low, shrink_high):
-    """One pass of dual coordinate descent over the points in `order` (Hsieh et al. 2008, Algorithm 3).
+def coordinate_pass(X, bias, points, order, n, beta, v, high, low):
+    """One pass of dual coordinate descent over order[:n] (Hsieh et al. 2008, Algorithm 3).
 
     Minimises 1/2 |v|^2 + 1/2 sum ridge beta^2 - sum beta, v = sum beta y x with the bias column, over 0 <= beta <=
-    upper, one coordinate at a time, in place. A weight at a bound whose gradient points outside by more than the
-    threshold (shrink_high at 0, shrink_low at upper; inf and -inf: never) is left out from now on.
-
-    Returns (n, largest and smallest projected gradient, sum of the points' parts of P - D as they were met); the first
-    n of `order` are those that stay.
+    upper, one coordinate at a time, in place; the columns of points (m, 4) are y, upper, ridge and 1 / curvature. A
+    weight at a bound whose gradient points outside by more than a threshold (`high` at 0, `low` at upper; inf and
+    -inf: never) is left out: those that stay come first in `order`, as they were ordered. Returns a Pass.
     """
-    n, k, bad = order.size, 0, 0.0
-    top, low = -np.inf, np.inf
-    last = v.size - 1
-    while k < n:
-        i = order[k]
+    kept, gain, apart, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
+    last = np.uintp(v.size - 1)
+    for k in range(np.uintp(n)):
+        if k + AHEAD < np.uintp(n):
+            fetch_row(X, order[k + AHEAD])
+        i = np.uintp(order[k])
+        y, upper, ridge, inverse = points[i, 0], points[i, 1], points[i, 2], points[i, 3]
         margin = row_dot(X, i, v)
         if bias != 0.0:
             margin += bias * v[last]
-        margin *= y[i]
-        slope = margin - 1.0 + ridge[i] * beta[i]
+        slack = 1.0 - y * margin
         held = beta[i]
-        bad += _part_of_gap(margin, held, upper[i], ridge[i])
-        if (held == 0.0 and slope > shrink_high) or (held == upper[i] and slope < shrink_low):
-            n -= 1
-            order[k], order[n] = order[n], order[k]
-            continue
-        k += 1
-        projected = slope
+        slope = ridge * held - slack
+        if ridge == 0.0:
+            apart += upper * max(slack, 0.0) - held * slack
+        elif slack > 0.0:
+            apart += 0.5 * slope * slope / ridge
+        else:
+            apart += held * (0.5 * ridge * held - slack)
         if held == 0.0:
-            projected = min(slope, 0.0)
-        elif held == upper[i]:
-            projected = max(slope, 0.0)
-        top, low = max(top, projected), min(low, projected)
-        if abs(projected) > 1e-12:
-            curvature = sq[i] + ridge[i]
-            new = held - slope / curvature if curvature > 0.0 else (upper[i] if slope < 0.0 else held)
-            beta[i] = min(max(new, 0.0), upper[i])
-            step = (beta[i] - held) * y[i]
-            row_add(X, i, step, v)
+            if slope > high:
+                continue
+            slope = min(slope, 0.0)
+        elif held == upper:
+            if slope < low:
+                continue
+            slope = max(slope, 0.0)
+        order[np.uintp(kept)] = np.intp(i)
+        kept += 1
+        top, bottom = max(top, slope), min(bottom, slope)
+        if abs(slope) > 1e-12:
+            beta[i] = min(max(held - slope * inverse, 0.0), upper)
+            step = beta[i] - held
+            gain -= step * (slope + 0.5 * step / inverse)
+            born += (beta[i] > 0.0) - (held > 0.0)
+            row_add(X, i, y * step, v)
             if bias != 0.0:
-                v[last] += step * bias
-    return n, top, low, bad
-
-
-@njit(inline="always")
-def _part_of_gap(margin, beta, upper, ridge):
-    """What a point adds to P - D at v = sum beta y x: never negative, and 0 at the optimum."""
-    slack = 1.0 - margin
-    if ridge == 0.0:
-        return upper * max(slack, 0.0) - beta * slack
-    cost = max(slack, 0.0)
-    return cost * cost / (2.0 * ridge) - beta * slack + 0.5 * ridge * beta * beta
+                v[last] += y * step * bias
+    return Pass(kept, gain, apart, top, bottom, born)

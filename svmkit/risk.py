@@ -6,6 +6,7 @@ lambda/2 |w|^2 + mean loss that stochastic methods are written in, lambda = 1 / 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from svmkit.gram import Gram
 from svmkit.linear import Design, coordinate_pass
 from svmkit.loss import Loss
 from svmkit.problem import Certificate, Expansion, Problem, labels_and_costs
+from svmkit.slacks import weights_near_margin
 
 PASSES = 2  # of coordinate descent that a lower bound is improved by each time it is asked for
 
@@ -75,6 +77,11 @@ class _Linear(Risk):
         super().__init__(gram, y, C, **terms)
         self.design = Design(gram, self.bias)
 
+    @cached_property
+    def points(self) -> np.ndarray:
+        """What `coordinate_pass` needs of each point, (m, 4)."""
+        return self.design.points(self.y, self.upper, self.ridge)
+
     def margins(self, w: np.ndarray) -> np.ndarray:
         """y h (m,) of w (width,)."""
         return self.y * self.design.margins(w)
@@ -95,8 +102,12 @@ class LinearDual(_Linear):
         """w (width,) from scratch."""
         return self.design.pull(self.y * beta)
 
+    def value(self, beta: np.ndarray, w: np.ndarray) -> float:
+        """The objective at beta, whose weights w (width,) the caller has computed."""
+        return -self._dual(beta, w)
+
     def objective(self, point: np.ndarray) -> float:
-        return -self._dual(point, self.weights(point))
+        return self.value(point, self.weights(point))
 
     def infeasible(self, point: np.ndarray) -> str | None:
         return infeasible_in_box(point, self.upper)
@@ -118,11 +129,11 @@ class LinearDual(_Linear):
         return np.clip(coef * self.y, 0.0, self.upper)
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        """The best multiple of the dual weights that the slacks of w suggest."""
-        h = self.design.margins(self.design.joined(w, intercept))
-        return self._scaled(self.loss.weights(1.0 - self.y * h, self.C))
-
-    def _scaled(self, beta: np.ndarray) -> np.ndarray:
+        """The dual weights that the slacks of w suggest; of the squared hinge, their best multiple."""
+        slack = 1.0 - self.margins(self.design.joined(w, intercept))
+        if self.loss is Loss.HINGE:
+            return weights_near_margin(self, slack)  # type: ignore[arg-type]
+        beta = self.loss.weights(slack, self.C)
         return beta * _best_scale(beta, self.weights(beta), self.ridge, self.loss)
 
 
@@ -144,6 +155,7 @@ class LinearRisk(_Linear):
         if penalty not in ("l1", "l2"):
             raise InputError(f"penalty={penalty!r} is not known; there are: l2, l1")
         self.penalty = penalty
+        self._rng = np.random.default_rng(0)
         self._known: tuple[float, np.ndarray] = (0.0, np.zeros(self.m))  # the best D so far, and its beta
 
     @property
@@ -174,9 +186,10 @@ class LinearRisk(_Linear):
         else:
             beta = self._known[1].copy()
             v = self.design.pull(self.y * beta)
-        d, order = self.design, np.random.default_rng(0).permutation(self.m)
+        d = self.design
         for _ in range(PASSES):
-            coordinate_pass(d.rows, d.bias, self.y, self.upper, self.ridge, d.sq, order, beta, v, -np.inf, np.inf)
+            order = self._rng.permutation(self.m)  # the same order again and again gets nowhere
+            coordinate_pass(d.rows, d.bias, self.points, order, self.m, beta, v, np.inf, -np.inf)
         return self._keep(beta)
 
     def offer(self, beta: np.ndarray) -> float:

@@ -1,0 +1,44 @@
+"""The compiled loop under dcd: passes over the points that take part, each in an order of its own, with shrinking."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from svmkit.linear import coordinate_pass
+
+
+@njit(cache=True)
+def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most):
+    """Passes over order[:n]: one, and more while all of them look at `room` points and are `most` passes at most.
+
+    thresholds (2,) : high and low of `coordinate_pass`; with `shrinking`, replaced by the largest and the smallest
+    projected gradient of each pass for the next one (Hsieh et al. 2008, section 3.2); seed : of a fresh order for each
+    pass, 0 for the one that `order` has; the others as for `coordinate_pass`
+
+    Returns (the last Pass, passes, points looked at, gain and born of all passes).
+    """
+    count, looks, gain, born = 0, 0, 0.0, 0
+    while True:
+        if seed:
+            seed = shuffle(order, n, seed)
+        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1])
+        count, looks, gain, born = count + 1, looks + n, gain + done.gain, born + done.born
+        n = done.n
+        if shrinking:
+            thresholds[0] = done.top if done.top > 0.0 else np.inf
+            thresholds[1] = done.low if done.low < 0.0 else -np.inf
+        if n == 0 or looks + n > room or count >= most:
+            return done, count, looks, gain, born
+
+
+@njit(cache=True)
+def shuffle(order, n, seed):
+    """Put order[:n] into a random order (Fisher and Yates, numbers from splitmix64); returns the next seed."""
+    for k in range(n - 1, 0, -1):
+        seed += np.uint64(0x9E3779B97F4A7C15)
+        z = (seed ^ (seed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        j = (((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32)
+        order[np.uint64(k)], order[j] = order[j], order[np.uint64(k)]
+    return seed
