@@ -22,6 +22,7 @@ from numba import njit, prange, types
 from numba.extending import overload
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
+STRETCHES = 16  # of the rows of X, for work that is done column by column
 
 
 class Form(IntEnum):
@@ -80,10 +81,21 @@ def _fast_exp(x):
     return _exp32 if x == types.float32 else _exp64
 
 
+def as_type_of(x, like):
+    """x as a scalar of the array's dtype: a float64 constant would turn a float32 loop into a float64 one."""
+    return like.dtype.type(x)
+
+
+@overload(as_type_of, inline="always")
+def _as_type_of(x, like):
+    scalar = like.dtype
+    return lambda x, like: scalar(x)
+
+
 @njit(inline="always")
 def _power(base, degree):
-    result = 1.0
-    for _ in range(degree):
+    result = base
+    for _ in range(degree - 1):
         result *= base
     return result
 
@@ -92,15 +104,18 @@ def _power(base, degree):
 def _epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
     """out[a, b] = kernel value of dots[a, b]; rows along axis 0, panel along axis 1."""
     n, q = dots.shape
+    zero, two = as_type_of(0.0, out), as_type_of(2.0, out)
+    gamma, coef0 = as_type_of(gamma, out), as_type_of(coef0, out)
     for a in range(n):
         if form == 1:
+            sq_row = as_type_of(sq_rows[a], out)
             for b in range(q):
-                out[a, b] = -gamma * max(0.0, sq_rows[a] + sq_panel[b] - 2.0 * dots[a, b])
+                out[a, b] = -gamma * max(zero, sq_row + as_type_of(sq_panel[b], out) - two * dots[a, b])
             for b in range(q):
                 out[a, b] = fast_exp(out[a, b])
         elif form == 4:
             for b in range(q):
-                out[a, b] = -gamma * max(0.0, dots[a, b])
+                out[a, b] = -gamma * max(zero, dots[a, b])
             for b in range(q):
                 out[a, b] = fast_exp(out[a, b])
         elif form == 2:
@@ -132,12 +147,20 @@ def _dense_dots(tile, panel, form, dots):
 def _add_rows(data, indices, start, stop, panel, out):
     """out[:] = one CSR row . panel; a function of its own, with signed indices, because so it vectorises."""
     q = panel.shape[1]
+    k = start
     out[:] = 0.0
-    for k in range(start, stop):
-        v = data[k]
-        c = indices[k]
+    while k + 4 <= stop:
+        u, v = as_type_of(data[k], panel), as_type_of(data[k + 1], panel)
+        w, x = as_type_of(data[k + 2], panel), as_type_of(data[k + 3], panel)
+        c, d, e, f = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+        for b in range(q):
+            out[b] = out[b] + u * panel[c, b] + v * panel[d, b] + w * panel[e, b] + x * panel[f, b]
+        k += 4
+    while k < stop:
+        v, c = as_type_of(data[k], panel), indices[k]
         for b in range(q):
             out[b] += v * panel[c, b]
+        k += 1
 
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
@@ -159,9 +182,9 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
                 for b in range(q):
                     dots[a, b] += abs(data[k] - panel[c, b]) - abs(panel[c, b])
         elif q == 1:
-            s = 0.0
+            s = as_type_of(0.0, panel)
             for k in range(indptr[r], indptr[r + 1]):
-                s += data[k] * panel[np.uintp(indices[k]), 0]
+                s += as_type_of(data[k], panel) * panel[np.uintp(indices[k]), 0]
             dots[a, 0] = s
         else:
             _add_rows(data, indices, indptr[r], indptr[r + 1], panel, dots[a])
@@ -186,7 +209,7 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
     m, q = out.shape[1], panel.shape[1]
     for t in prange((m + TILE - 1) // TILE):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        dots = np.empty((hi - lo, q))
+        dots = np.empty((hi - lo, q), panel.dtype)
         sq_rows = np.empty(hi - lo)
         _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         if q == 1:  # the long axis has to be the inner one
@@ -197,6 +220,43 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
             for b in range(q):
                 for a in range(hi - lo):
                     out[b, lo + a] = values[a, b]
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _place(indices, lo, hi, row):
+    """The first place from lo on whose index is at least `row`; ascending from lo to hi."""
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if indices[middle] < row:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _scatter(data, indices, lo, hi, first, z, dots):
+    for k in range(lo, hi):
+        dots[np.uintp(indices[k] - first)] += z * as_type_of(data[k], dots)
+
+
+@njit(parallel=True, cache=True)
+def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
+    """out[0, r] = k(x_r, z) for X by columns (CSC) and one sparse z, whose entries are in the order of its columns.
+
+    Only entries of X in z's columns are touched, in the order in which `csr_block` adds them up: the same values.
+    """
+    m = out.shape[1]
+    step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
+    for t in prange((m + step - 1) // step):
+        lo, hi = t * step, min(m, t * step + step)
+        dots = np.zeros((1, hi - lo), out.dtype)
+        for k in range(columns.size):
+            c = columns[k]
+            a = _place(indices, indptr[c], indptr[c + 1], lo)
+            b = _place(indices, a, indptr[c + 1], hi)
+            _scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
+        _epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, out[:, lo:hi])
 
 
 @njit(parallel=True, cache=True)
@@ -215,15 +275,19 @@ def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
 
 @njit(parallel=True, cache=True)
 def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
-    """out[a] += sum_b k(row sel[a], panel[:, b]) coef[b] in float64; panel (d, q), coef (q, p), out (m, p)."""
+    """out[a] += sum_b k(row sel[a], panel[:, b]) coef[b]; panel (d, q), coef (q, p) of its dtype, out (m, p) float64.
+
+    Values and the sums over a panel are of the panel's precision.
+    """
     m, q = out.shape[0], panel.shape[1]
     for t in prange((m + TILE - 1) // TILE):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        dots = np.empty((hi - lo, q))
+        dots = np.empty((hi - lo, q), panel.dtype)
         sq_rows = np.empty(hi - lo)
         _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
-        _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
-        out[lo:hi] += np.dot(dots, coef)
+        values = np.empty((hi - lo, q), panel.dtype)
+        _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
+        out[lo:hi] += np.dot(values, coef)
 
 
 @njit(cache=True)

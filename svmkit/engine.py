@@ -6,17 +6,21 @@ storage as `take` returns them (or a model's vectors, dense or CSR). Nothing her
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit import compute
+from svmkit.compute import Form
 from svmkit.kernels import Kernel, Precomputed, square_norms
 
 ALL = np.empty(0, dtype=np.int64)  # "every row", as the compiled loops take it
 PANEL = 256  # rows of Z at a time
+STORED = 128  # the same where values are written: wider panels reach too many pages of memory at once
 PANEL_BYTES = 8 << 20
+COPY_BYTES = 256 << 20  # the largest copy of a sparse X that is made for speed
+PAYS = 0.8  # entries touched by columns and by rows that cost the same: the former are scattered
 
 
 class Engine(Protocol):
@@ -106,22 +110,42 @@ class CSREngine(_Base):
         super().__init__(kernel, X)
         self.sq = square_norms(X)
         self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
+        self.columns: Any = None  # X as CSC, once a single row was asked for and where that pays
+        self._tried = False
 
-    def _panels(self, Z):
-        """(lo, hi, panel (d, q), |z|^2, |z|_1) for the rows of Z, a few at a time."""
-        sparse = sp.issparse(Z)
-        for lo in range(0, Z.shape[0], self.step):
-            hi = min(Z.shape[0], lo + self.step)
+    def _panels(self, Z, dtype, step):
+        """(lo, hi, panel (d, q), |z|^2, |z|_1) of this dtype for the rows of Z, a few at a time."""
+        sparse, step, square = sp.issparse(Z), min(self.step, step), square_norms(Z).astype(dtype)
+        for lo in range(0, Z.shape[0], step):
+            hi = min(Z.shape[0], lo + step)
             if sparse:
-                panel = np.zeros((self.X.shape[1], hi - lo))
+                panel = np.zeros((self.X.shape[1], hi - lo), dtype)
                 compute.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:
-                panel = np.ascontiguousarray(Z[lo:hi].T, dtype=np.float64)
-            yield lo, hi, panel, np.einsum("ij,ij->j", panel, panel), np.abs(panel).sum(axis=0)
+                panel = np.ascontiguousarray(Z[lo:hi].T, dtype=dtype)
+            yield lo, hi, panel, square[lo:hi], np.abs(panel).sum(axis=0)
+
+    def _by_columns(self) -> bool:
+        """Whether a single row is better computed from the columns of X; that takes a copy of X.
+
+        It touches, on average, sum_c (share of rows with column c)^2 entries of a row instead of all of them.
+        """
+        if not self._tried:
+            self._tried = True
+            X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
+            size = X.nnz * (X.data.itemsize + X.indices.itemsize)
+            if size <= COPY_BYTES and float(counts @ (counts / self.n)) < PAYS * X.nnz:
+                self.columns = X.tocsc()
+        return self.columns is not None
 
     def block(self, Z, out, sel=ALL):
         X = self.X
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z):
+        single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
+        if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
+            C, sq_z = self.columns, square_norms(Z).astype(out.dtype)
+            compute.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.kernel.scalars, out)
+            return out
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, out.dtype, STORED):
             compute.csr_block(
                 X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.kernel.scalars, out[lo:hi]
             )
@@ -130,7 +154,7 @@ class CSREngine(_Base):
     def product(self, Z, coef, sel=ALL):
         X = self.X
         out = np.zeros((self._rows(sel), coef.shape[1]))
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z):
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, np.dtype(np.float64), PANEL):
             weights = np.ascontiguousarray(coef[lo:hi])
             compute.csr_product(
                 X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.kernel.scalars, out
