@@ -68,7 +68,7 @@ class Risk(Problem):
         return (self.m,)
 
 
-class _Linear(Risk):
+class LinearProblem(Risk):
     """A risk of a linear model: what it knows of X."""
 
     is_linear: ClassVar[bool] = True
@@ -86,11 +86,18 @@ class _Linear(Risk):
         """y h (m,) of w (width,)."""
         return self.y * self.design.margins(w)
 
+    def _suggested(self, slack: np.ndarray) -> np.ndarray:
+        """Dual weights (m,) that these slacks suggest with the l2 penalty; of the squared hinge, the best multiple."""
+        if self.loss is Loss.HINGE:
+            return weights_near_margin(self, slack)
+        beta = self.loss.weights(slack, self.C)
+        return beta * _best_scale(beta, self.design.pull(self.y * beta), self.ridge, self.loss)
+
     def _dual(self, beta: np.ndarray, v: np.ndarray) -> float:
         return float(beta.sum()) - 0.5 * (float(v @ v) + float(np.square(beta) @ self.ridge))
 
 
-class LinearDual(_Linear):
+class LinearDual(LinearProblem):
     """min 1/2 beta'Q beta - 1'beta over 0 <= beta <= upper, the dual of LinearRisk with the l2 penalty.
 
     Q_ij = y_i y_j (x_i'x_j + bias^2) + [i=j] ridge_i, never formed: w = sum_i beta_i y_i x_i. A point is beta (m,).
@@ -129,20 +136,15 @@ class LinearDual(_Linear):
         return np.clip(coef * self.y, 0.0, self.upper)
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        """The dual weights that the slacks of w suggest; of the squared hinge, their best multiple."""
-        slack = 1.0 - self.margins(self.design.joined(w, intercept))
-        if self.loss is Loss.HINGE:
-            return weights_near_margin(self, slack)  # type: ignore[arg-type]
-        beta = self.loss.weights(slack, self.C)
-        return beta * _best_scale(beta, self.weights(beta), self.ridge, self.loss)
+        return self._suggested(1.0 - self.margins(self.design.joined(w, intercept)))
 
 
-class LinearRisk(_Linear):
+class LinearRisk(LinearProblem):
     """min 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), or |w|_1 instead of the square (math.md, problem 3).
 
     A point is w (d,), the weight of the bias column behind it if there is one. Its certificate has a dual value
-    although the solvers have none: from the dual weights that the slacks suggest, and with the l2 penalty two passes of
-    coordinate descent on them, which go on where the last certificate ended. So D costs some passes over X, rises from
+    although the solvers have none: from the dual weights that the slacks suggest (`svmkit.slacks`), and with the l2
+    penalty two passes of coordinate descent on the best ones so far. So D costs some passes over X, rises from
     certificate to certificate, and is a lower bound on the optimum whatever the solver does.
 
     penalty : "l2" or "l1"; the others as for `Risk`
@@ -176,17 +178,11 @@ class LinearRisk(_Linear):
 
     def raise_bound(self, slack: np.ndarray) -> float:
         """The best lower bound on the optimum so far, after a look at the dual weights that `slack` (m,) suggests."""
-        beta = self.loss.weights(slack, self.C)
-        v = self.design.pull(self.y * beta)
-        if self.penalty == "l1":  # its dual asks for |X'(y beta)| <= 1
-            return self._keep(_best_scale_l1(beta, v, self.ridge) * beta)
-        scale = _best_scale(beta, v, self.ridge, self.loss)
-        if self._dual(scale * beta, scale * v) > self._known[0]:
-            beta, v = scale * beta, scale * v
-        else:
-            beta = self._known[1].copy()
-            v = self.design.pull(self.y * beta)
-        d = self.design
+        if self.penalty == "l1":
+            return self.offer(self.loss.weights(slack, self.C))
+        self._keep(self._suggested(slack))
+        d, beta = self.design, self._known[1].copy()
+        v = d.pull(self.y * beta)
         for _ in range(PASSES):
             order = self._rng.permutation(self.m)  # the same order again and again gets nowhere
             coordinate_pass(d.rows, d.bias, self.points, order, self.m, beta, v, np.inf, -np.inf)
@@ -194,9 +190,9 @@ class LinearRisk(_Linear):
 
     def offer(self, beta: np.ndarray) -> float:
         """A solver's own dual weights (m,), each within its box: the best lower bound with them."""
-        v = self.design.pull(self.y * beta)
-        factor = _best_scale_l1(beta, v, self.ridge) if self.penalty == "l1" else 1.0
-        return self._keep(factor * beta)
+        if self.penalty == "l1":  # its dual asks for |X'(y beta)| <= 1
+            beta = beta * _best_scale_l1(beta, self.design.pull(self.y * beta), self.ridge)
+        return self._keep(beta)
 
     def _keep(self, beta: np.ndarray) -> float:
         v = self.design.pull(self.y * beta) if self.penalty == "l2" else np.zeros(1)

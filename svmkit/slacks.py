@@ -15,7 +15,7 @@ import numpy as np
 from svmkit.linear import coordinate_pass
 
 if TYPE_CHECKING:
-    from svmkit.risk import LinearRisk
+    from svmkit.risk import LinearProblem
 
 BANDS = (5, 20, 80)  # a fifth of the samples, ...: the better the model, the narrower the band that pays
 PASSES = 2  # over all samples are worth as many rows as the passes over a band may read
@@ -24,7 +24,7 @@ MOST = 1000  # passes over a band
 SMALL = 1000  # samples that are a band together
 
 
-def weights_near_margin(problem: LinearRisk, slack: np.ndarray) -> np.ndarray:
+def weights_near_margin(problem: LinearProblem, slack: np.ndarray) -> np.ndarray:
     """beta (m,) of the largest D among several bands; `slack` (m,) = 1 - y h(x), hinge and l2 penalty."""
     m, distance = problem.m, np.abs(slack)
     least = min(2 * problem.design.width, m // BANDS[0])  # as many as columns lie on the margin, give or take
@@ -39,7 +39,7 @@ def weights_near_margin(problem: LinearRisk, slack: np.ndarray) -> np.ndarray:
     return max(found, key=lambda pair: pair[0])[1]
 
 
-def _descended(problem: LinearRisk, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:
+def _descended(problem: LinearProblem, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:
     """(D, beta) after coordinate descent with shrinking over the samples `inside`; beta is changed in place."""
     d, rng = problem.design, np.random.default_rng(0)
     points, v = d.points(problem.y, problem.upper, problem.ridge), d.pull(problem.y * beta)

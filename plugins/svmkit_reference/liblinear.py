@@ -10,7 +10,6 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problem import Problem
 from svmkit.risk import LinearRisk
-from svmkit.slacks import weights_near_margin
 from svmkit.solver import Requires
 from svmkit_reference.reference import Found, Reference, features
 
@@ -72,6 +71,4 @@ class LIBLINEAR(Reference):
         )
         model.fit(features(problem.gram), problem.y, sample_weight=problem.C)
         w = problem.design.joined(model.coef_[0], float(np.ravel(model.intercept_)[0]))
-        if self.loss == "hinge":  # it has dual weights, but LinearSVC keeps them to itself
-            problem.offer(weights_near_margin(problem, 1.0 - problem.margins(w)))
         return Found(w, int(model.n_iter_), int(model.n_iter_) >= self.passes)
