@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -23,11 +23,16 @@ def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
     return (rng.normal(size=(24, 2)) + y[:, None]).astype(dtype), y
 
 
-def steps() -> Iterator[tuple[str, Callable[[], object]]]:
-    """(name, work) pairs: every solver once, and every storage, precision and index width."""
-    for row in plugins.working("solver"):
-        if not row.plugin.external:
-            yield f"solver {row.name}", partial(_solve, plugins.build("solver", row.name))
+def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
+    """(name, work) pairs: these solvers, default all, once, and every storage, precision and index width.
+
+    Raises InputError, before any work, for a name that is no solver that works here.
+    """
+    chosen = [
+        plugins.build("solver", name) for name in solvers or plugins.solvers_where(lambda kind: not kind.external)
+    ]
+    for solver in chosen:
+        yield f"solver {solver.name}", partial(_solve, solver)
     for dtype in (np.float64, np.float32):
         for storage in (np.ascontiguousarray, _int32, _int64):
             for rows in (np.float64, np.float32):

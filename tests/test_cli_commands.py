@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from cli_helpers import process
 
+from svmkit import plugins
+from svmkit.warming import steps
+
 pytestmark = pytest.mark.usefixtures("alone")
 
 # --- other commands
@@ -60,8 +63,15 @@ def test_datasets_of_the_data_folder(real, svmkit):
 
 
 @pytest.mark.slow
-def test_warmup(svmkit):
-    assert svmkit("warmup", "--json").json["steps"]
+def test_warmup(svmkit, refused):
+    steps = [step["step"] for step in svmkit("warmup", "dcd", "smo", "--json").json["steps"]]
+    assert steps[:2] == ["solver dcd", "solver smo"] and not any(step.startswith("solver") for step in steps[2:])
+    refused(["solver", "'dcc'", "did you mean dcd"], "warmup", "dcc")
+
+
+def test_warmup_takes_every_solver_that_compiles():
+    names = [name.removeprefix("solver ") for name, _ in steps() if name.startswith("solver ")]
+    assert names == [name for name in plugins.names("solver") if name not in ("libsvm", "liblinear", "sklearnex")]
 
 
 # --- imports

@@ -57,7 +57,7 @@ def test_facts_of_some():
 
 
 def test_the_method_is_told_without_its_source():
-    row = plugins.Listed("solver", "x", "y", "", {}, None, plugin=plugins.load("solver", "fw"))
+    row = plugins.Listed("solver", "x", "y", "", {}, None, plugin=plugins.load("solver", "swap"))
     for doc, method, paper in (
         ("Plain.", "Plain", ""),
         ("Thing (Who 1999): how.", "Thing: how", "Who 1999"),

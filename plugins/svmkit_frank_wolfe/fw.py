@@ -19,6 +19,7 @@ class FW(FrankWolfe):
     """
 
     name = "fw"
+    paper = "Frank, Wolfe 1956"
 
     def direction(self, state: SimplexState) -> Direction:
         return toward(state)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import typer
+
 from svmkit.cli.common import JSON
 
+SOLVERS = typer.Argument(None, help="Only these solvers; default all.")
 
-def warmup(json: bool = JSON) -> None:
-    """Compile every loop for dense and sparse data in both precisions (a minute, once per installation)."""
+
+def warmup(
+    solvers: list[str] = SOLVERS,
+    json: bool = JSON,
+) -> None:
+    """Compile every loop for dense and sparse data in both precisions (two minutes for all, once per installation)."""
     import sys
     import time
 
@@ -15,7 +22,7 @@ def warmup(json: bool = JSON) -> None:
 
     began = time.perf_counter()
     done = []
-    for name, work in steps():
+    for name, work in steps(solvers or ()):
         at = time.perf_counter()
         work()
         done.append({"step": name, "seconds": time.perf_counter() - at})
