@@ -88,7 +88,8 @@ class Gram:
 
     def _compute(self, idx: np.ndarray, out: np.ndarray) -> None:
         self.engine.block(self.engine.take(idx), out)
-        out[np.arange(len(idx)), idx] = self.diag[idx]
+        for a, i in enumerate(idx.tolist()):
+            out[a, i] = self.diag[i]
         self.kernel_values += out.size
 
     def narrowed(self, at: np.ndarray) -> Narrowed:

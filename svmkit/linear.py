@@ -203,7 +203,7 @@ class Pass(NamedTuple):
     born: int
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def coordinate_pass(X, bias, points, order, n, beta, v, high, low):
     """One pass of dual coordinate descent over order[:n] (Hsieh et al. 2008, Algorithm 3).
 

@@ -56,6 +56,9 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
         k = int(np.argmax(rise >= -level))
         flat = rise[k] <= level and k + 1 < len(c)
         return float(0.5 * (c[k] + c[k + 1]) if flat else c[k])
+    lo, hi = c[plus].max(), c[~plus].min()
+    if lo <= hi:  # no loss at all in between
+        return float(0.5 * (lo + hi))
     up, down = np.where(plus, costs, 0.0), np.where(plus, 0.0, costs)
     # between c_{k-1} and c_k: positives from k on, negatives before k
     weight = (up.sum() - np.cumsum(up) + up) + (np.cumsum(down) - down)
@@ -64,6 +67,6 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
     if not ahead.any():
         return float((down * c).sum() / down.sum())
     k = int(np.argmax(ahead))
-    if weight[k] <= 1e-12 * costs.sum():  # no sample has a loss there
-        return float(0.5 * (c[max(k - 1, 0)] + c[k]))
+    if weight[k] <= 0.0:  # by rounding, where what is left is lost in the sums
+        return float(c[k])
     return float(np.clip(moment[k] / weight[k], c[max(k - 1, 0)], c[k]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmkit import checks, interrupt, threads
+from svmkit import checks, interrupt, plugins, threads
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.gram import parse_bytes
 from svmkit.history import History, Point
@@ -27,20 +27,22 @@ class Online:
     Parameters
     ----------
     classes : labels, two or more, numbers or text
-    solver : name or Solver that streams (sfw, msfw)
+    solver : name or Solver that streams (sfw, msfw; sgd, folos with the linear kernel; pegasos, norma)
     kernel : Kernel; "scale" and the like are resolved on the first block and kept, as is the scaling
     C : > 0, weight of the summed losses; class_weight : None or {label: weight}
     scale : None, standard, minmax or maxabs
     memory : budget of the kept kernel rows, shared by the pairs; seed : of all random choices
     max_support : support vectors of each pair at most; n_threads : default all
     start : SVMModel of the same classes and the same kind of kernel to go on from: its kernel, with its gamma, and its
-        scaling are kept, and its support vectors count as the first samples, of weight 1
+        scaling are kept, and its support vectors count as the first samples, of weight 1; a solver of weights of the
+        columns goes on from those
 
     Attributes
     ----------
     samples : learned from so far, those of `start` excluded; seen (n_classes,) : samples of each class
     intake : kernel and scaling as settled, and the columns so far, which may grow
-    history : one Point now and then, ever more seldom, with the accuracy so far
+    history : one Point now and then, ever more seldom, with the accuracy so far; its objective is nan of solvers that
+        do not know theirs
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Online:
             for a, b in pairs(len(self.classes))
         ]
         self.n_threads = n_threads
-        self.samples = self.received = self.tested = self.correct = 0
+        self.samples = self.before = self.received = self.tested = self.correct = 0
         self.seen = np.zeros(len(self.classes), dtype=np.int64)
         self.history = History()
         self._warned = False
@@ -90,14 +92,31 @@ class Online:
                 f"{model.kernel.name}: classes and kernel must be the same"
             )
         codes = np.repeat(np.arange(len(self.classes)), model.n_support)
-        self.seen, self.received = model.n_support.astype(np.int64), len(codes)
+        self.before, self.received = int(model.about.get("n_samples", 0)), len(codes)
+        seen = round(self.before * 2 / len(self.classes))
+        if self.solver.problem_for(self.intake.kernel).is_linear:
+            self.seen[:] = 1
+            for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
+                pair.begin_weights(w, float(intercept), seen)
+            return
+        self._require_vectors(model)
+        self.seen = model.n_support.astype(np.int64)
         weights = self.C * training_weights(codes, self.classes, self.class_weight, None)
         for (a, b), pair in zip(pairs(len(self.classes)), self.pairs, strict=True):
             coef = np.where(codes == a, model.coef[b - 1], model.coef[a])
             at = np.flatnonzero(((codes == a) | (codes == b)) & (coef != 0.0))
             if len(at):
                 rows = Rows(model.vectors[at], pair.signs(codes[at]), weights[at], at)
-                pair.begin(rows, coef[at], self.intake.kernel)
+                pair.begin(rows, coef[at], self.intake.kernel, seen)
+
+    def _require_vectors(self, model: SVMModel) -> None:
+        """InputError for a model whose only vectors are weights of the columns: they are no samples."""
+        made = model.about.get("solver")
+        if made in plugins.names("solver") and plugins.load("solver", made).problem_for(model.kernel).is_linear:
+            raise InputError(
+                f"cannot go on from a model of {made} with {self.solver.name}: it has weights of the columns and no "
+                f"support vectors; go on with {made}, or start anew"
+            )
 
     def update(self, X, y, sample_weight=None, *, test: bool = True, until: Callable[[], bool] = lambda: False) -> int:
         """Learn from a block: X (n, d), dense or CSR, y (n,) of announced labels, sample_weight (n,) >= 0.
@@ -145,7 +164,7 @@ class Online:
     def _record(self) -> None:
         before = self.history[-1].n_iter if self.history else 0
         if self.n_iter >= max(1, before + before // 32):
-            objective = sum(pair.info.objective for pair in self.pairs if pair.info)
+            objective = sum(pair.info.objective for pair in self.pairs if pair.info)  # nan where solvers do not know
             point = Point(self.n_iter, self.seconds, objective, None, self.n_support, self.kernel_values)
             self.history.append(point._replace(accuracy=self.accuracy))
 
@@ -190,7 +209,7 @@ class Online:
         return self._joined()[0]
 
     def fitted(self, status: Status) -> Fit:
-        """The model and how it came about, as `svmkit.fit` tells it: the primal value inf, the gap None (not known)."""
+        """The model and how it came about, as `svmkit.fit` tells it: gap None, primal value inf or nan (not known)."""
         model, support = self._joined()
         solutions = []
         for pair in self.pairs:
@@ -209,4 +228,4 @@ class Online:
         X = checks.pad_or_refuse_columns(rows.X, self.intake.n_features, pad=True)
         data = Prepared(X, X, self.classes, rows.y, rows.C, self.intake.kernel, self.intake.scaling, 0)
         model, support = data.model(models, {"solver": self.solver.name, "C": float(self.C)})
-        return replace(model, about=model.about | {"n_samples": self.samples}), rows.ids[support]
+        return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]

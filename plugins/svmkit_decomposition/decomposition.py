@@ -31,6 +31,7 @@ class Decomposition(Solver):
     losses = ("hinge", "squared_hinge")
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 100
+    shrinking: ClassVar[bool] = False
 
     def patience(self, m: int) -> int:
         return max(10_000_000, 100 * m)  # LIBSVM's
@@ -42,7 +43,7 @@ class Decomposition(Solver):
         if state.fresh:  # the start, or all points anew: this may be the end of it
             state.fresh = False
             return state.report(0, True)
-        if getattr(self, "shrinking", False):
+        if self.shrinking:
             state.shrink()
         most, target, steps, fell, complete = state.budget(), state.aim(), 0, 0.0, False
         while not complete:

@@ -8,6 +8,7 @@ import numpy as np
 
 from svmkit.box import BoxQP
 from svmkit.gram import Gram, Narrowed
+from svmkit.loss import Loss
 from svmkit.problem import Certificate
 from svmkit.solver import StepInfo
 from svmkit_decomposition import guesses, loops
@@ -16,7 +17,7 @@ from svmkit_decomposition.loops import Box
 LIKELY = 31  # rows guessed on a miss
 SHRINK = 1000  # iterations from one look at what could be left out to the next (LIBSVM's)
 LEFT = 2.0 / 3.0  # fewer points than this part must remain for it to be done
-PRICE = 3.0, 0.5  # iterations a support vector that the gradient of the others costs: rows fit the cache, or do not
+PRICE = 3.0, 0.5  # iterations a vector that the gradient of all costs, where rows in use fit the cache, or do not
 WORK = 4_000_000  # values of v that a step goes over: some milliseconds, and the rows that it needs
 
 
@@ -64,12 +65,12 @@ class BoxState:
 
     def budget(self) -> int:
         """Iterations until the next report: few at first, and not so many that nobody could interrupt."""
-        return min(1 + self.n_iter // 16, max(10, min(1000, WORK // len(self.box.v))))
+        return min(1 + self.n_iter // 16, max(20, min(1000, WORK // len(self.box.v))))
 
     def aim(self) -> float:
         """The violation at which the next report is due as well: 1, 2 and 5 times powers of ten, as people stop at."""
         if self.violation <= self.target:
-            self.target = _rounder(self.violation)
+            self.target = _round_below(self.violation)
         return self.target
 
     def likely(self, i: int) -> np.ndarray:
@@ -88,12 +89,17 @@ class BoxState:
         To take them back costs a pass over all kernel values of the support vectors, so it has to pay: that much work
         must have been done before.
         """
+        if self.violation <= 0.0:
+            self.widen()
         if self.n_iter < self.next_look or self.violation <= 0.0:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
-        box, n_support = self.box, self.n_support
-        fits = len(self.source.rows.slab) >= n_support
-        if self.at is None and self.n_iter - self.since < PRICE[0 if fits else 1] * n_support:
+        box = self.box
+        moving = np.count_nonzero(
+            box.side == (loops.UP | loops.LOW)
+        )  # between the bounds: their rows are used for ever
+        price = PRICE[0 if moving <= len(self.source.rows.slab) else 1] * self.n_support
+        if self.at is None and self.n_iter - self.since < price:
             return
         kept = loops.stay(box.v, box.side, box.v[self.i], box.v[self.k])
         if len(kept) > LEFT * len(box.v):
@@ -134,7 +140,7 @@ class BoxState:
         apart = math.inf
         if min(self.i, self.k) >= 0:
             b = -0.5 * (box.v[self.i] + box.v[self.k])
-            apart = loops.gap(box, bool(box.ridge[0] > 0.0), b)
+            apart = loops.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
         size = max(abs(self.objective), abs(apart - self.objective), 1e-300)
         return StepInfo(
             self.objective,
@@ -149,7 +155,7 @@ class BoxState:
         )
 
 
-def _rounder(x: float) -> float:
+def _round_below(x: float) -> float:
     """The largest of 1, 2 and 5 times powers of ten below x; 0 for x <= 0."""
     if not 1e-300 < x < math.inf:
         return 0.0

@@ -12,14 +12,15 @@ from svmkit.risk import LinearRisk
 from svmkit.sampler import Draws
 from svmkit_stochastic.base import require
 from svmkit_stochastic.columns import column, soften, span
-from svmkit_stochastic.linear import LinearState, LinearStochastic, calibrate, push, score
+from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
 
 
 @njit(cache=True)
 def _walk_l2(x, order, squared, w):
     now = w.now[0]
-    for i in order:
+    for k in range(order.size):
+        i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
         e = pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
@@ -34,12 +35,13 @@ def _walk_l1(x, order, squared, w):
     now, v = w.now[0], w.v
     done = np.zeros(v.size)  # how much of total each column has had: it has time until it is looked at
     total = 0.0
-    for i in order:
+    for k in range(order.size):
+        i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
         lo, hi = span(x.rows, i)
-        for k in range(lo, hi):
-            soften(v, done, column(x.rows, k), total)
+        for place in range(lo, hi):
+            soften(v, done, column(x.rows, place), total)
         if x.bias != 0.0:
             soften(v, done, v.size - 1, total)
         push(x, i, x.y[i] * pull(squared, x.y[i] * score(x, i, v), r * x.C[i], x.sq[i]), w)  # forward

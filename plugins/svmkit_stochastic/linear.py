@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from svmkit.linear import row_add, row_dot
+from svmkit.linear import AHEAD, fetch_row, row_add, row_dot
 from svmkit.problem import Problem
 from svmkit.risk import LinearRisk
 from svmkit.sampler import Draws
@@ -17,6 +17,7 @@ from svmkit.solver import Requires
 from svmkit_stochastic.base import State, Stochastic, clock
 from svmkit_stochastic.steps import Samples, Weights
 
+SOON = int(AHEAD)
 SAMPLE = 10_000  # rows that the first step is chosen on
 
 
@@ -106,6 +107,14 @@ def _lowest(value: Callable[[float], float], x: float) -> float:
             tried[at] = value(at)
             risen = risen + 1 if tried[at] > min(tried.values()) else 0
     return min(tried, key=tried.__getitem__)
+
+
+@njit(cache=True, inline="always")
+def at(x, order, k):
+    """order[k]; a row that comes a little later is asked for meanwhile."""
+    if k + SOON < order.size:
+        fetch_row(x.rows, order[k + SOON])
+    return order[k]
 
 
 @njit(cache=True)

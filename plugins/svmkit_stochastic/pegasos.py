@@ -15,7 +15,7 @@ from svmkit.risk import KernelRisk, LinearRisk, Risk
 from svmkit.sampler import Draws
 from svmkit_stochastic.base import Stochastic, require
 from svmkit_stochastic.kernel import KernelState
-from svmkit_stochastic.linear import LinearState, push, score
+from svmkit_stochastic.linear import LinearState, at, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
 
 
@@ -24,14 +24,14 @@ def _walk(x, order, batch, squared, project, w):
     now = w.now[0]
     h = np.empty(batch)
     for lo in range(0, order.size, batch):
-        part = order[lo : lo + batch]
         for j in range(batch):
-            arrive(now, x.C[part[j]], x.sq[part[j]])
-            h[j] = now.scale * score(x, part[j], w.v)
+            i = at(x, order, lo + j)
+            arrive(now, x.C[i], x.sq[i])
+            h[j] = now.scale * score(x, i, w.v)
         r = rate(now)  # eta_t = 1 / (lambda t), t in samples
         shrink(w, 1.0 - r * batch / now.n)
         for j in range(batch):
-            i = part[j]
+            i = order[lo + j]
             e = x.y[i] * pull(squared, x.y[i] * h[j], r * x.C[i], batch * x.sq[i])
             if e != 0.0:
                 if project:
@@ -53,7 +53,7 @@ class Pegasos(Stochastic):
 
     name = "pegasos"
     paper = "Shalev-Shwartz et al. 2011"
-    epochs: ClassVar[int] = 100
+    epochs: ClassVar[int] = 50
 
     batch: int = 1
     project: bool = False

@@ -9,14 +9,15 @@ from numba import njit
 
 from svmkit.risk import LinearRisk
 from svmkit.sampler import Draws
-from svmkit_stochastic.linear import LinearState, LinearStochastic, calibrate, push, score
+from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
 
 
 @njit(cache=True)
 def _walk(x, order, squared, w):
     now = w.now[0]
-    for i in order:
+    for k in range(order.size):
+        i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)  # eta_t = 1 / (lambda (t + t0))
         e = pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])

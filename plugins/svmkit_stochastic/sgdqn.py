@@ -12,7 +12,7 @@ from svmkit.risk import LinearRisk
 from svmkit.sampler import Draws
 from svmkit_stochastic.base import require
 from svmkit_stochastic.diagonal import ScaledState, move, rescale, scaled_push, size
-from svmkit_stochastic.linear import LinearStochastic, calibrate, score
+from svmkit_stochastic.linear import LinearStochastic, at, calibrate, score
 from svmkit_stochastic.steps import arrive, average, pull
 
 
@@ -20,7 +20,8 @@ from svmkit_stochastic.steps import arrive, average, pull
 def _walk(x, order, squared, skip, clip, parts, w, B, left):
     now = w.now[0]
     lam, mean = 1.0 / now.total, now.total / now.n
-    for i in order:
+    for k in range(order.size):
+        i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         margin = x.y[i] * score(x, i, w.v)
         along = size(x, i, B) if margin < 1.0 else 0.0

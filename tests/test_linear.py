@@ -1,0 +1,219 @@
+"""Rows of X in compiled code, X with its bias column as a whole, and one pass of dual coordinate descent."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numba import njit
+
+from svmkit.errors import InputError
+from svmkit.gram import Gram
+from svmkit.kernels import RBF, Linear
+from svmkit.linear import Design, coordinate_pass, fetch_row, row_add, row_dot
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+NEVER = np.inf, -np.inf
+
+
+def int64(X):
+    S = sp.csr_array(X)
+    return sp.csr_array((S.data, S.indices.astype(np.int64), S.indptr.astype(np.int64)), shape=S.shape)
+
+
+def frozen(X):
+    X = X.copy()
+    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        array.flags.writeable = False
+    return X
+
+
+STORAGES = {
+    "dense": np.asarray,
+    "dense, by columns": np.asfortranarray,
+    "dense, read only": frozen,
+    "csr": sp.csr_array,
+    "csr, int64": int64,
+    "csr, read only": lambda X: frozen(sp.csr_array(X)),
+}
+every_storage = pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
+
+
+def table(m=23, d=19, seed=0, dtype=np.float64):
+    """Two thirds zeros, a row and a column of zeros, two equal rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.35)
+    X[3], X[:, 2], X[5] = 0.0, 0.0, X[4]
+    return X.astype(dtype)
+
+
+def design(X, bias=1.0) -> Design:
+    return Design(Gram(Linear(), X), bias)
+
+
+@njit
+def dots(X, w, out):
+    for i in range(out.size):
+        fetch_row(X, i)
+        out[i] = row_dot(X, i, w)
+
+
+@njit
+def adds(X, a, w):
+    for i in range(a.size):
+        row_add(X, i, a[i], w)
+
+
+@every_storage
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_those_of_x(storage, dtype):
+    X = table(dtype=dtype)
+    rng = np.random.default_rng(1)
+    w, a, out = rng.normal(size=X.shape[1] + 1), rng.normal(size=len(X)), np.empty(len(X))
+    rows = design(storage(X)).rows
+    dots(rows, w, out)
+    np.testing.assert_allclose(out, X.astype(np.float64) @ w[:-1], atol=1e-13)
+    before = w.copy()
+    adds(rows, a, w)
+    np.testing.assert_allclose(w[:-1] - before[:-1], a @ X.astype(np.float64), atol=1e-12)
+    assert w[-1] == before[-1]  # the bias column is the caller's
+
+
+@pytest.mark.parametrize("word", [row_dot, row_add, fetch_row])
+def test_rows_are_for_compiled_code(word):
+    with pytest.raises(TypeError, match="compiled code"):
+        word(*[None] * word.__code__.co_argcount)
+
+
+@every_storage
+@pytest.mark.parametrize("bias", [0.0, 1.0, 2.5])
+def test_design_is_x_with_its_bias_column(storage, bias):
+    X = table()
+    full = np.column_stack([X, np.full(len(X), bias)]) if bias else X
+    d = design(storage(X), bias)
+    rng = np.random.default_rng(2)
+    w, v = rng.normal(size=full.shape[1]), rng.normal(size=len(X)) * (rng.random(len(X)) < 0.5)
+    assert (d.m, d.d, d.width) == (*X.shape, full.shape[1])
+    np.testing.assert_allclose(d.margins(w), full @ w, atol=1e-12)
+    np.testing.assert_allclose(d.pull(v), full.T @ v, atol=1e-12)
+    np.testing.assert_allclose(d.sq, np.square(full).sum(axis=1), rtol=1e-12)
+    columns, intercept = d.split(w)
+    np.testing.assert_array_equal(columns, w[: X.shape[1]])
+    assert intercept == (bias * w[-1] if bias else 0.0)
+    np.testing.assert_allclose(d.joined(columns, intercept), w)
+
+
+def test_split_is_a_copy():
+    d, w = design(table()), np.ones(20)
+    d.split(w)[0][:] = 5.0
+    assert (w == 1.0).all()
+
+
+def test_one_row_and_one_column():
+    d = design(np.array([[2.0]]))
+    np.testing.assert_array_equal(d.margins(np.array([3.0, 1.0])), [7.0])
+    np.testing.assert_array_equal(d.pull(np.array([2.0])), [4.0, 2.0])
+
+
+def test_more_columns_than_rows_and_more_threads_than_rows():
+    X = np.random.default_rng(0).normal(size=(2, 300))
+    d = design(sp.csr_array(X))
+    np.testing.assert_allclose(d.pull(np.array([1.0, -2.0]))[:-1], X[0] - 2.0 * X[1])
+
+
+def test_other_kernels_are_refused():
+    with pytest.raises(InputError, match="linear kernel, not rbf"):
+        Design(Gram(RBF(0.5), table()), 1.0)
+
+
+def plain_pass(X, y, upper, ridge, order, beta, v, high, low):
+    """Algorithm 3 of Hsieh et al. 2008 as it is printed, X with its bias column; (points kept, projected gradients)."""
+    kept, projected = [], []
+    for i in order:
+        slope = y[i] * (X[i] @ v) - 1.0 + ridge[i] * beta[i]
+        if (beta[i] == 0.0 and slope > high) or (beta[i] == upper[i] and slope < low):
+            continue
+        inside = min(slope, 0.0) if beta[i] == 0.0 else max(slope, 0.0) if beta[i] == upper[i] else slope
+        kept.append(i)
+        projected.append(inside)
+        if inside != 0.0:
+            old = beta[i]
+            beta[i] = min(max(old - slope / (X[i] @ X[i] + ridge[i]), 0.0), upper[i])
+            v += (beta[i] - old) * y[i] * X[i]
+    return kept, projected
+
+
+def value(beta, v, ridge):
+    return 0.5 * (v @ v + ridge @ beta**2) - beta.sum()
+
+
+@every_storage
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_pass_is_hsiehs(storage, bias, loss):
+    X = table(40, 7)
+    X[:, 0] = 1.0  # a row of zeros has no curvature without a bias: a test of its own
+    rng = np.random.default_rng(3)
+    y, C, m = np.where(rng.random(40) < 0.4, 1.0, -1.0), rng.uniform(0.1, 2.0, 40), 40
+    upper, ridge = (C, np.zeros(m)) if loss == "hinge" else (np.full(m, np.inf), 0.5 / C)
+    full = np.column_stack([X, np.full(m, bias)]) if bias else X
+    d = design(storage(X), bias)
+    points = d.points(y, upper, ridge)
+    beta = np.where(rng.random(m) < 0.3, np.minimum(upper, 1.0), 0.0)
+    v = full.T @ (y * beta)
+    theirs, their_v = beta.copy(), v.copy()
+    for high, low in (NEVER, (0.02, -0.02)):
+        order = rng.permutation(m)[:35]
+        before, support, parts = value(beta, v, ridge), np.count_nonzero(beta), []
+        ours = order.copy()
+        # the parts of P - D, point by point, from the definition: loss, minus what D counts
+        step_beta, step_v = beta.copy(), v.copy()
+        for i in order:
+            slack = 1.0 - y[i] * (full[i] @ step_v)
+            cost = C[i] * max(slack, 0.0) ** (1 if loss == "hinge" else 2)
+            parts.append(cost - step_beta[i] * slack + 0.5 * ridge[i] * step_beta[i] ** 2)
+            plain_pass(full, y, upper, ridge, [i], step_beta, step_v, high, low)
+        done = coordinate_pass(d.rows, d.bias, points, ours, len(ours), beta, v, high, low)
+        kept, projected = plain_pass(full, y, upper, ridge, order, theirs, their_v, high, low)
+        np.testing.assert_allclose(beta, theirs, atol=1e-12)
+        np.testing.assert_allclose(v, their_v, atol=1e-11)
+        np.testing.assert_array_equal(ours[: done.n], kept)
+        assert (done.top, done.low) == (pytest.approx(max(projected)), pytest.approx(min(projected)))
+        assert done.gain == pytest.approx(before - value(theirs, their_v, ridge), rel=1e-9)
+        assert done.apart == pytest.approx(sum(parts), rel=1e-9)
+        assert done.born == np.count_nonzero(theirs) - support
+    assert done.n < 35, "nothing was left out"
+
+
+def test_rows_of_zeros_go_to_their_bound():
+    X, y, C = np.zeros((3, 2)), np.array([1.0, -1.0, 1.0]), np.array([0.5, 2.0, 1e6])
+    d = design(X, 0.0)
+    beta, v = np.zeros(3), np.zeros(2)
+    done = coordinate_pass(d.rows, 0.0, d.points(y, C, np.zeros(3)), np.arange(3), 3, beta, v, *NEVER)
+    np.testing.assert_array_equal(beta, C)
+    assert done.gain == pytest.approx(C.sum())
+    beta = np.zeros(3)
+    coordinate_pass(d.rows, 0.0, d.points(y, np.full(3, np.inf), 0.5 / C), np.arange(3), 3, beta, v, *NEVER)
+    np.testing.assert_allclose(beta, 2.0 * C)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 30])
+def test_passes_over_few_points(m):
+    """Rows are asked for some steps ahead: never beyond the last one."""
+    X = table(max(m, 6), 5)[:m]
+    y = np.where(np.arange(m) % 2, 1.0, -1.0)
+    d = design(sp.csr_array(X))
+    beta, v = np.zeros(m), np.zeros(6)
+    for _ in range(50):
+        done = coordinate_pass(d.rows, 1.0, d.points(y, np.ones(m), np.zeros(m)), np.arange(m), m, beta, v, *NEVER)
+    np.testing.assert_allclose(v, np.append(X, np.ones((m, 1)), axis=1).T @ (y * beta), atol=1e-12)
+    assert done.n == m and done.gain >= 0.0
+
+
+def test_duplicate_draws_are_steps_of_their_own():
+    X, y = table(), np.where(np.arange(23) % 2, 1.0, -1.0)
+    d = design(X)
+    order = np.random.default_rng(0).integers(23, size=60)
+    full = np.append(X, np.ones((23, 1)), axis=1)
+    beta, v, theirs, their_v = np.zeros(23), np.zeros(20), np.zeros(23), np.zeros(20)
+    coordinate_pass(d.rows, 1.0, d.points(y, np.ones(23), np.zeros(23)), order.copy(), 60, beta, v, *NEVER)
+    plain_pass(full, y, np.ones(23), np.zeros(23), order, theirs, their_v, *NEVER)
+    np.testing.assert_allclose(beta, theirs, atol=1e-13)
