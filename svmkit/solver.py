@@ -117,8 +117,10 @@ class Solver(ABC):
 
     def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
         """The problem of a binary training set as this solver takes it; parameters as `Problem.classifier`."""
-        terms = {name: getattr(self, name) for name in self.terms}
-        return self.problem_for(gram.kernel).classifier(gram, y, C, **terms)
+        problem = self.problem_for(gram.kernel)
+        if problem.is_linear:
+            self.check_kernel(gram.kernel)
+        return problem.classifier(gram, y, C, **{name: getattr(self, name) for name in self.terms})
 
     def patience(self, m: int) -> int:
         """Iterations after which a solve of m points ends that was given no other budget."""

@@ -127,7 +127,6 @@ class Trainer:
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
         self.solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
-        self.solver.check_kernel(data.kernel)
         self.sampler = plugins.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None

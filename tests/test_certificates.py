@@ -17,7 +17,7 @@ from svmkit.kernels import RBF, Kernel, Linear
 from svmkit.loop import solve
 from svmkit.loss import Loss
 from svmkit.solver import Solver, Status
-from svmkit.stopping import Gap, Iterations, Seconds
+from svmkit.stopping import Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -101,7 +101,7 @@ def test_gap_bounds_the_true_suboptimality(name, loss, kernel, data, best):
     X, y = data
     solver = make(name, loss)
     problem = solver.pose(Gram(KERNELS[kernel], X), y, CS[kernel])
-    solution = solve(problem, solver, stop=Gap(TOL) | Iterations(solver.patience(len(y))) | Seconds(10))
+    solution = solve(problem, solver, stop=Gap(TOL) | Iterations(solver.patience(len(y))))
     P, D, gap = solution.certificate.primal, solution.certificate.dual, solution.certificate.gap
     true = best(kernel, loss, isinstance(problem, BoxQP))
     slack = 1e-6 * true  # of the reference
@@ -122,7 +122,7 @@ def test_primal_value_is_that_of_the_model(name, loss, kernel, data):
     X, y = data
     solver = make(name, loss)
     problem = solver.pose(Gram(KERNELS[kernel], X), y, CS[kernel])
-    solution = solve(problem, solver, stop=Iterations(min(30, solver.patience(len(y)))) | Seconds(10))
+    solution = solve(problem, solver, stop=Iterations(min(30, solver.patience(len(y)))))
     model = problem.expansion(solution.point, solution.certificate)
     K = rbf_kernel(X, gamma=0.02) if kernel == "rbf" else X @ X.T
     if model.w is None:

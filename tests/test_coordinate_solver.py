@@ -1,22 +1,20 @@
-"""dcd as a solver: what it reports, points left out and taken back, budgets, starts, paths, several classes."""
+"""dcd as a solver: what it reports, points left out and taken back, thresholds, orders, rules and budgets."""
 
 import itertools
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from helpers import blobs, make
-from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
+from svmkit_coordinate.passes import passes, shuffle
 
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.gram import Gram
 from svmkit.kernels import Linear
+from svmkit.linear import coordinate_pass
 from svmkit.loop import solve
 from svmkit.loss import Loss
-from svmkit.model import SVMModel, pairs
-from svmkit.path import c_path
 from svmkit.risk import LinearDual
 from svmkit.sampler import Draws, Full, Shuffled
 from svmkit.solver import Status
@@ -29,8 +27,8 @@ every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 every_sampler = pytest.mark.parametrize("sampler", ["shuffled", "full", "uniform:9", "permuted:50"])
 
 
-def dual(m=120, C=1.0, loss="hinge", seed=0, **data) -> LinearDual:
-    X, y = blobs(m, 3, seed=seed, **data)
+def dual(m=120, C=1.0, loss="hinge", seed=0, d=3, **data) -> LinearDual:
+    X, y = blobs(m, d, seed=seed, **data)
     return LinearDual(Gram(Linear(), X), y, C, loss=loss)
 
 
@@ -72,6 +70,16 @@ def test_estimate_of_a_pass_over_all_points_is_near_the_certified_gap(loss):
 
 
 @every_loss
+def test_estimates_from_samples_stand_for_all_points(loss):
+    problem = dual(400, loss=loss)
+    state, infos = steps(make("dcd", loss=loss), problem, plugins.sampler("uniform:40"))
+    infos = list(itertools.islice(infos, 30))
+    mean = np.mean([info.gap_abs for info in infos[-10:]])
+    certificate = problem.certificate(state.beta)
+    assert 0.2 <= mean / (certificate.primal - certificate.dual) <= 5.0
+
+
+@every_loss
 def test_points_are_left_out_and_taken_back(loss):
     problem = dual(300, loss=loss, apart=1.5)
     solver = make("dcd", loss=loss)
@@ -83,15 +91,56 @@ def test_points_are_left_out_and_taken_back(loss):
     assert info.epochs == 1.0 and not info.shrunk
 
 
-def test_points_that_were_left_out_too_early_are_found_again():
-    """A start that is optimal for other labels: many points that looked settled have to move."""
-    problem, other = dual(300, apart=1.0), dual(300, apart=1.0, seed=1)
-    solver = make("dcd")
-    start = np.where(np.random.default_rng(0).random(300) < 0.5, other.upper, 0.0)
-    solution = solve(problem, solver, start=start, stop=Gap(1e-6) | Iterations(50_000))
-    assert solution.status is Status.CONVERGED
-    best = solve(problem, make("dcd", shrinking=False), stop=Gap(1e-6) | Iterations(50_000))
+@pytest.mark.parametrize("stop", [Gap(1e-6) | Iterations(50_000), Iterations(20_000)], ids=["gap", "budget alone"])
+def test_points_that_were_left_out_too_early_are_found_again(stop):
+    """From a start that is far off, points that looked settled have to move, whatever would end the solve."""
+    problem = dual(300, apart=1.0)
+    start = np.where(np.random.default_rng(0).random(300) < 0.5, problem.upper, 0.0)
+    solution = solve(problem, make("dcd"), start=start, stop=stop)
+    best = solve(problem, make("dcd", shrinking=False), stop=Gap(1e-8) | Iterations(50_000))
+    assert solution.certificate.gap <= 1e-6
     assert solution.certificate.dual == pytest.approx(best.certificate.dual, rel=1e-6)
+
+
+@pytest.mark.parametrize("few", [0, 1, 10])
+def test_when_those_that_take_part_have_nothing_to_gain_all_take_part(few):
+    problem = dual(200)
+    state, infos = steps(make("dcd"), problem)
+    next(infos)
+    state.order, state.n = np.arange(few), few
+    assert any(info.epochs == info.steps == 1 for info in itertools.islice(infos, 1, 3000))
+    for _ in itertools.islice(infos, 2000):
+        pass
+    assert problem.certificate(state.beta).gap <= 1e-6
+
+
+@every_loss
+def test_thresholds_are_the_extremes_of_the_last_pass(loss):
+    problem = dual(200, loss=loss, apart=1.0)
+    d, m = problem.design, problem.m
+    beta, v, order, thresholds = np.zeros(m), np.zeros(d.width), np.arange(m), np.array([np.inf, -np.inf])
+    n = m
+    for _ in range(30):
+        high, low = thresholds
+        copies = order.copy(), beta.copy(), v.copy()
+        one = coordinate_pass(d.rows, d.bias, problem.points, copies[0], n, *copies[1:], high, low)
+        done, *_ = passes(d.rows, d.bias, problem.points, order, n, beta, v, thresholds, True, np.uint64(0), 0, 1)
+        assert done == one
+        assert thresholds[0] == (one.top if one.top > 0.0 else np.inf)
+        assert thresholds[1] == (one.low if one.low < 0.0 else -np.inf)
+        np.testing.assert_array_equal(beta, copies[1])
+        n = one.n
+    assert n < m
+
+
+def test_every_order_is_as_likely_as_any_other():
+    """Of four points: each of 24 orders about as often, and never a point twice."""
+    order, seed, counts = np.arange(4), np.uint64(1), {}
+    for _ in range(12_000):
+        seed = np.uint64(shuffle(order, 4, seed))
+        counts[tuple(order.tolist())] = counts.get(tuple(order.tolist()), 0) + 1
+    assert len(counts) == 24 and all(sorted(key) == [0, 1, 2, 3] for key in counts)
+    assert min(counts.values()) > 380 and max(counts.values()) < 620  # 500 each, standard deviation 22
 
 
 @every_loss
@@ -117,8 +166,8 @@ def test_violation_is_liblinears_eps(eps, loss):
 
 
 def test_an_iteration_budget_is_kept_to_within_a_sixteenth():
-    problem = dual(2000, C=20.0, apart=1.0)
-    for budget in (1, 10, 100, 1000):
+    problem = dual(3000, C=100.0, apart=2.0)  # few points take part after some passes
+    for budget in (1, 10, 40, 100):
         solution = solve(problem, make("dcd"), stop=Iterations(budget))
         assert budget <= solution.n_iter <= budget * 17 / 16 + 1
 
@@ -174,97 +223,3 @@ def test_options_out_of_range(option):
     X, y = blobs(20)
     with pytest.raises(InputError, match=next(iter(option))):
         fit(X, y, solver=make("dcd", **option), kernel=Linear())
-
-
-# Starts
-
-
-def cold(problem, loss, tol=1e-3):
-    return solve(problem, make("dcd", loss=loss), stop=Gap(tol))
-
-
-@every_loss
-def test_a_linear_model_is_a_good_start(loss):
-    X, y = blobs(1500, 6, apart=0.4)
-    options = {"solver": make("dcd", loss=loss), "kernel": Linear(), "C": 1.0}
-    first = fit(X, y, stop=Gap(1e-5), **options)
-    again = fit(X, y, stop=Gap(1e-3), start=first.model, **options)
-    assert again.status is Status.CONVERGED and again.gap <= 1e-3
-    assert again.n_iter <= 0.5 * fit(X, y, stop=Gap(1e-3), **options).n_iter
-
-
-@every_loss
-def test_a_model_of_support_vectors_is_a_good_start(loss):
-    X, y = blobs(300, 6, apart=0.4)
-    kernel = fit(X, y, solver="swap2o", kernel=Linear(), C=0.1, stop=Gap(1e-4)).model
-    options = {"solver": make("dcd", loss=loss), "kernel": Linear(), "C": 0.1}
-    warm = fit(X, y, start=kernel, stop=Gap(1e-3), **options)
-    assert warm.status is Status.CONVERGED and warm.gap <= 1e-3
-    if loss is Loss.SQUARED_HINGE:  # the same problem
-        assert warm.n_iter <= 0.5 * fit(X, y, stop=Gap(1e-3), **options).n_iter
-
-
-@every_loss
-def test_start_weights_are_feasible_and_certified(loss):
-    problem = dual(200, loss=loss)
-    found = cold(problem, loss, 1e-6)
-    w = problem.expansion(found.point, found.certificate)
-    start = problem.start_weights(w.w, w.intercept)
-    assert problem.infeasible(start) is None
-    certificate = problem.certificate(start)
-    assert certificate.dual >= 0.98 * found.certificate.dual
-    nothing = problem.certificate(problem.start_weights(np.zeros(3), 0.0))
-    assert 0.0 <= nothing.gap <= 1.0
-
-
-def test_start_is_its_own_solution():
-    problem = dual(200)
-    found = cold(problem, "hinge", 1e-5)
-    np.testing.assert_array_equal(problem.start(problem.y * found.point), found.point)
-    again = solve(problem, make("dcd"), start=found.point, stop=Gap(1e-4))
-    assert again.n_iter <= 3
-
-
-@every_loss
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_a_path_is_certified_at_each_C(storage, loss):
-    X, y = blobs(300, 4)
-    Cs = [10.0, 0.01, 0.1, 1.0]
-    path = c_path(storage(X), y, Cs, solver=make("dcd", loss=loss), kernel=Linear(), stop=Gap(1e-4))
-    for C, fitted in zip(Cs, path, strict=True):
-        alone = fit(storage(X), y, solver=make("dcd", loss=loss), kernel=Linear(), C=C, stop=Gap(1e-4))
-        assert fitted.status is Status.CONVERGED and fitted.gap <= 1e-4
-        assert fitted.objective == pytest.approx(alone.objective, rel=2e-4)
-        assert fitted.model.about["C"] == C
-
-
-# Several classes, and models
-
-
-@every_loss
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_pairs_of_classes_are_liblinears(storage, loss, tmp_path):
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    names = np.array(["x", "y", "z"])[y]
-    trained = fit(storage(X), names, solver=make("dcd", loss=loss), kernel=Linear(), C=0.1, stop=Gap(1e-9))
-    decision = trained.model.decision_function(storage(X))
-    np.testing.assert_allclose(X @ trained.model.weights.T + trained.model.intercept, decision, atol=1e-12)
-    for k, (a, b) in enumerate(pairs(3)):
-        rows = (y == a) | (y == b)
-        pair = LinearSVC(C=0.1, loss=loss, tol=1e-10, max_iter=1_000_000, random_state=0).fit(X[rows], y[rows] == a)
-        np.testing.assert_allclose(decision[:, k], pair.decision_function(X), atol=1e-3)
-    trained.model.save(tmp_path / "model")
-    again = SVMModel.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(X), trained.model.decision_function(X))
-    np.testing.assert_array_equal(again.predict(storage(X)), trained.model.predict(storage(X)))
-    np.testing.assert_array_equal(again.weights, trained.model.weights)
-    warm = fit(X, names, solver=make("dcd", loss=loss), kernel=Linear(), C=0.1, stop=Gap(1e-3), start=again)
-    assert warm.n_iter < fit(X, names, solver=make("dcd", loss=loss), kernel=Linear(), C=0.1, stop=Gap(1e-3)).n_iter
-
-
-def test_support_are_the_rows_with_weight():
-    X, y = blobs(100)
-    trained = fit(X, y, solver=make("dcd"), kernel=Linear())
-    assert sorted(trained.support) == np.flatnonzero(trained.solutions[0].point).tolist()
-    assert trained.model.vectors.shape == (1, 3)

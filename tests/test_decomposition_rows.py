@@ -163,9 +163,9 @@ def test_extremes_and_moves_as_numpy_has_them(m):
     assert loops.extremes(b.v, nobody) == (-1, -1)
 
 
-@pytest.mark.parametrize("m", [5, 257, 1000])
-def test_the_second_order_rule(m):
-    _, b, K = box(m)
+@pytest.mark.parametrize(("m", "seed"), [(5, 0), (257, 0), (1000, 1), (1000, 2), (1000, 3)])
+def test_the_second_order_rule(m, seed):
+    _, b, K = box(m, seed)
     i, _ = loops.extremes(b.v, b.side)
     apart = b.v - b.v[i]
     gain = np.where((b.side & LOW > 0) & (apart > 0), apart**2 / np.maximum(b.diag[i] + b.diag - 2 * K[i], 1e-12), 0.0)
@@ -178,6 +178,12 @@ def test_the_second_order_rule(m):
     most = guesses.largest(scores, 7)
     assert most.tolist() == np.argsort(-scores, kind="stable")[: len(most)].tolist()
     assert len(most) == min(7, np.count_nonzero(scores > 0))
+
+
+def test_the_second_order_rule_looks_beyond_the_largest_difference():
+    v, side, row = np.zeros(600), np.full(600, UP | LOW, dtype=np.uint8), np.zeros(600)
+    v[5], v[400], row[400] = 1.0, 0.9, 0.9  # gains of 1 / 2 and 0.81 / 0.2
+    assert loops.second_order(v, side, np.ones(600), row, 0) == 400
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -196,6 +202,24 @@ def test_a_step_is_the_best_one_on_its_pair(loss):
         tried[k] -= other * b.y[k]
         if (tried >= 0).all() and (tried <= problem.upper).all():
             assert problem.objective(tried) >= after - 1e-12
+
+
+def test_a_step_to_a_bound_ends_exactly_there():
+    rng = np.random.default_rng(0)
+    inexact = 0
+    for _ in range(500):
+        y, upper = rng.choice([-1.0, 1.0], size=2), rng.uniform(0.1, 9.0, size=2)
+        beta = rng.uniform(0.0, 1.0, size=2) * upper
+        pair = Box(y, upper, np.zeros(2), np.ones(2), beta.copy(), np.array([-1e3, 1e3]), np.empty(2, np.uint8))
+        loops.take_sides(pair)
+        t, _ = loops.step(pair, 0, 1, 0.5)
+        room = np.array([upper[0] - beta[0] if y[0] > 0 else beta[0], beta[1] if y[1] > 0 else upper[1] - beta[1]])
+        r = int(np.argmin(room))
+        assert t == room[r] and pair.beta[r] == (upper[r] if y[r] * (1 - 2 * r) > 0 else 0.0)
+        inexact += beta[r] + (upper[r] - beta[r]) != upper[r]
+        assert pair.side[r] == (LOW if r == 0 else UP)
+        assert (pair.beta >= 0.0).all() and (pair.beta <= upper).all()
+    assert inexact > 10  # where adding up would have missed it
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -113,7 +113,8 @@ def test_the_projection_bound_holds():
 def test_the_first_step_is_the_best_of_those_around_it(loss):
     data = _, y, C = rows(m=200)
     state, _ = after("sgd", 0, data=data, loss=loss, average="none")
-    eta0 = C.sum() / state.w.now[0]["t0"]
+    eta0 = make("sgd").details(state)["eta0"]
+    assert state.w.now[0]["t0"] == pytest.approx(C.sum() / eta0)
     order = np.random.default_rng(0).permutation(200)  # the sample: all rows, in the order they were drawn in
 
     def ending(eta):

@@ -233,3 +233,9 @@ def test_data_without_information_still_give_a_model():
     assert (trained.model.predict(X) == 0).all()
     two = fit(np.array([[0.0], [1.0]]), [0, 1], kernel=RBF("scale"))
     assert two.model.predict([[0.0], [1.0]]).tolist() == [0, 1]
+
+
+def test_a_kernel_that_a_linear_solver_cannot_take_is_refused_with_those_that_can():
+    X, y = overlapping()
+    with pytest.raises(InputError, match=r"dcd needs the linear kernel, not rbf; with rbf: .*smo"):
+        fit(X, y, solver="dcd", kernel=RBF(0.5))

@@ -95,9 +95,7 @@ class BoxState:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        moving = np.count_nonzero(
-            box.side == (loops.UP | loops.LOW)
-        )  # between the bounds: their rows are used for ever
+        moving = np.count_nonzero(box.side == (loops.UP | loops.LOW))  # between the bounds: rows used again and again
         price = PRICE[0 if moving <= len(self.source.rows.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return

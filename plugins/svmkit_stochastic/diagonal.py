@@ -10,6 +10,7 @@ from svmkit.risk import LinearRisk
 from svmkit.sampler import Draws
 from svmkit_stochastic.columns import column, span, value
 from svmkit_stochastic.linear import LinearState
+from svmkit_stochastic.steps import pull
 
 SPARE = 8.0  # what is done for all columns costs at most 1 / SPARE of what is done for those of the samples
 
@@ -29,6 +30,10 @@ class ScaledState(LinearState):
         """B = 1 / (lambda t0), and later, from a start, as if only the penalty had been learned from."""
         now = self.w.now[0]
         self.B[:] = now["total"] / (now["t0"] + now["t"])
+
+    @property
+    def details(self) -> dict[str, float]:
+        return super().details | {"skip": self.skip}
 
     def trial(self, eta0: float) -> ScaledState:
         tried = ScaledState(self.problem, None, self.draws, self.average, self.skip)
@@ -63,6 +68,12 @@ def move(w, j, step):
     """w_j += step, and nothing to the mean; w as it is, with scale 1."""
     w.v[j] += step
     w.a[j] -= w.now[0].share * step
+
+
+@njit(cache=True)
+def change(squared, s, before, after, e):
+    """By how much s times the loss's derivative changed between two margins, over e, the length of the step."""
+    return (pull(squared, before, s, 0.0) - pull(squared, after, s, 0.0)) / e if e > 0.0 else 0.0
 
 
 @njit(cache=True)

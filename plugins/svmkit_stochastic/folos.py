@@ -23,9 +23,8 @@ def _walk_l2(x, order, squared, w):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
-        e = pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
-        if e > 0.0:
-            push(x, i, e * x.y[i] / now.scale, w)  # forward: w -= eta_t loss'
+        e = x.y[i] * pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        push(x, i, e / now.scale, w)  # forward: w -= eta_t loss'
         shrink(w, 1.0 / (1.0 + r / now.n))  # backward: argmin 1/2 |w - .|^2 + eta_t lambda/2 |w|^2
         average(w)
 
@@ -33,8 +32,7 @@ def _walk_l2(x, order, squared, w):
 @njit(cache=True)
 def _walk_l1(x, order, squared, w):
     now, v = w.now[0], w.v
-    done = np.zeros(v.size)  # how much of total each column has had: it has time until it is looked at
-    total = 0.0
+    done, total = np.zeros(v.size), 0.0  # how much of total each column has had: until it is looked at, it has time
     for k in range(order.size):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
@@ -52,10 +50,10 @@ def _walk_l1(x, order, squared, w):
 
 @dataclass(frozen=True)
 class FOLOS(LinearStochastic):
-    """Forward-backward splitting (Duchi, Singer 2009, equations 2, 3 and section 6 for the lazy l1 step).
+    """Forward-backward splitting (Duchi, Singer 2009, equations 2 and 3; the lazy l1 step is their section 6).
 
-    A step on the loss alone, then the exact step on the penalty: with l1 weights become exactly 0. Steps are
-    1 / (lambda (t + t0)) with l2, and with l1 eta0 / sqrt(1 + t / n); both are calibrated as sgd's are.
+    A step on the loss alone, then the exact one on the penalty: with l1 weights become exactly 0. Steps are
+    1 / (lambda (t + t0)) with l2, eta0 / sqrt(1 + t / n) with l1, calibrated as sgd's. An iteration is an epoch.
 
     loss, bias, average : as sgd's, but with l1 always the last iterate, for means are hardly ever 0; penalty : l2 or l1
     """
@@ -72,11 +70,10 @@ class FOLOS(LinearStochastic):
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> LinearState:
         state = LinearState(problem, start, draws, average="none" if self.penalty == "l1" else self.average)
-        eta0, now = calibrate(self, state), state.w.now[0]
-        if self.penalty == "l1" and not now["stream"]:
-            now["t0"], now["power"], now["eta"] = now["n"], 0.5, eta0 / problem.C.mean()
+        calibrate(self, state)
+        if self.penalty == "l1" and draws.before is None:
+            state.w.now[["t0", "power", "eta"]] = problem.m, 0.5, state.eta0 / problem.C.mean()
         return state
 
     def walk(self, state: LinearState, order: np.ndarray) -> None:
-        walk = _walk_l1 if self.penalty == "l1" else _walk_l2
-        walk(state.samples, order, self.squared, state.w)
+        (_walk_l1 if self.penalty == "l1" else _walk_l2)(state.samples, order, self.squared, state.w)

@@ -17,7 +17,7 @@ from svmkit.solver import Requires
 from svmkit_stochastic.base import State, Stochastic, clock
 from svmkit_stochastic.steps import Samples, Weights
 
-SOON = int(AHEAD)
+SOON = int(AHEAD)  # with a sign, as the places it is added to
 SAMPLE = 10_000  # rows that the first step is chosen on
 
 
@@ -28,6 +28,9 @@ class LinearStochastic(Stochastic):
     problem: ClassVar[type[Problem]] = LinearRisk
     requires: ClassVar[tuple[Requires, ...]] = (Requires.LINEAR_KERNEL,)
 
+    def details(self, state: LinearState) -> dict[str, float]:
+        return state.details
+
 
 class LinearState(State):
     """w (width,) as a scaled vector with its mean; samples : what a compiled loop needs of the problem."""
@@ -36,7 +39,7 @@ class LinearState(State):
         self, problem: LinearRisk, start: np.ndarray | None, draws: Draws, *, average: str = "none", batch: int = 1
     ) -> None:
         super().__init__(problem, draws, batch)
-        self.average = average
+        self.average, self.eta0 = average, np.nan
         v = np.zeros(problem.design.width) if start is None else start.copy()
         self.w = Weights(v, np.zeros(v.size), clock(problem, draws, start, average))
         self.w.now[0]["norm"] = v @ v
@@ -45,6 +48,10 @@ class LinearState(State):
         super().bind(problem, draws)
         d = problem.design
         self.samples = Samples(d.rows, d.bias, self.y, self.C, d.sq)
+
+    @property
+    def details(self) -> dict[str, float]:
+        return {"eta0": self.eta0}
 
     def trial(self, eta0: float) -> LinearState:
         """Another one at 0, with steps of eta0 each."""
@@ -66,16 +73,16 @@ class LinearState(State):
             self.w = self.w._replace(v=np.insert(self.w.v, at, [0.0] * more), a=np.insert(self.w.a, at, [0.0] * more))
 
 
-def calibrate(solver: Stochastic, state: LinearState) -> float:
-    """eta0: the constant step whose one pass over a sample from 0 ends lowest on it (Bottou's determineEta0).
+def calibrate(solver: Stochastic, state: LinearState) -> None:
+    """Set t0 = 1 / (lambda eta0), which the arrivals do of a stream, and the state's eta0.
 
-    It sets t0 = 1 / (lambda eta0). Bottou looks at the last iterate and 1000 rows; the last iterate varies too much, so
-    this looks at the mean where the solver takes one, and at more rows. Of a stream the arrivals set t0: nan.
+    eta0 is the constant step whose one pass over a sample from 0 ends lowest on it (Bottou's determineEta0). He looks
+    at the last iterate on 1000 rows, which varies: this looks at the mean where the solver takes one, and at more rows.
     """
     p, now, x = state.problem, state.w.now[0], state.samples
     now["bend"] = 2.0 if solver.squared else 1.0
     if now["stream"]:
-        return np.nan
+        return
     sample = state.draws.rng.permutation(p.m)[:SAMPLE]
     C = x.C[sample]
 
@@ -92,9 +99,8 @@ def calibrate(solver: Stochastic, state: LinearState) -> float:
         return value if np.isfinite(value) else np.inf
 
     gentle = x.C.mean() / max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300)  # moves no margin by more than 1
-    eta0 = _lowest(ending, gentle)
-    now["t0"] = now["total"] / eta0
-    return eta0
+    state.eta0 = _lowest(ending, gentle)
+    now["t0"] = now["total"] / state.eta0
 
 
 def _lowest(value: Callable[[float], float], x: float) -> float:
@@ -127,6 +133,8 @@ def score(x, i, v):
 @njit(cache=True)
 def push(x, i, e, w):
     """w += scale e x_i, and nothing to the mean."""
+    if e == 0.0:
+        return
     share = w.now[0].share
     row_add(x.rows, i, e, w.v)
     if x.bias != 0.0:

@@ -20,10 +20,9 @@ def _walk(x, order, squared, w):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)  # eta_t = 1 / (lambda (t + t0))
-        e = pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        e = x.y[i] * pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
         shrink(w, 1.0 - r / now.n)  # w -= eta_t lambda w
-        if e > 0.0:
-            push(x, i, e * x.y[i] / now.scale, w)  # w -= eta_t loss'(y w'x) y x
+        push(x, i, e / now.scale, w)  # w -= eta_t loss'(y w'x) y x
         average(w)
 
 

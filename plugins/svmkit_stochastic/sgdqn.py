@@ -11,7 +11,7 @@ from numba import njit
 from svmkit.risk import LinearRisk
 from svmkit.sampler import Draws
 from svmkit_stochastic.base import require
-from svmkit_stochastic.diagonal import ScaledState, move, rescale, scaled_push, size
+from svmkit_stochastic.diagonal import ScaledState, change, move, rescale, scaled_push, size
 from svmkit_stochastic.linear import LinearStochastic, at, calibrate, score
 from svmkit_stochastic.steps import arrive, average, pull
 
@@ -29,10 +29,7 @@ def _walk(x, order, squared, skip, clip, parts, w, B, left):
         if e > 0.0:
             scaled_push(x, i, e * x.y[i], w, B)  # w' = w - B loss'
         if left[1] > 0:  # r_j = [g(w') - g(w)]_j / (w' - w)_j, which is lambda where the loss is flat
-            bend = 0.0
-            if e > 0.0:
-                after = x.y[i] * score(x, i, w.v)
-                bend = (pull(squared, margin, x.C[i] / mean, 0.0) - pull(squared, after, x.C[i] / mean, 0.0)) / e
+            bend = change(squared, x.C[i] / mean, margin, x.y[i] * score(x, i, w.v), e)
             rescale(x, i, B, skip, lam, clip * lam, bend, along if parts else 0.0)  # B_jj /= 1 + skip B_jj r_j
             left[1] = 0
         left[0] -= 1
@@ -48,12 +45,12 @@ class SGDQN(LinearStochastic):
     """SGD-QN (Bordes, Bottou, Gallinari 2009), as corrected by Bordes, Bottou, Gallinari, Chang, Smith in 2010.
 
     Each column has a step of its own, B_jj, learned from how the gradient changes; the penalty's step and the update
-    of B wait for `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as sgd's, and grows by r_j a sample, which is
-    lambda to clip lambda. In the paper r_j is the curvature of the loss along the whole step, and clip is 100
-    (curvature=step, clip=100); by default it is the column's part of that, which may be more.
+    of B wait for `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as sgd's, and grows by r_j a sample, lambda to
+    clip lambda. In the paper r_j is the curvature of the loss along the whole step, and clip 100 (curvature=step,
+    clip=100); by default it is the column's part of that.
 
-    loss, bias, average : as sgd's, where the papers have none; skip : 0 is 8 width / (non-zero values a row);
-    clip : >= 1; curvature : column or step
+    loss, bias, average : as sgd's, the papers have none; skip : 0 is 8 width / (non-zero values a row); clip : >= 1;
+    curvature : column or step
     """
 
     name = "sgdqn"
@@ -77,5 +74,5 @@ class SGDQN(LinearStochastic):
         return state
 
     def walk(self, state: ScaledState, order: np.ndarray) -> None:
-        parts = self.curvature == "column"
-        _walk(state.samples, order, self.squared, state.skip, self.clip, parts, state.w, state.B, state.left)
+        how = self.squared, state.skip, self.clip, self.curvature == "column"
+        _walk(state.samples, order, *how, state.w, state.B, state.left)

@@ -6,7 +6,7 @@ minus the slope of the loss. Pegasos and SGD have power 1 and eta 1, which is 1 
 
 Of a stream n is not known. There n, and with it lambda = 1 / sum C, are those of the arrivals so far, so that what is
 learned from a sequence does not depend on how it is cut into blocks; and t0, which is 1 / (lambda eta0), comes from
-eta0 = 1 / (bend |x|^2), |x|^2 the mean over the arrivals so far: a step moves the margin of a sample by 1 at most.
+eta0 = 1 / (bend |x|^2), |x|^2 the mean over the arrivals so far: a step moves the margin of its sample by about 1.
 """
 
 from __future__ import annotations
