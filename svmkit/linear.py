@@ -117,10 +117,18 @@ def _fetch_row(X, i):
 
     def sparse(X, i):
         i = np.uintp(i)
-        for k in range(X.indptr[i], X.indptr[i + np.uintp(1)], 8):
-            _fetch(X.data, k)  # type: ignore[call-arg]
-        for k in range(X.indptr[i], X.indptr[i + np.uintp(1)], 16):
-            _fetch(X.indices, k)  # type: ignore[call-arg]
+        lo, hi = X.indptr[i], X.indptr[i + np.uintp(1)]
+        _fetch(X.data, lo)  # type: ignore[call-arg]
+        _fetch(X.indices, lo)  # type: ignore[call-arg]
+        # what most rows of sparse data need, without a look at hi that nobody can predict
+        _fetch(X.data, lo + 8)  # type: ignore[call-arg]
+        _fetch(X.data, lo + 16)  # type: ignore[call-arg]
+        _fetch(X.indices, lo + 16)  # type: ignore[call-arg]
+        if hi - lo > 40:
+            for k in range(lo + 24, hi, 8):
+                _fetch(X.data, k)  # type: ignore[call-arg]
+            for k in range(lo + 32, hi, 16):
+                _fetch(X.indices, k)  # type: ignore[call-arg]
 
     return sparse
 
@@ -227,10 +235,9 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low):
         slope = ridge * held - slack
         if ridge == 0.0:
             apart += upper * max(slack, 0.0) - held * slack
-        elif slack > 0.0:
-            apart += 0.5 * slope * slope / ridge
-        else:
-            apart += held * (0.5 * ridge * held - slack)
+        else:  # loss - held slack + ridge held^2 / 2 without a branch: what is on the right side costs only held
+            beyond = min(slack, 0.0)
+            apart += 0.5 * (slope + beyond) ** 2 / ridge - held * beyond
         if held == 0.0:
             if slope > high:
                 continue
