@@ -6,7 +6,7 @@ alike, so that a solver is written once. Call them from a module-level `@njit(ca
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -83,7 +83,7 @@ def _row_add(X, i, a, w):
 
 
 @intrinsic
-def _fetch(typing, array, k):
+def _prefetch(typing, array, k):
     """Ask for the cache line of a 1-d array's k-th value without waiting for it."""
 
     def generate(context, builder, signature, args):
@@ -99,6 +99,9 @@ def _fetch(typing, array, k):
     return types.void(array, k), generate
 
 
+_fetch: Any = _prefetch  # called without `typing`, which numba adds
+
+
 def fetch_row(X, i):
     """Start reading row i, which is wanted soon."""
     raise TypeError("fetch_row is for compiled code")
@@ -111,24 +114,24 @@ def _fetch_row(X, i):
         def dense(X, i):
             row = X[np.uintp(i)]
             for c in range(0, row.size, 8):
-                _fetch(row, c)  # type: ignore[call-arg]
+                _fetch(row, c)
 
         return dense
 
     def sparse(X, i):
         i = np.uintp(i)
         lo, hi = X.indptr[i], X.indptr[i + np.uintp(1)]
-        _fetch(X.data, lo)  # type: ignore[call-arg]
-        _fetch(X.indices, lo)  # type: ignore[call-arg]
+        _fetch(X.data, lo)
+        _fetch(X.indices, lo)
         # what most rows of sparse data need, without a look at hi that nobody can predict
-        _fetch(X.data, lo + 8)  # type: ignore[call-arg]
-        _fetch(X.data, lo + 16)  # type: ignore[call-arg]
-        _fetch(X.indices, lo + 16)  # type: ignore[call-arg]
+        _fetch(X.data, lo + 8)
+        _fetch(X.data, lo + 16)
+        _fetch(X.indices, lo + 16)
         if hi - lo > 40:
             for k in range(lo + 24, hi, 8):
-                _fetch(X.data, k)  # type: ignore[call-arg]
+                _fetch(X.data, k)
             for k in range(lo + 32, hi, 16):
-                _fetch(X.indices, k)  # type: ignore[call-arg]
+                _fetch(X.indices, k)
 
     return sparse
 

@@ -14,6 +14,7 @@ from svmkit.solver import Requires, Solver, StepInfo
 from svmkit_coordinate.passes import passes
 
 ROOM = 4  # small passes are done together until they have looked at a quarter of the points,
+LEAST = 8192  # or at so many, which takes longer than to come back and ask for more,
 MORE = 16  # but no more than a sixteenth of the passes so far, so that a budget of them is kept to
 
 
@@ -77,7 +78,8 @@ class DCD(Solver):
             state.order = state.draws().copy()
             state.n = state.order.size
         n, seed = state.n, state.draws.rng.integers(1, 2**63) if state.shuffled else 0
-        todo = (p.m // ROOM, 1 + state.count // MORE) if every else (0, 1)
+        shrunk = every and n < p.m
+        room, most = (max(p.m // ROOM, LEAST), 1 + state.count // MORE) if shrunk else (0, 1)
         last, count, looks, gain, born = passes(
             d.rows,
             d.bias,
@@ -89,14 +91,15 @@ class DCD(Solver):
             state.thresholds,
             self.shrinking and every,
             np.uint64(seed),
-            *todo,
+            room,
+            most,
         )
         state.n, state.count = last.n, state.count + count
         state.objective -= gain
         state.n_support += born
         apart = last.apart if every else last.apart * p.m / n
         size = max(abs(state.objective), abs(apart - state.objective), 1e-300)
-        moved, shrunk = gain > 0.0, every and n < p.m
+        moved = gain > 0.0
         if state.n == 0 or (shrunk and not moved):
             state.all()
         return StepInfo(
