@@ -125,10 +125,7 @@ def read(name: str, gamma: float, n: int | None) -> Task:
         test = load(f"{name}.t", n_features=train.n_features)  # the last columns may be empty there
     except InputError:
         return Task(name, narrow(train.X[:n]), train.y[:n], None, None, gamma)
-    X_test = narrow(test.X)
-    if sp.issparse(X_test):
-        X_test.resize(X_test.shape[0], train.X.shape[1])  # the last columns may be missing in its file
-    return Task(name, narrow(train.X[:n]), train.y[:n], X_test, test.y, gamma)
+    return Task(name, narrow(train.X[:n]), train.y[:n], narrow(test.X), test.y, gamma)
 
 
 def narrow(X):
