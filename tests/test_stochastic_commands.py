@@ -10,25 +10,12 @@ import numpy as np
 import pytest
 from cli_helpers import svmlight
 from helpers import blobs
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from stream_helpers import feed
 
 from svmkit import SVMClassifier, SVMModel, load
 from svmkit.errors import InputError
 from svmkit.kernels import RBF, Linear
 from svmkit.online import Online
-
-EXACT = "one pass, or a few, of a stochastic method are no optimum: the check asks for 1e-7"
-LOOSE = {
-    "check_sample_weight_equivalence_on_dense_data": EXACT,
-    "check_sample_weight_equivalence_on_sparse_data": EXACT,
-    "check_class_weight_classifiers": "weights 10^7 apart take more than these epochs",
-}
-
-
-@parametrize_with_checks([SVMClassifier("sgd", kernel="linear", max_epochs=10)], expected_failed_checks=lambda _: LOOSE)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def test_partial_fit():

@@ -109,7 +109,7 @@ def row(name: str, X, y, loss: str, solver: Solver, eps: float, args) -> str:
         same_rule.append(solved(X, y, solver, Violation(eps), args))
         if not args.no_fit:
             fits.append((fitted_by_sklearn(X, y, loss, eps, args), fitted(X, y, solver, eps, args)))
-    assert all(run.solution.certificate.dual >= best.dual - 1e-9 * best.primal for run in same_D)
+    assert all(run.solution.certificate.dual >= best.dual - 1e-7 * best.primal for run in same_D)
     base = median(run.seconds for run in theirs)
     cells = [name, loss, f"{eps:g}", f"{best.n_iter:,}, {base:.3f}, {best.gap:.1e}"]
     for runs in (same_D, same_gap, same_rule):
