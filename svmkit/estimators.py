@@ -165,7 +165,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
 
     @_Streaming
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> SVMClassifier:
-        """Learn from one more block of samples in one pass, in its order, with a solver that streams (sfw, msfw).
+        """Learn from one more block of samples in one pass, in its order, with a solver that streams (sfw, sgd, ...).
 
         classes : all labels that may come, needed at the first call; the others as for `fit`. The parameters of the
         first call hold for all; of the budgets max_support does, and class_weight must not be "balanced". gamma and

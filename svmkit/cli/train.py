@@ -79,7 +79,7 @@ def train(
     """Train a classifier, certify how far from optimal it is, log it, and save it.
 
     Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
-    input and learned from once, as they come, by a solver that can (sfw, msfw).
+    input and learned from once, as they come, by a solver that can (sfw, sgd, ...).
     """
     from svmkit.cli.common import warnings_as_notes
     from svmkit.cli.options import merged
