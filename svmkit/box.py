@@ -44,6 +44,12 @@ class BoxQP(Problem):
         here = at if at.size else slice(None)
         return self.y[here] * self.decision(beta, at) + self.ridge[here] * beta[here] - 1.0
 
+    def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
+        """What weights (len(idx),) added to the distinct points idx add to the gradient (m,); see `Gram.matvec`."""
+        change = self.y * self.gram.matvec(weights * self.y[idx], idx, dtype=dtype)
+        change[idx] += self.ridge[idx] * weights
+        return change
+
     def objective(self, point: np.ndarray) -> float:
         return 0.5 * float(point @ (self.gradient(point) - 1.0))
 

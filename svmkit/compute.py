@@ -92,6 +92,19 @@ def _as_type_of(x, like):
     return lambda x, like: scalar(x)
 
 
+def _of_type(tile, like):
+    """The tile in the array's dtype, itself where it is."""
+    return tile if tile.dtype == like.dtype else tile.astype(like.dtype)
+
+
+@overload(_of_type, inline="always")
+def _of_type_compiled(tile, like):
+    if tile.dtype == like.dtype:
+        return lambda tile, like: tile
+    dtype = like.dtype
+    return lambda tile, like: tile.astype(dtype)
+
+
 @njit(inline="always")
 def _power(base, degree):
     result = base
@@ -102,15 +115,15 @@ def _power(base, degree):
 
 @njit(fastmath={"contract", "nsz", "arcp"}, cache=True, error_model="numpy")
 def _epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
-    """out[a, b] = kernel value of dots[a, b]; rows along axis 0, panel along axis 1."""
+    """out[a, b] = kernel value of dots[a, b], in the precision of dots; rows along axis 0, panel along axis 1."""
     n, q = dots.shape
-    zero, two = as_type_of(0.0, out), as_type_of(2.0, out)
-    gamma, coef0 = as_type_of(gamma, out), as_type_of(coef0, out)
+    zero, two = as_type_of(0.0, dots), as_type_of(2.0, dots)
+    gamma, coef0 = as_type_of(gamma, dots), as_type_of(coef0, dots)
     for a in range(n):
         if form == 1:
-            sq_row = as_type_of(sq_rows[a], out)
+            sq_row = as_type_of(sq_rows[a], dots)
             for b in range(q):
-                out[a, b] = -gamma * max(zero, sq_row + as_type_of(sq_panel[b], out) - two * dots[a, b])
+                out[a, b] = -gamma * max(zero, sq_row + as_type_of(sq_panel[b], dots) - two * dots[a, b])
             for b in range(q):
                 out[a, b] = fast_exp(out[a, b])
         elif form == 4:
@@ -192,13 +205,13 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
 
 @njit(parallel=True, cache=True)
 def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
-    """out[b, a] = k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d) of one dtype; empty sel: all rows."""
+    """out[b, a] = k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel: all rows."""
     m, q = out.shape[1], Z.shape[0]
     for t in prange((m + TILE - 1) // TILE):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        rows = X[lo:hi] if sel.size == 0 else X[sel[lo:hi]]
+        rows = _of_type(X[lo:hi], Z) if sel.size == 0 else _of_type(X[sel[lo:hi]], Z)
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
-        dots = np.empty((q, hi - lo), X.dtype)
+        dots = np.empty((q, hi - lo), Z.dtype)
         _dense_dots(Z, rows, form, dots)
         _epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
 
@@ -250,7 +263,7 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
     step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
     for t in prange((m + step - 1) // step):
         lo, hi = t * step, min(m, t * step + step)
-        dots = np.zeros((1, hi - lo), out.dtype)
+        dots = np.zeros((1, hi - lo), sq_z.dtype)
         for k in range(columns.size):
             c = columns[k]
             a = _place(indices, indptr[c], indptr[c + 1], lo)
@@ -261,13 +274,16 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
 
 @njit(parallel=True, cache=True)
 def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
-    """out[a] += sum_b k(X[sel[a]], Z[b]) coef[b] in float64; X (m, d), Z (q, d), coef (q, p), out (m, p)."""
+    """out[a] += sum_b k(X[sel[a]], Z[b]) coef[b]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
+
+    Values and the sums over a panel are of Z's precision.
+    """
     m, q = out.shape[0], Z.shape[0]
     for t in prange((m + TILE - 1) // TILE):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        rows = (X[lo:hi] if sel.size == 0 else X[sel[lo:hi]]).astype(np.float64)
+        rows = _of_type(X[lo:hi], Z) if sel.size == 0 else _of_type(X[sel[lo:hi]], Z)
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
-        dots = np.empty((hi - lo, q))
+        dots = np.empty((hi - lo, q), Z.dtype)
         _dense_dots(rows, Z, form, dots)
         _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
         out[lo:hi] += np.dot(dots, coef)

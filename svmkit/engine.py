@@ -20,6 +20,7 @@ PANEL = 256  # rows of Z at a time
 STORED = 128  # the same where values are written: wider panels reach too many pages of memory at once
 PANEL_BYTES = 8 << 20
 COPY_BYTES = 256 << 20  # the largest copy of a sparse X that is made for speed
+FAR = 64.0  # gamma |x|^2 above which float32 dot products would cost the values more than 1e-5
 PAYS = 0.8  # entries touched by columns and by rows that cost the same: the former are scattered
 
 
@@ -39,8 +40,11 @@ class Engine(Protocol):
     def block(self, Z, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
         """out[b, a] = k(X[sel[a]], Z[b]) for out (rows of Z, rows of sel), float32 or float64; empty sel: all."""
 
-    def product(self, Z, coef: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
-        """K(X[sel], Z) @ coef for coef (rows of Z, p): float64 (rows of sel, p), values taken in float64."""
+    def product(self, Z, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+        """K(X[sel], Z) @ coef for coef (rows of Z, p): float64 (rows of sel, p).
+
+        Values, and their sums over a panel, are taken in `dtype`; float32 takes half the time.
+        """
 
 
 def engine_for(kernel: Kernel, X) -> Engine:
@@ -67,6 +71,14 @@ class _Base:
     def _rows(self, sel: np.ndarray) -> int:
         return sel.size or self.n
 
+    def _precision(self, asked) -> np.dtype:
+        """The precision in which values are taken that were asked for as `asked`.
+
+        |x|^2 + |z|^2 - 2 x.z loses what a float32 cannot hold next to |x|^2: data far from 0 take float64.
+        """
+        far = self.kernel.form is Form.RBF and self.kernel.gamma * self.sq.max(initial=0.0) > FAR
+        return np.dtype(np.float64 if far else asked)
+
 
 def _dense(Z, dtype) -> np.ndarray:
     return np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
@@ -78,27 +90,19 @@ class DenseEngine(_Base):
         self.sq = square_norms(self.X)
 
     def block(self, Z, out, sel=ALL):
-        if out.dtype == np.float64 and self.X.dtype == np.float32:
-            # exact values of float32 data, a slice at a time, so that X is never copied whole
-            every = sel if sel.size else np.arange(self.n)
-            Z = _dense(Z, np.float64)
-            for lo in range(0, every.size, 8192):
-                part = DenseEngine(self.kernel, self.X[every[lo : lo + 8192]].astype(np.float64))
-                out[:, lo : lo + 8192] = part.block(Z, np.empty((Z.shape[0], part.n)))
-            return out
-        Z = _dense(Z, self.X.dtype)
+        Z = _dense(Z, self._precision(out.dtype))
         sq_z = square_norms(Z)
         for lo in range(0, Z.shape[0], PANEL):
             hi = lo + PANEL
             compute.dense_block(self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi])
         return out
 
-    def product(self, Z, coef, sel=ALL):
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out = np.zeros((self._rows(sel), coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):
-            part = _dense(Z[lo : lo + PANEL], np.float64)
+            part = _dense(Z[lo : lo + PANEL], self._precision(dtype))
             sq_z = square_norms(part)
-            weights = np.ascontiguousarray(coef[lo : lo + PANEL])
+            weights = np.ascontiguousarray(coef[lo : lo + PANEL], dtype=part.dtype)
             compute.dense_product(self.X, self.sq, sel, part, sq_z, weights, *self.kernel.scalars, out)
         return out
 
@@ -142,20 +146,20 @@ class CSREngine(_Base):
         X = self.X
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
         if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
-            C, sq_z = self.columns, square_norms(Z).astype(out.dtype)
+            C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
             compute.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.kernel.scalars, out)
             return out
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z, out.dtype, STORED):
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype), STORED):
             compute.csr_block(
                 X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.kernel.scalars, out[lo:hi]
             )
         return out
 
-    def product(self, Z, coef, sel=ALL):
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
         X = self.X
         out = np.zeros((self._rows(sel), coef.shape[1]))
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z, np.dtype(np.float64), PANEL):
-            weights = np.ascontiguousarray(coef[lo:hi])
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype), PANEL):
+            weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
             compute.csr_product(
                 X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.kernel.scalars, out
             )
@@ -174,12 +178,12 @@ class BlockEngine(_Base):
             out[:, lo : lo + step] = self.kernel.block(rows, Z).T
         return out
 
-    def product(self, Z, coef, sel=ALL):
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
         rows = self._rows(sel)
         out = np.zeros((rows, coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):
             part = Z[lo : lo + PANEL]
-            out += self.block(part, np.empty((part.shape[0], rows)), sel).T @ coef[lo : lo + PANEL]
+            out += self.block(part, np.empty((part.shape[0], rows), dtype), sel).T @ coef[lo : lo + PANEL]
         return out
 
 
@@ -197,7 +201,7 @@ class PrecomputedEngine(_Base):
         out[:] = self._values(Z, sel).T
         return out
 
-    def product(self, Z, coef, sel=ALL):
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out = np.zeros((self._rows(sel), coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):
             out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]

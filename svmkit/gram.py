@@ -107,17 +107,19 @@ class Gram:
         if len(I) == 0 or len(J) == 0:
             return values
         self.engine.block(self.engine.take(I), values, J)
-        for a, i in enumerate(I):  # row by row: all comparisons at once would take a quarter of the values' memory
-            values[a, i == J] = self.diag[i]
+        shared = np.flatnonzero(np.isin(J, I))
+        for a, i in enumerate(I if len(shared) else ()):
+            values[a, shared[J[shared] == i]] = self.diag[i]
         return values
 
-    def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """K[at, idx] @ coef in float64 for coef (len(idx),) or (len(idx), p); empty `at`: all m rows.
+    def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+        """K[at, idx] @ coef for coef (len(idx),) or (len(idx), p); empty `at`: all m rows.
 
-        Values are not stored; the last product of all rows is, for a solve that starts where another one was
-        certified. Returns shape (len(at),) or (len(at), p).
+        Values are not stored; the last float64 product of all rows is, for a solve that starts where another one was
+        certified. Returns float64 (len(at),) or (len(at), p), of values taken in `dtype` (see `Engine.product`).
         """
-        if at.size == 0 and self._product is not None:
+        exact = at.size == 0 and dtype == np.float64
+        if exact and self._product is not None:
             known, weights, product = self._product
             if np.array_equal(idx, known) and coef.shape == weights.shape and _equal(coef, weights):
                 return product.copy()
@@ -125,9 +127,9 @@ class Gram:
         self.kernel_values += rows * len(idx)
         if len(idx) == 0:
             return np.zeros((rows, *coef.shape[1:]))
-        product = self.engine.product(self.engine.take(idx), coef.reshape(len(idx), -1), at)
+        product = self.engine.product(self.engine.take(idx), coef.reshape(len(idx), -1), at, dtype)
         product = product.reshape(rows, *coef.shape[1:])
-        if at.size == 0:
+        if exact:
             self._product = idx.copy(), coef.copy(), product.copy()
         return product
 

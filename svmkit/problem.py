@@ -154,6 +154,13 @@ class SimplexQP(Problem):
         g = self.y[here] * product + alpha[here] * self.ridge[here]
         return g if self.linear is None else g + self.linear[here]
 
+    def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
+        """What weights (len(idx),) added to the distinct points idx add to g (m,); see `Gram.matvec`."""
+        signed = weights * self.y[idx]
+        change = self.y * (self.gram.matvec(signed, idx, dtype=dtype) + self.bias * signed.sum())
+        change[idx] += self.ridge[idx] * weights
+        return change
+
     def objective(self, point: np.ndarray) -> float:
         return self._value(point, self.gradient(point))
 

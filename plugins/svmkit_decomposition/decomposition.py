@@ -15,7 +15,7 @@ from svmkit.errors import SvmkitError
 from svmkit.problem import Certificate, Problem
 from svmkit.sampler import Draws
 from svmkit.solver import Solver, StepInfo
-from svmkit_decomposition import loops
+from svmkit import pairwise
 from svmkit_decomposition.state import BoxState
 
 
@@ -81,7 +81,7 @@ class Pairwise(Decomposition):
     second: ClassVar[bool] = True
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        done, state.i, state.k, change, missing = loops.pairs(
+        done, state.i, state.k, change, missing = pairwise.pairs(
             state.box, state.source.rows, state.i, state.k, self.second, most, target
         )
         if missing >= 0:

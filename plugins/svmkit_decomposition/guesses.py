@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit_decomposition.loops import LOW, TAU, UP
+from svmkit.pairwise import LOW, TAU, UP
 
 
 @njit(cache=True)

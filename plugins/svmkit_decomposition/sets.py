@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from svmkit.rowcache import Rows, find
-from svmkit_decomposition.loops import BLOCK, FAST, LOW, UP, Box, extremes, pairs
+from svmkit.pairwise import BLOCK, FAST, LOW, UP, Box, extremes, pairs
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, as a part of that of all points
 PATIENCE = 10_000  # steps of SMO in one

@@ -11,8 +11,9 @@ from svmkit.gram import Gram, Narrowed
 from svmkit.loss import Loss
 from svmkit.problem import Certificate
 from svmkit.solver import StepInfo
-from svmkit_decomposition import guesses, loops
-from svmkit_decomposition.loops import Box
+from svmkit import pairwise
+from svmkit_decomposition import guesses
+from svmkit.pairwise import Box
 
 LIKELY = 31  # rows guessed on a miss
 SHRINK = 1000  # iterations from one look at what could be left out to the next (LIBSVM's)
@@ -40,8 +41,8 @@ class BoxState:
         self._beta, self.outside = beta, 0
         side = np.empty(p.m, dtype=np.uint8)
         self.box = Box(p.y, p.upper, p.ridge, p.diag, self._beta, p.y * gradient, side)
-        loops.take_sides(self.box)
-        self.i, self.k = loops.extremes(self.box.v, side)
+        pairwise.take_sides(self.box)
+        self.i, self.k = pairwise.extremes(self.box.v, side)
         self.objective = 0.5 * float(self._beta @ (gradient - 1.0))
         self.target, self.since, self.fresh = math.inf, self.n_iter, True
 
@@ -95,11 +96,11 @@ class BoxState:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        moving = np.count_nonzero(box.side == (loops.UP | loops.LOW))  # between the bounds: rows used again and again
+        moving = np.count_nonzero(box.side == (pairwise.UP | pairwise.LOW))  # between the bounds: rows used again and again
         price = PRICE[0 if moving <= len(self.source.rows.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
-        kept = loops.stay(box.v, box.side, box.v[self.i], box.v[self.k])
+        kept = pairwise.stay(box.v, box.side, box.v[self.i], box.v[self.k])
         if len(kept) > LEFT * len(box.v):
             return
         self._beta = self.beta
@@ -138,7 +139,7 @@ class BoxState:
         apart = math.inf
         if min(self.i, self.k) >= 0:
             b = -0.5 * (box.v[self.i] + box.v[self.k])
-            apart = loops.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
+            apart = pairwise.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
         size = max(abs(self.objective), abs(apart - self.objective), 1e-300)
         return StepInfo(
             self.objective,
