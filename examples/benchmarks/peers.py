@@ -1,0 +1,92 @@
+"""svmkit beside LIBSVM, LIBLINEAR, scikit-learn-intelex and others, by one command: tables, pictures, raw figures.
+
+    python examples/benchmarks/peers.py --out docs/benchmark --python intelex=env/bin/python
+
+Every side trains in a process of its own on the same data and hyperparameters, all in turns, with the data loaded and
+a small fit made before; a peer may live in another environment (--python SIDE=PATH, SIDE one of those listed by
+--sides). Times are wall clock around fit alone, medians of --repeat runs. P, D and the accuracy of every side are
+computed by svmkit's certificate from the dual weights that it returned. Measurements are written to OUT.jsonl as they
+are made: an interrupted run goes on where it was, and --report remakes OUT.md and the pictures without measuring.
+OUT.md is written between its marks, the text around them stays. A side that is not installed is listed and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import peers_report
+from peers_cells import Cell, cells
+from peers_measure import Measuring, starts
+from peers_remote import Failed, Remote, Store
+
+from svmkit import plugins
+
+SIDES = ("svc", "libsvm-official", "intelex", "linearsvc", "liblinear-official", "liblinear-multicore", "snapml")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True, help="write OUT.jsonl, OUT.md and OUT_*.png")
+    parser.add_argument(
+        "--cells", help="only those whose names contain one of these, comma-separated; --list shows them"
+    )
+    parser.add_argument("--list", action="store_true", help="list the cells and end")
+    parser.add_argument("--python", action="append", default=[], metavar="SIDE=PATH", help="interpreter of a side")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rows", type=int, help="that many rows of each set, evenly spread: for a quick trial")
+    parser.add_argument("--threads", type=int, default=2, help="cores for every side (default 2)")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for a fit of any side (default 600)")
+    parser.add_argument("--hinge", default="fcsmo", help="svmkit's solver for the hinge (default fcsmo)")
+    parser.add_argument("--squared", default="fcfw", help="svmkit's solver for the squared hinge (default fcfw)")
+    parser.add_argument(
+        "--growth", help="JSON lines that growth.py wrote, for its targets (default growth.jsonl beside OUT)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget what OUT.jsonl holds")
+    parser.add_argument("--report", action="store_true", help="measure nothing, only write tables and pictures")
+    args = parser.parse_args()
+    args.pythons = dict(pair.split("=", 1) for pair in args.python)
+    for solver in (args.hinge, args.squared):
+        plugins.load("solver", solver)  # a wrong name is told before anything is measured
+
+    every = cells(args.hinge, args.squared)
+    chosen = [cell for cell in every if wanted(cell.name, args)]
+    if args.list:
+        print("\n".join([*(f"{cell.name}  {cell.kind}, {len(cell.contenders)} contenders" for cell in every), "start"]))
+        return
+    out = Path(args.out)
+    settings = {"rows": args.rows, "threads": args.threads, "hinge": args.hinge, "squared": args.squared}
+    store = Store(out.with_suffix(".jsonl"), settings, args.fresh)
+    if not args.report:
+        measure(chosen, store, args)
+    growth = Path(args.growth) if args.growth else out.with_name("growth.jsonl")
+    peers_report.write(out, every, store, growth)
+    print(f"{out.with_suffix('.md')} and its pictures are written")
+
+
+def wanted(name: str, args) -> bool:
+    return not args.cells or any(part in name for part in args.cells.split(","))
+
+
+def measure(chosen: list[Cell], store: Store, args) -> None:
+    missing = set()
+    for side in SIDES:
+        if store.find(what="side", side=side):
+            continue
+        try:
+            remote = Remote(args.pythons.get(side, sys.executable), side, args.threads)
+            store.add(what="side", side=side, **remote.about)
+            remote.close()
+        except Failed as failed:
+            missing.add(side)
+            print(f"{side} is left out: {failed}", file=sys.stderr)
+    for cell in chosen:
+        kept = tuple(c for c in cell.contenders if c.side not in missing)
+        Measuring(Cell(**{**cell.__dict__, "contenders": kept}), store, args).run()
+    if wanted("start", args):
+        starts(store)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Measuring one cell: every side in its own process, runs in turns, each judged by the same certificate."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from peers_cells import Cell, Contender, prepare
+from peers_remote import Failed, Judge, Remote, Store
+
+SMALL = 6000  # rows of the first fits: enough for float32 rows under a budget of 1 GB
+SAME = 1e-4  # relative difference of objectives that counts as the same
+STARTS = {  # what is started, and how often
+    "help": (("--help",), 5),
+    "train": (("train", "--no-track"), 5),
+}
+
+
+class Measuring:
+    """One cell under way; args are those of peers.py."""
+
+    def __init__(self, cell: Cell, store: Store, args) -> None:
+        self.cell, self.store, self.args = cell, store, args
+        self.remotes: dict[tuple[str, str], Remote | None] = {}
+
+    def run(self) -> None:
+        left = [c for c in self.cell.contenders if self._left(c)]
+        if not left and self.cell.kind != "squared":
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            self.folder = Path(folder)
+            self.y_test = prepare(self.cell, self.folder, self.args.rows)
+            self.judge = Judge(self.folder, self.cell.gamma, self.y_test)
+            try:
+                for k in range(self.args.repeat):
+                    for contender in left:
+                        if self._left(contender) and k < self._wanted(contender):
+                            self._turn(contender)
+                if self.cell.kind == "squared" and not self.store.find(cell=self.cell.name, what="kernel"):
+                    self._kernel()
+            finally:
+                for remote in self.remotes.values():
+                    if remote is not None:
+                        remote.close()
+
+    def _wanted(self, contender: Contender) -> int:
+        return 1 if contender.once else self.args.repeat
+
+    def _left(self, contender: Contender) -> bool:
+        """Whether runs of it are missing; one that failed is not tried again in this cell."""
+        runs = self._runs(contender)
+        return len(runs) < self._wanted(contender) and not any("error" in r for r in runs)
+
+    def _runs(self, contender: Contender) -> list[dict[str, Any]]:
+        return self.store.find(cell=self.cell.name, what="run", contender=contender.name)
+
+    def _turn(self, contender: Contender) -> None:
+        about = {
+            "cell": self.cell.name,
+            "what": "run",
+            "contender": contender.name,
+            "repeat": len(self._runs(contender)),
+        }
+        about |= {"side": contender.side, "storage": contender.storage, "m": len(self.judge.y)}
+        try:
+            remote = self._remote(contender)
+            self.store.add(**about, **self._measured(contender, remote))
+        except Failed as failed:
+            self.store.add(**about, error=str(failed))
+            remote = self.remotes.get((contender.side, contender.storage))
+            if remote is not None and remote.process.poll() is not None:
+                del self.remotes[contender.side, contender.storage]  # the next one gets a new process
+
+    def _remote(self, contender: Contender) -> Remote:
+        """The worker for this side and storage: started, loaded and compiled when first asked for."""
+        key = contender.side, contender.storage
+        if key not in self.remotes:
+            self.remotes[key] = None
+            remote = Remote(self.args.pythons.get(contender.side, sys.executable), contender.side, self.args.threads)
+            self.remotes[key] = remote
+            remote.ask("load", folder=str(self.folder), storage=contender.storage)
+            for solver in sorted({c.job.get("solver", "") for c in self.cell.contenders if c.side == contender.side}):
+                each = next(c for c in self.cell.contenders if c.side == key[0] and c.job.get("solver", "") == solver)
+                first = remote.ask("first", small=min(SMALL, len(self.judge.y)), job=self._job(each, compiling=True))
+                compiling = first["seconds"][0] + first["seconds"][1] - first["seconds"][2]
+                about = {"side": key[0], "storage": key[1], "solver": solver, "seconds": compiling}
+                self.store.add(cell=self.cell.name, what="first", **about, **remote.about)
+        remote = self.remotes[key]
+        if remote is None:
+            raise Failed(f"{contender.side} cannot be run here")
+        return remote
+
+    def _job(self, contender: Contender, compiling: bool = False) -> dict[str, Any]:
+        job = {"C": self.cell.C, "gamma": self.cell.gamma, "loss": self.cell.loss, **contender.job}
+        if job.get("stop") == "dual":
+            job["stop"] = "gap:1e-3" if compiling else f"dual:{self._target()!r}"
+        return job
+
+    def _target(self) -> float:
+        """The dual value of the peers' best run, less what counts as the same; LIBLINEAR's own for linear models."""
+        runs = self.store.find(cell=self.cell.name, what="run")
+        linear = self.cell.kind == "linear"
+        known = [r["D"] for r in runs if r.get("D") and (r["side"] == "linearsvc" if linear else r["side"] != "svmkit")]
+        if not known:
+            raise Failed("no peer has named a dual value")
+        return max(known) if linear else max(known) * (1.0 - SAME)
+
+    def _measured(self, contender: Contender, remote: Remote) -> dict[str, Any]:
+        job = self._job(contender)
+        if job.get("curve"):
+            y_test = str(self.folder / "y_test.npy") if self.y_test is not None else ""
+            return remote.ask("other", name="curve", job={**job, "y_test": y_test})
+        if self.cell.kind == "predict":
+            return self._predicted(contender, remote, job)
+        save = str(self.folder / "found.npz")
+        answer = remote.ask("fit", limit=self.args.limit, job=job, save=save)
+        return {**answer, **self._judged(job, save, answer)}
+
+    def _judged(self, job: dict[str, Any], save: str, answer: dict[str, Any]) -> dict[str, Any]:
+        with np.load(save) as arrays:
+            if self.cell.kind == "linear":
+                return self.judge.linear_model(arrays, job, answer.get("dual"))
+            return self.judge.kernel_model(arrays, job)
+
+    def _predicted(self, contender: Contender, remote: Remote, job: dict[str, Any]) -> dict[str, Any]:
+        """Seconds of a prediction; the model is trained, and used once, before the first."""
+        fits = self.__dict__.setdefault("fits", {})
+        if contender.name not in fits:
+            save = str(self.folder / "found.npz")
+            answer = remote.ask("fit", limit=self.args.limit, job=job, save=save)
+            fits[contender.name] = self._judged(job, save, answer)["n_support"]
+            remote.ask("predict")
+        save = str(self.folder / "labels.npz")
+        answer = remote.ask("predict", save=save)
+        with np.load(save) as arrays:
+            accuracy = float(np.mean((arrays["labels"] > 0) == (self.y_test > 0)))
+        return {**answer, "accuracy": accuracy, "n_support": fits[contender.name], "m_test": len(self.y_test)}
+
+    def _kernel(self) -> None:
+        """The floor's nanoseconds a value, in the same minute as the fits."""
+        contender = self.cell.contenders[0]
+        try:
+            answer = self._remote(contender).ask("other", name="kernel", job=self._job(contender))
+        except Failed as failed:
+            print(f"{self.cell.name}: no floor: {failed}", file=sys.stderr)
+            return
+        self.store.add(cell=self.cell.name, what="kernel", **answer)
+
+
+def starts(store: Store) -> None:
+    """Seconds from call to end of `svmkit --help` and of a small training run; the first with nothing compiled."""
+    if store.find(cell="start"):
+        return
+    script = Path(sys.executable).with_name("svmkit")
+    command = [str(script)] if script.exists() else [sys.executable, "-m", "svmkit"]
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        for what, (words, times) in STARTS.items():
+            for k in range(times):
+                began = time.perf_counter()
+                done = subprocess.run([*command, *words], env=env, cwd=folder, capture_output=True, check=False)
+                seconds = time.perf_counter() - began
+                facts = {"error": done.stderr.decode()[-200:]} if done.returncode else {}
+                store.add(cell="start", what=what, repeat=k, seconds=seconds, **facts)

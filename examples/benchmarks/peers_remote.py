@@ -1,0 +1,155 @@
+"""The measuring side of a worker process, the file of measurements, and the one judge of all results."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit import plugins
+from svmkit.box import BoxQP
+from svmkit.engine import engine_for
+from svmkit.gram import Gram
+from svmkit.kernels import RBF
+from svmkit.loss import Loss
+from svmkit.problem import Problem
+
+POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Failed(Exception):
+    """A side that cannot do what it was asked, with its own words."""
+
+
+class TimedOut(Failed):
+    """It took longer than the limit; the process is gone."""
+
+
+class Remote:
+    """A worker process; `ask` sends a job and waits for the answer; `pressure` is the share of it that was waited."""
+
+    def __init__(self, python: str, side: str, threads: int) -> None:
+        script = Path(__file__).with_name("peers_worker.py")
+        env = {**os.environ, **dict.fromkeys(POOLS, str(threads)), "OMP_WAIT_POLICY": "passive"}
+        self.process = subprocess.Popen(
+            [python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0
+        )
+        self.about = self.ask("start", side=side, threads=threads)
+
+    def ask(self, do: str, limit: float | None = None, **job: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        waited = waiting()
+        try:
+            self.process.stdin.write((json.dumps({"do": do, **job}) + "\n").encode())
+            if not select.select([self.process.stdout], [], [], limit)[0]:
+                self.process.kill()
+                raise TimedOut(f"longer than {limit:g} s")
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            raise Failed(f"the process ended with {self.process.wait()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"])
+        if waited is not None and answer.get("seconds") and isinstance(answer["seconds"], float):
+            answer["pressure"] = round((waiting() - waited) / 1e6 / answer["seconds"], 3)
+        return answer
+
+    def close(self) -> None:
+        self.process.stdin.close()  # type: ignore[union-attr]
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()  # type: ignore[union-attr]
+
+
+def waiting() -> float | None:
+    """Microseconds that some process of this machine has waited for a processor; None where Linux does not tell."""
+    try:
+        return float(Path("/proc/pressure/cpu").read_text().split("total=")[1].split()[0])
+    except (OSError, IndexError):
+        return None
+
+
+class Store:
+    """Measurements, one JSON object a line; those of other settings (rows, threads, solvers) stay and are not seen."""
+
+    def __init__(self, path: Path, settings: dict[str, Any], fresh: bool = False) -> None:
+        self.path, self.settings, self.records = path, settings, []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if fresh:
+            path.unlink(missing_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        for line in lines:
+            record = json.loads(line)
+            if record.pop("settings") == settings and "error" not in record:  # what failed is tried again
+                self.records.append(record)
+
+    def add(self, **record: Any) -> None:
+        self.records.append(record)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**record, "settings": self.settings}) + "\n")
+        seconds = record.get("seconds")
+        shown = f"{seconds:.3f} s" if isinstance(seconds, float) else record.get("error", "")
+        words = [record.get(key) for key in ("cell", "what", "contender", "repeat") if record.get(key) is not None]
+        print(*words, shown, file=sys.stderr, flush=True)
+
+    def find(self, **like: Any) -> list[dict[str, Any]]:
+        """Records that have these values."""
+        return [r for r in self.records if all(r.get(key) == value for key, value in like.items())]
+
+
+class Judge:
+    """P, D and accuracy of whatever a side returned, by svmkit's certificate on all rows in float64."""
+
+    def __init__(self, folder: Path, gamma: float | None, y_test: np.ndarray | None) -> None:
+        self.X, self.X_test = _read(folder, "train"), None if y_test is None else _read(folder, "test")
+        self.y, self.y_test, self.kernel = np.load(folder / "y.npy"), y_test, RBF(gamma) if gamma else None
+        self.gram = Gram(self.kernel, self.X) if self.kernel else None
+        self.tester = engine_for(self.kernel, self.X_test) if self.kernel and y_test is not None else None
+
+    def kernel_model(self, arrays, job: dict[str, Any]) -> dict[str, Any]:
+        """Of dual weights: on svmkit's own problem for its solvers, on that of C-SVC for the peers."""
+        assert self.gram is not None
+        problem: Problem = BoxQP(self.gram, self.y, job["C"])
+        if "solver" in job:
+            problem = plugins.build("solver", job["solver"], job.get("options", {})).pose(self.gram, self.y, job["C"])
+        point = arrays["point"]
+        if isinstance(problem, BoxQP):  # float32 weights may be out of the box by their rounding
+            clipped = np.clip(point, 0.0, problem.upper)
+            balanced = clipped if problem.infeasible(clipped) is None else problem.start(clipped * self.y)
+            point = clipped if balanced is None else balanced
+        certificate = problem.certificate(point)
+        found = problem.expansion(point, certificate)
+        bias = float(arrays["bias"][0]) if "bias" in arrays else found.intercept  # accuracy with a peer's own bias
+        used = np.flatnonzero(found.coef)
+        facts = {"P": certificate.primal, "D": certificate.dual, "certified": certificate.gap, "n_support": len(used)}
+        if self.tester is not None:
+            h = self.tester.product(self.X[used], found.coef[used, None])[:, 0] + bias
+            facts["accuracy"] = float(np.mean((h > 0) == (self.y_test > 0)))
+        return facts
+
+    def linear_model(self, arrays, job: dict[str, Any], told: float | None) -> dict[str, Any]:
+        """Of w and its bias, which is regularised; D is what the side itself says, where it does."""
+        w = arrays["w"]
+        slack = 1.0 - self.y * (self.X @ w[:-1] + w[-1])
+        primal = 0.5 * float(w @ w) + Loss.of(job["loss"]).total(slack, np.full(len(self.y), job["C"]))
+        facts = {"P": primal, "D": told, "certified": None if told is None else (primal - told) / primal}
+        if self.X_test is not None:
+            facts["accuracy"] = float(np.mean((self.X_test @ w[:-1] + w[-1] > 0) == (self.y_test > 0)))
+        return facts
+
+
+def _read(folder: Path, part: str):
+    arrays = [np.load(folder / f"{part}.{name}.npy") for name in ("data", "indices", "indptr", "shape")]
+    return sp.csr_matrix(tuple(arrays[:3]), shape=tuple(arrays[3]))

@@ -1,0 +1,134 @@
+"""One side of the benchmark in a process of its own: loads the data once, then fits and predicts as it is told.
+
+Started by peers_remote.py with any interpreter that has numpy, scipy and the software; svmkit is imported for its own
+side only. Jobs come as lines of JSON on stdin, answers go back as lines of JSON; arrays lie in .npy files between them.
+All sides are timed alike: the wall clock around fit alone, with the data in the form that this side likes best.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from peers_sides import sides
+
+
+class Worker:
+    """The data, the side, the last model."""
+
+    def __init__(self, out) -> None:
+        self.out, self.model = out, None
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
+        os.dup2(self.said.fileno(), 1)  # what C code prints
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            job = json.loads(line)
+            try:
+                answer = getattr(self, job.pop("do"))(**job)
+            except Exception as error:
+                answer = {"error": f"{type(error).__name__}: {error}"}
+            self.out.write(json.dumps(answer, default=lambda number: number.item()) + "\n")
+            self.out.flush()
+
+    def start(self, side: str, threads: int) -> dict:
+        """Import the software; what the process holds from now on to the data is not counted as memory of a fit."""
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        kind = sides().get(side)
+        if kind is None:
+            raise ImportError(f"no {side} with {sys.executable}")
+        self.side = kind(threads)
+        return {"version": metadata.version(kind.package), "package": kind.package}
+
+    def load(self, folder: str, storage: str) -> dict:
+        """storage : csr, dense32 or dense64."""
+        self.y = np.load(Path(folder) / "y.npy")
+        self.X, self.X_test = (_stored(Path(folder), part, storage) for part in ("train", "test"))
+        self.data = self.side.native(self.X, self.y)
+        return {}
+
+    def first(self, small: int, job: dict) -> dict:
+        """Compile: a tiny fit, which also sets the mark that memory is measured from, then a small one, twice."""
+        seconds = []
+        for n in (600, small, small):
+            rows = np.unique(np.linspace(0, len(self.y) - 1, min(n, len(self.y))).astype(np.int64))
+            data = self.side.native(self.X[rows], self.y[rows])
+            began = time.perf_counter()
+            self.side.fit(data, job)
+            seconds.append(time.perf_counter() - began)
+            if n == 600:
+                gc.collect()
+                self.base = memory("VmRSS")
+        return {"seconds": seconds, "base_mb": self.base}
+
+    def fit(self, job: dict, save: str = "") -> dict:
+        """Train on all rows; arrays go to the file `save`."""
+        self.model = None
+        gc.collect()
+        self.said.truncate(0)
+        os.lseek(self.said.fileno(), 0, os.SEEK_SET)
+        reset_peak()
+        began, used = time.perf_counter(), time.process_time()
+        self.model = self.side.fit(self.data, job)
+        seconds, cpu = time.perf_counter() - began, time.process_time() - used
+        peak = memory("VmHWM")
+        ctypes.CDLL(None).fflush(None)
+        self.said.seek(0)
+        arrays, facts = self.side.read(self.model, self.data, self.said.read().decode(errors="replace"))
+        if save:
+            np.savez(save, **arrays)
+        return {"seconds": seconds, "cpu": cpu, "peak_mb": peak - getattr(self, "base", np.nan), **facts}
+
+    def predict(self, save: str = "") -> dict:
+        """Labels of the test rows by the last model."""
+        began, used = time.perf_counter(), time.process_time()
+        labels = self.side.predict(self.model, self.X_test)
+        seconds, cpu = time.perf_counter() - began, time.process_time() - used
+        if save:
+            np.savez(save, labels=np.asarray(labels, dtype=np.float64))
+        return {"seconds": seconds, "cpu": cpu}
+
+    def other(self, name: str, job: dict) -> dict:
+        """What only one side knows: a curve, the speed of the kernel."""
+        return getattr(self.side, name)(self, job)
+
+
+def _stored(folder: Path, part: str, storage: str):
+    if not (folder / f"{part}.data.npy").exists():
+        return None
+    arrays = [np.load(folder / f"{part}.{name}.npy") for name in ("data", "indices", "indptr", "shape")]
+    X = sp.csr_matrix(tuple(arrays[:3]), shape=tuple(arrays[3]))
+    if storage == "csr":
+        return X
+    return np.ascontiguousarray(X.toarray(), dtype=np.float32 if storage == "dense32" else np.float64)
+
+
+def memory(which: str) -> float:
+    """VmRSS (now) or VmHWM (since `reset_peak`) of this process in MB; nan where Linux does not tell."""
+    with suppress(OSError):
+        found = re.search(rf"{which}:\s+(\d+)", Path("/proc/self/status").read_text())
+        return int(found[1]) / 1024.0 if found else float("nan")
+    return float("nan")
+
+
+def reset_peak() -> None:
+    """Count the peak anew; where that is not allowed, it stays the peak of the process."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+if __name__ == "__main__":
+    answers = os.fdopen(os.dup(1), "w")
+    Worker(answers).serve()
