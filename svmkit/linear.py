@@ -154,9 +154,9 @@ class Design:
         self.width = self.d + (self.bias != 0.0)
         self.sq = gram.diag + self.bias**2
 
-    def points(self, y: np.ndarray, upper: np.ndarray, ridge: np.ndarray) -> np.ndarray:
-        """What `coordinate_pass` needs of each point, side by side in memory: (m, 4)."""
-        return np.column_stack([y, upper, ridge, 1.0 / np.maximum(self.sq + ridge, TINY)])
+    def points(self, y: np.ndarray, upper: np.ndarray, ridge: np.ndarray, sigma: float = 1.0) -> np.ndarray:
+        """What `coordinate_pass` needs of each point with this sigma, side by side in memory: (m, 4)."""
+        return np.column_stack([y, upper, ridge, 1.0 / np.maximum(sigma * self.sq + ridge, TINY)])
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """h (m,) = X w, for w (width,)."""
@@ -215,13 +215,16 @@ class Pass(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def coordinate_pass(X, bias, points, order, n, beta, v, high, low):
+def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0):
     """One pass of dual coordinate descent over order[:n] (Hsieh et al. 2008, Algorithm 3).
 
     Minimises 1/2 |v|^2 + 1/2 sum ridge beta^2 - sum beta, v = sum beta y x with the bias column, over 0 <= beta <=
     upper, one coordinate at a time, in place; the columns of points (m, 4) are y, upper, ridge and 1 / curvature. A
     weight at a bound whose gradient points outside by more than a threshold (`high` at 0, `low` at upper; inf and
     -inf: never) is left out: those that stay come first in `order`, as they were ordered. Returns a Pass.
+
+    sigma : how much further than by its steps v goes, for the local problem of one worker among several (sigma' of Ma
+    et al. 2015), whose objective has sigma times the square of what v has moved by; `points` with the same sigma
     """
     kept, gain, apart, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     last = np.uintp(v.size - 1)
@@ -257,7 +260,8 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low):
             step = beta[i] - held
             gain -= step * (slope + 0.5 * step / inverse)
             born += (beta[i] > 0.0) - (held > 0.0)
-            row_add(X, i, y * step, v)
+            move = sigma * y * step
+            row_add(X, i, move, v)
             if bias != 0.0:
-                v[last] += y * step * bias
+                v[last] += move * bias
     return Pass(kept, gain, apart, top, bottom, born)

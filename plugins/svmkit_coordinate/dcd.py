@@ -7,22 +7,33 @@ from typing import ClassVar
 
 import numpy as np
 
+from svmkit.errors import InputError
+from svmkit.linear import CSR
 from svmkit.problem import Certificate, Problem
 from svmkit.risk import LinearDual
 from svmkit.sampler import Draws, Sampler, Shuffled
 from svmkit.solver import Requires, Solver, StepInfo
 from svmkit_coordinate.passes import passes
+from svmkit_coordinate.workers import FEW, Shared, shared_passes
 
 ROOM = 4  # small passes are done together until they have looked at a quarter of the points,
 LEAST = 8192  # or at so many, which takes longer than to come back and ask for more,
+WORTH = 100_000  # values of X that a call looks at below which other threads take longer to wake than to help
 MORE = 16  # but no more than a sixteenth of the passes so far, so that a budget of them is kept to
 
 
 class State:
-    """beta (m,), v = sum beta y x (width,), their objective; order[:n]: the points that take part."""
+    """beta (m,), v = sum beta y x (width,), their objective; order[:n]: the points that take part.
 
-    def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws) -> None:
+    values : of X in a row, on average; shared : what several workers need, None where one does all
+    """
+
+    def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws, workers: int) -> None:
         self.problem, self.beta, self.draws = problem, beta, draws
+        rows, m = problem.design.rows, problem.m
+        self.values = (rows.data.size if isinstance(rows, CSR) else rows.size) / m
+        worth = workers > 1 and m >= workers * FEW and m * self.values >= WORTH
+        self.shared = Shared.of(problem, workers) if worth else None
         # all points, and in some random order: of a few points that may happen to be the order of the data
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
         self.count = 0
@@ -37,7 +48,8 @@ class State:
 
     def all(self) -> None:
         """Every point takes part."""
-        self.order, self.n = np.arange(self.problem.m), self.problem.m
+        m = self.problem.m
+        self.order, self.n = self.draws.rng.permutation(m) if self.shared and self.shuffled else np.arange(m), m
         self.thresholds = np.array([np.inf, -np.inf])
 
 
@@ -49,7 +61,9 @@ class DCD(Solver):
     the data, which can take a hundred times as many), or over the points that another sampler draws.
 
     loss : hinge or squared_hinge; bias : value of the column added for the bias, which is regularised, 0 for none;
-    shrinking : leave points out whose weights stay at a bound
+    shrinking : leave points out whose weights stay at a bound; workers : how many threads share a pass, each with its
+    own part of the points (CoCoA+, Ma et al. 2015; `svmkit_coordinate.workers`). Each worker more than one makes for
+    other iterates, which any number of threads computes alike, and the same certificate
     """
 
     name = "dcd"
@@ -65,35 +79,36 @@ class DCD(Solver):
     loss: str = "hinge"
     bias: float = 1.0
     shrinking: bool = True
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workers, int) or self.workers < 1:
+            raise InputError(f"workers must be a whole number >= 1, not {self.workers!r}")
 
     def patience(self, m: int) -> int:
         return 20_000
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
-        return State(problem, np.zeros(problem.m) if start is None else start.copy(), draws)
+        if self.workers > 1 and not draws.every:
+            raise InputError("workers share passes over all points: leave out the sampler, or set workers=1")
+        return State(problem, np.zeros(problem.m) if start is None else start.copy(), draws, self.workers)
 
     def step(self, state: State) -> StepInfo:
         p, d, every = state.problem, state.problem.design, state.draws.every
         if not every:
             state.order = state.draws().copy()
             state.n = state.order.size
-        n, seed = state.n, state.draws.rng.integers(1, 2**63) if state.shuffled else 0
+        n, shared = state.n, state.shared
         shrunk = every and n < p.m
         room, most = (max(p.m // ROOM, LEAST), 1 + state.count // MORE) if shrunk else (0, 1)
-        last, count, looks, gain, born = passes(
-            d.rows,
-            d.bias,
-            p.points,
-            state.order,
-            n,
-            state.beta,
-            state.v,
-            state.thresholds,
-            self.shrinking and every,
-            np.uint64(seed),
-            room,
-            most,
-        )
+        given = state.beta, state.v, state.thresholds, self.shrinking and every
+        rng = state.draws.rng
+        if shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
+            shared.seeds[:] = rng.integers(1, 2**63, self.workers) if state.shuffled else 0
+            last, count, looks, gain, born = shared_passes(d.rows, d.bias, state.order, n, *given, shared, room, most)
+        else:
+            seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
+            last, count, looks, gain, born = passes(d.rows, d.bias, p.points, state.order, n, *given, seed, room, most)
         state.n, state.count = last.n, state.count + count
         state.objective -= gain
         state.n_support += born
