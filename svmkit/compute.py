@@ -203,6 +203,15 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
             _add_rows(data, indices, indptr[r], indptr[r + 1], panel, dots[a])
 
 
+@njit(cache=True)
+def _turn(values, out):
+    """out = values transposed, tile by tile."""
+    for b in range(out.shape[0]):
+        row = out[b]
+        for a in range(row.size):
+            row[a] = values[a, b]
+
+
 @njit(parallel=True, cache=True)
 def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
     """out[b, a] = k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel: all rows."""
@@ -230,9 +239,7 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
         else:
             values = np.empty((hi - lo, q), out.dtype)
             _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
-            for b in range(q):
-                for a in range(hi - lo):
-                    out[b, lo + a] = values[a, b]
+            _turn(values, out[:, lo:hi])
 
 
 @njit(fastmath={"contract", "nsz"}, cache=True)

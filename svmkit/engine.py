@@ -17,7 +17,6 @@ from svmkit.kernels import Kernel, Precomputed, square_norms
 
 ALL = np.empty(0, dtype=np.int64)  # "every row", as the compiled loops take it
 PANEL = 256  # rows of Z at a time
-STORED = 128  # the same where values are written: wider panels reach too many pages of memory at once
 PANEL_BYTES = 8 << 20
 COPY_BYTES = 256 << 20  # the largest copy of a sparse X that is made for speed
 FAR = 64.0  # gamma |x|^2 above which float32 dot products would cost the values more than 1e-5
@@ -117,9 +116,9 @@ class CSREngine(_Base):
         self.columns: Any = None  # X as CSC, once a single row was asked for and where that pays
         self._tried = False
 
-    def _panels(self, Z, dtype, step):
+    def _panels(self, Z, dtype):
         """(lo, hi, panel (d, q), |z|^2, |z|_1) of this dtype for the rows of Z, a few at a time."""
-        sparse, step, square = sp.issparse(Z), min(self.step, step), square_norms(Z).astype(dtype)
+        sparse, step, square = sp.issparse(Z), self.step, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
             if sparse:
@@ -149,7 +148,7 @@ class CSREngine(_Base):
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
             compute.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.kernel.scalars, out)
             return out
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype), STORED):
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype)):
             compute.csr_block(
                 X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.kernel.scalars, out[lo:hi]
             )
@@ -158,7 +157,7 @@ class CSREngine(_Base):
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         X = self.X
         out = np.zeros((self._rows(sel), coef.shape[1]))
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype), PANEL):
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
             weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
             compute.csr_product(
                 X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.kernel.scalars, out

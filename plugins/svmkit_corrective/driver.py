@@ -56,19 +56,19 @@ class Corrective(Solver):
 
     @abstractmethod
     def level(self, state: WorkingSet) -> float:
-        """v of the points between the bounds, from all points."""
+        """v of the points between the bounds, nearly."""
 
     @abstractmethod
-    def gap(self, state: WorkingSet, box: Box, level: float) -> float:
-        """P - D, or 2 (f - min g), as far as it comes from the points of `box`."""
+    def gap(self, state: WorkingSet, box: Box, level: float | None) -> float:
+        """P - D, or 2 (f - min g), as far as it comes from the points of `box`; level None: the best one for all."""
 
     @abstractmethod
     def objective(self, state: WorkingSet) -> float:
         """The problem's objective, from all points."""
 
     @abstractmethod
-    def relative(self, objective: float, gap: float) -> float:
-        """The gap in units of the objective, as the family gives it."""
+    def relative(self, state: WorkingSet, gap: float) -> float:
+        """The relative gap of all points, whose `gap` is this one."""
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> WorkingSet:
         point = self.origin(problem, draws.rng) if start is None else start.copy()
@@ -85,11 +85,12 @@ class Corrective(Solver):
         if state.inner is None:
             state.grow(self.first, self.growth)
             state.enter()
+            state.goal = self.inner * min(state.apart, self.gap(state, state.inner, state.middle(state.inner)))
         steps, fell, solved = 0, 0.0, False
         while not solved and steps * len(state.rows.slot_of) < CHUNK:
             done, change, solved = state.advance()
             steps, fell = steps + done, fell + change
-            solved = solved or self.gap(state, state.inner, state.middle) <= state.goal
+            solved = solved or self.gap(state, state.inner, state.middle(state.inner)) <= state.goal
         info = self.meanwhile(state, steps, fell)
         if solved:
             state.leave()
@@ -105,14 +106,14 @@ class Corrective(Solver):
         violation = state.violation()
         state.level = self.level(state)
         before, state.value = state.value, self.objective(state)
-        apart = self.gap(state, state.box, state.level)
-        state.goal, moved = self.inner * apart, state.fresh or state.value < before
+        apart = self.gap(state, state.box, None)
+        state.apart, moved = apart, state.fresh or state.value < before
         state.fresh = False
         return StepInfo(
             state.value,
             state.n_support,
             1.0,
-            gap=self.relative(state.value, apart) if apart < math.inf else math.inf,
+            gap=self.relative(state, apart) if apart < math.inf else math.inf,
             gap_abs=apart,
             moved=moved,
             steps=0,

@@ -42,5 +42,7 @@ class FCFW(Corrective):
     def objective(self, state):
         return float(state.box.beta @ (state.box.v + state.face.origin))
 
-    def relative(self, objective, gap):
-        return gap / max(abs(objective), 1e-300)
+    def relative(self, state, gap):
+        """What a certificate would say: for the squared hinge P - D, which is much below 2 (f - min g)."""
+        return state.problem.certificate_at(state.box.beta, state.box.v).gap
+

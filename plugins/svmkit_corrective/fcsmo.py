@@ -35,17 +35,19 @@ class FCSMO(Corrective):
         return np.zeros(problem.m)
 
     def level(self, state):
-        problem, box = state.problem, state.box
-        h = box.v + box.y * (1.0 - box.ridge * box.beta)
-        return -best_bias(problem.loss, problem.y, h, problem.C)
+        return state.middle(state.box) if state.fresh else state.level  # LIBSVM's rho, of the working set
 
     def gap(self, state, box, level):
-        return pairwise.gap(box, state.problem.loss is Loss.SQUARED_HINGE, -level)
+        problem = state.problem
+        if level is None:
+            h = box.v + box.y * (1.0 - box.ridge * box.beta)
+            level = -best_bias(problem.loss, problem.y, h, problem.C)
+        return pairwise.gap(box, problem.loss is Loss.SQUARED_HINGE, -level)
 
     def objective(self, state):
         box = state.box
         return 0.5 * float(box.beta @ (box.y * box.v - 1.0))
 
-    def relative(self, objective, gap):
-        size = max(abs(objective), abs(gap - objective), 1e-300)
+    def relative(self, state, gap):
+        size = max(abs(state.value), abs(gap - state.value), 1e-300)
         return gap / size

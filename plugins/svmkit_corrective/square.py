@@ -1,4 +1,4 @@
-"""The kernel matrix of a working set: a square whose slots are taken again, in memory that is laid out once."""
+"""The kernel matrix of a working set: a square that grows and is packed in memory laid out once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from numba import njit, prange
 from svmkit.gram import Gram
 from svmkit.rowcache import Rows
 
-BATCH = 128  # points whose values are computed together
+BATCH = 256  # points whose values are computed together
 TILE = 256
+STRETCH = 2048  # values of a row that are moved together: fewer, and pages of memory cost more than they
+LINE = 16  # values in a line of the processor's cache, nearly
 
 
 class Square:
@@ -43,30 +45,68 @@ class Square:
             uses=np.zeros(1),
         )
 
-    def put(self, points: np.ndarray, slots: np.ndarray) -> None:
-        """These points, none of which is there, into these slots: ones that are taken, or the next ones."""
-        idx = np.append(self.idx, np.empty(max(slots.max() + 1 - len(self.idx), 0), dtype=np.int64))
-        idx[slots] = points
-        self.idx = idx
-        landing = np.empty((min(BATCH, len(points)), len(idx)), self.gram.dtype)
-        for lo in range(0, len(points), BATCH):
-            at = slots[lo : lo + BATCH]
-            values = self.gram.block(idx[at], idx, landing[: len(at)])
-            _place(self._slab, values, at, np.isin(np.arange(len(idx)), at), self.signs[idx], self.bias)
+    def append(self, points: np.ndarray) -> None:
+        """Take these points in, none of which is there, in the next slots."""
+        n = len(self.idx)
+        self.idx = idx = np.append(self.idx, points)
+        signs, last = self.signs[idx], len(idx)
+        landing = np.empty(min(BATCH, len(points)) * last, self.gram.dtype)
+        for lo in range(n, last, BATCH):
+            hi = min(last, lo + BATCH)  # later batches bring their values with these points
+            values = self.gram.block(idx[lo:hi], idx[:hi], landing[: (hi - lo) * hi].reshape(hi - lo, hi))
+            _place(self._slab, values, lo, signs, self.bias)
+
+    def keep(self, slots: np.ndarray) -> None:
+        """Only the points in these slots, ascending, from now on in the first ones."""
+        _gather(self._slab, slots)
+        self.idx = self.idx[slots]
+
+
+@njit(cache=True)
+def _signed(row, signs, own, bias):
+    """row = own signs (row + bias)."""
+    for a in range(row.size):
+        row[a] = own * signs[a] * (row[a] + bias)
+
+
+@njit(cache=True)
+def _copy(row, out):
+    for a in range(row.size):
+        out[a] = row[a]
+
+
+@njit(cache=True)
+def _turn(row, columns, b):
+    for a in range(row.size):
+        columns[a, b] = row[a]
 
 
 @njit(parallel=True, cache=True)
-def _place(slab, values, slots, new, signs, bias):
-    """Rows and columns `slots` of the matrix from the values (len(slots), n) of these rows; new (n,) marks them."""
-    n = values.shape[1]
+def _place(slab, values, first, signs, bias):
+    """Rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
+    q, n = values.shape
     for t in prange((n + TILE - 1) // TILE):
-        lo, hi = t * TILE, min(n, t * TILE + TILE)
+        columns = np.empty((LINE, q), slab.dtype)
+        for lo in range(t * TILE, min(n, t * TILE + TILE), LINE):
+            hi = min(n, lo + LINE)
+            for b in range(q):
+                row = values[b, lo:hi]
+                _signed(row, signs[lo:hi], signs[first + b], bias)
+                _copy(row, slab[first + b, lo:hi])
+                _turn(row, columns, b)
+            for a in range(lo, min(hi, first)):  # beyond are the rows themselves
+                _copy(columns[a - lo], slab[a, first:n])
+
+
+@njit(parallel=True, cache=True)
+def _gather(slab, slots):
+    """Rows and columns `slots`, ascending, to the front."""
+    for t in prange(slots.size):  # within rows first: only these then move
+        row = slab[slots[t]]
         for b in range(slots.size):
-            own = signs[slots[b]]
-            for a in range(lo, hi):
-                values[b, a] = own * signs[a] * (values[b, a] + bias)
-            slab[slots[b], lo:hi] = values[b, lo:hi]
-        for a in range(lo, hi):
-            if not new[a]:  # else another tile writes there: which one came last would be chance
-                for b in range(slots.size):
-                    slab[a, slots[b]] = values[b, a]
+            row[b] = row[slots[b]]
+    for t in prange((slots.size + STRETCH - 1) // STRETCH):
+        lo, hi = t * STRETCH, min(slots.size, t * STRETCH + STRETCH)
+        for a in range(slots.size):
+            if slots[a] != a:
+                _copy(slab[slots[a], lo:hi], slab[a, lo:hi])

@@ -12,6 +12,7 @@ from svmkit.pairwise import Box
 from svmkit.problem import Certificate, SimplexQP
 from svmkit_corrective.square import Square
 
+PARTNERS = 64  # points at each bound that always stay in the set
 WORK = 300_000_000  # kernel values that one step may take: a fraction of a second
 CHUNK = 20_000_000  # values that the inner iterations of one step may go over, nearly
 BETWEEN = 64  # inner iterations between two looks at the gap of the set
@@ -35,7 +36,7 @@ class WorkingSet:
     """The iterate `box.beta`, and v = sign x gradient of all points where `synced` says; `square` holds the set.
 
     level : v of the points between the bounds, nearly: those above or below it violate the conditions
-    value : the problem's objective; goal : gap within the set at which it counts as solved
+    value : the problem's objective; apart : its gap; goal : gap within the set at which that counts as solved
     """
 
     def __init__(self, problem: BoxQP | SimplexQP, face: Face, point: np.ndarray, rng: np.random.Generator) -> None:
@@ -49,9 +50,10 @@ class WorkingSet:
         self.slot_of = np.full(m, -1, dtype=np.int64)
         self.joined = np.empty(0, dtype=np.int64)  # round in which the point of a slot came
         self.round = 0
-        self.level = self.goal = self.value = 0.0
+        self.level = self.value = self.apart = self.goal = 0.0
         self.i = self.k = -1
-        self.changed, self.change = np.flatnonzero(point), point[point != 0.0]
+        self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
+        self.ahead = np.zeros(m)  # what those of them that are done add to v
         self.fresh = True
 
     @property
@@ -78,9 +80,26 @@ class WorkingSet:
     def sync(self) -> None:
         """Take some of the weights that have changed into v of all points."""
         n = max(1, WORK // self.problem.m)
-        now, self.changed = self.changed[:n], self.changed[n:]
-        weights, self.change = self.change[:n], self.change[n:]
-        self.box.v[:] += self.face.sign * self.problem.image(weights, now, dtype=self.problem.gram.dtype)
+        now = np.s_[self.done : self.done + n]
+        self.ahead += self.face.sign * self.problem.image(
+            self.change[now], self.changed[now], dtype=self.problem.gram.dtype
+        )
+        self.done = min(self.done + n, len(self.changed))
+        if self.done == len(self.changed):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Go where the weights that have changed lead, or as far as the objective falls: `square` is not exact."""
+        box, part = self.box, 1.0
+        sign = self.face.sign[self.changed]
+        slope = float(self.change @ (sign * box.v[self.changed]))
+        curvature = float(self.change @ (sign * self.ahead[self.changed]))
+        if slope < 0.0 and 0.9 * curvature > -slope:
+            part = -slope / curvature
+            box.beta[self.changed] -= (1.0 - part) * self.change
+        box.v[:] += part * self.ahead
+        self.ahead[:] = 0.0
+        self.changed, self.change, self.done = self.changed[:0], self.change[:0], 0
 
     def take(self, certificate: Certificate) -> None:
         """Go on from the certificate's exact gradient; in float64 from now on where float32 holds us up."""
@@ -105,26 +124,41 @@ class WorkingSet:
         return np.maximum(below, np.where(box.side & pairwise.LOW, off, -np.inf))
 
     def grow(self, first: int, growth: float) -> None:
-        """Let those points join that violate most; slots of points that need them least are taken where it is full."""
+        """Let those points join that violate most, and those leave that need not be there."""
         self.round += 1
         if not len(self.square.idx):
             self._seed(first)
             return
         depths = self.depths()
         outside = np.flatnonzero((depths > 0.0) & (self.slot_of < 0))
-        n = len(self.square.idx)
-        free = self.square.most - n
-        wanted = min(max(first, int(growth * n)), len(outside), max(free, self.square.most // 2))
-        if wanted <= 0:
+        if not len(outside):
             return
+        self._drop(-depths[self.square.idx], 0.1 * float(depths[outside].max()), len(outside))
+        wanted = min(max(first, int(growth * self.n_support)), len(outside), self.square.most - len(self.square.idx))
         joining = outside[np.argpartition(-depths[outside], wanted - 1)[:wanted]]
-        slots = np.arange(n, n + min(free, wanted))
-        if wanted > free:
-            at = self.square.idx
-            # first those that stay at a bound, the surest first, then the ones between by age
-            sure = np.maximum(-depths[at], 0.0) * (self.box.side[at] != (pairwise.UP | pairwise.LOW))
-            slots = np.append(slots, np.lexsort((self.joined, -sure))[: wanted - free])
-        self._join(np.sort(joining), slots)
+        self._join(np.sort(joining))
+
+    def _drop(self, sure: np.ndarray, clear: float, wanted: int) -> None:
+        """Leave out the points that stay at a bound by more than `clear`, and more of them where room is short.
+
+        sure : how far each point of the set is from violating its condition
+        """
+        n, most = len(sure), self.square.most
+        between = self.box.side[self.square.idx] == (pairwise.UP | pairwise.LOW)
+        sure = np.where(between, 0.0, sure)
+        must = min(n - (most - most // 2), wanted - (most - n))  # half of the room at most changes hands
+        leaving = sure > clear
+        for side in (pairwise.UP, pairwise.LOW):  # some that weight can come from or go to
+            alone = np.flatnonzero(self.box.side[self.square.idx] == side)
+            leaving[alone[np.argsort(sure[alone])[:PARTNERS]]] = False
+        if leaving.sum() < must:  # the ones between by age
+            leaving[np.lexsort((self.joined, -sure))[:must]] = True
+        staying = np.flatnonzero(~leaving)
+        if len(staying) < n:
+            self.slot_of[self.square.idx] = -1
+            self.square.keep(staying)
+            self.slot_of[self.square.idx] = np.arange(len(staying))
+            self.joined = self.joined[staying]
 
     def _seed(self, first: int) -> None:
         """The first set: the largest weights, and points of both signs by chance."""
@@ -138,16 +172,13 @@ class WorkingSet:
             some = self.rng.permutation(side)[: room // rest]
             chosen.append(some)
             room -= len(some)
-        points = np.sort(np.concatenate(chosen))
-        self._join(points, np.arange(len(points)))
+        self._join(np.sort(np.concatenate(chosen)))
 
-    def _join(self, points: np.ndarray, slots: np.ndarray) -> None:
-        left = self.square.idx[slots[slots < len(self.square.idx)]]
-        self.slot_of[left] = -1
-        self.square.put(points, slots)
-        self.slot_of[points] = slots
-        self.joined = np.append(self.joined, np.empty(len(self.square.idx) - len(self.joined), dtype=np.int64))
-        self.joined[slots] = self.round
+    def _join(self, points: np.ndarray) -> None:
+        n = len(self.square.idx)
+        self.square.append(points)
+        self.slot_of[points] = np.arange(n, n + len(points))
+        self.joined = np.append(self.joined, np.full(len(points), self.round))
 
     def enter(self) -> None:
         """Begin to solve for the working set."""
@@ -162,16 +193,16 @@ class WorkingSet:
         done, self.i, self.k, fell, _ = pairwise.pairs(self.inner, self.rows, self.i, self.k, True, BETWEEN, 0.0)
         return done, fell * self.face.worth, done < BETWEEN
 
-    @property
-    def middle(self) -> float:
-        """v of the points of the working set between the bounds, nearly."""
-        assert self.inner is not None
-        return 0.5 * float(self.inner.v[self.i] + self.inner.v[self.k]) if min(self.i, self.k) >= 0 else self.level
+    def middle(self, box: Box) -> float:
+        """v halfway between the two of the maximal violating pair: of the points between the bounds, nearly."""
+        i, k = (self.i, self.k) if box is self.inner else pairwise.extremes(box.v, box.side)
+        return 0.5 * float(box.v[i] + box.v[k]) if min(i, k) >= 0 else self.level
 
     def leave(self) -> None:
         """Take the working set's weights over; v of all points is behind until it is synced."""
         assert self.inner is not None
         idx, inner = self.square.idx, self.inner
+        self.level = self.middle(inner)
         change = inner.beta - self.box.beta[idx]
         moved = np.flatnonzero(change)
         self.changed, self.change = idx[moved], change[moved]
