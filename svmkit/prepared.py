@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from svmkit.kernels import Kernel, Precomputed
 from svmkit.model import SVMModel, pairs
 from svmkit.problem import Problem
 from svmkit.scaling import Scaling
+from svmkit.shared import SharedKernel
 from svmkit.solver import Solver
 
 
@@ -97,16 +99,32 @@ class Prepared:
         """Which of the two is +1: of two classes the second, of more the first of the pair, as in scikit-learn."""
         return b if len(self.classes) == 2 else a
 
-    def pair(self, k: int) -> Pair:
-        """The k-th pair with a Gram of its own; InputError when all weights of a class are zero."""
+    def pair(self, k: int, *, shared: bool = True) -> Pair:
+        """The k-th pair and its Gram; InputError when all weights of a class are zero.
+
+        Of more than two classes the pairs share kernel values, and the rows of a pair are those of a, then those of b.
+        They are best asked for in ascending order: what is kept for a class is dropped once a pair above its last one
+        is asked for. shared=False leaves the rows in the order of the data, with a Gram of their own.
+        """
         a, b = pairs(len(self.classes))[k]
-        rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & (self.weights > 0))
-        y = np.where(self.codes[rows] == self.positive(a, b), 1.0, -1.0)
         name = f"{self.classes[a]} vs {self.classes[b]}"
-        if len(np.unique(y)) < 2:
+        used = self.weights > 0
+        if not (used[self.codes == a].any() and used[self.codes == b].any()):
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-        gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
+        if shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
+            of_pair = self._by_class.gram(a, b)
+            gram: Gram = of_pair
+            rows = of_pair.pair.rows
+        else:
+            rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & used)
+            gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
+        y = np.where(self.codes[rows] == self.positive(a, b), 1.0, -1.0)
         return Pair(k, name, a, b, rows, y, self.weights[rows], gram)
+
+    @cached_property
+    def _by_class(self) -> SharedKernel:
+        members = [np.flatnonzero((self.codes == c) & (self.weights > 0)) for c in range(len(self.classes))]
+        return SharedKernel(self.kernel, self.X, members, parse_bytes(self.memory))
 
     def vectors(self, rows: np.ndarray):
         """These rows as a model or an engine takes them: their numbers where kernel values are given."""

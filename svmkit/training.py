@@ -19,7 +19,7 @@ from svmkit.model import SVMModel
 from svmkit.prepared import Pair, PairModel, Prepared
 from svmkit.problem import Certificate, Expansion, Problem
 from svmkit.refit import by_size, refitted
-from svmkit.sampler import Sampler
+from svmkit.sampler import Cyclic, Sampler
 from svmkit.solver import Requires, Solution, Solver, Status
 from svmkit.stopping import Criterion, Seconds, Stop, Support
 from svmkit.validation import Measure, Validation
@@ -136,6 +136,11 @@ class Trainer:
 
     def _from_model(self, model: SVMModel) -> ModelStart:
         return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
+
+    def pair(self, k: int) -> Pair:
+        """The k-th pair. Kernel values are shared unless the solver needs none, or is shown the samples in order."""
+        linear = self.solver.problem_for(self.data.kernel).is_linear
+        return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))
 
     def train(
         self,
@@ -286,7 +291,7 @@ def fit(
     with threads.using(n_threads), interrupt.catching():
         for k in range(len(data.sizes)):
             going_on = (checkpoint.progress(k), checkpoint.slot(k)) if checkpoint else (None, None)
-            parts.append(trainer.train(data.pair(k), C, parts, start=going_on[0], saver=going_on[1]))
+            parts.append(trainer.train(trainer.pair(k), C, parts, start=going_on[0], saver=going_on[1]))
         fitted = trainer.joined(parts, C)
     return replace(fitted, seconds=time.perf_counter() - trainer.measuring - began)
 
