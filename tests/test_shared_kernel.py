@@ -16,8 +16,7 @@ from svmkit.shared import SharedGram, SharedKernel
 from svmkit.training import Trainer, fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
-CODES = np.random.default_rng(0).integers(4, size=240)
-MEMBERS = [np.flatnonzero(CODES == c) for c in range(4)]
+MEMBERS = [np.flatnonzero(np.random.default_rng(0).integers(4, size=240) == c) for c in range(4)]
 KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.1)]
 KERNELS.append(FromFunction(lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.4)))
 SIZES = {"small": shared.SMALL, "large": 0}
