@@ -8,9 +8,10 @@ from typing import Any
 from peers_cells import Cell
 from peers_remote import Store
 from peers_tables import summary
-from peers_targets import POINT, Runs, families, good, reference
+from peers_targets import POINT, Runs, families, good, ladder, reference
 
 LEAST = 1e-8  # gap that is drawn as such
+BLANK = 0.99  # gap of the first iterates of a curve, which are left out
 COLOURS = {"LIBSVM": "#7f7f7f", "intelex dense32": "#1f77b4", "intelex csr": "#17becf"}
 OURS = ("#d62728", "#ff7f0e")
 
@@ -59,11 +60,11 @@ def _series(runs: Runs, value) -> list[tuple[str, str, str, list[float], list[fl
     for family in families(runs):
         curve = runs.get(f"{family} curve")
         if curve is not None:
-            points = [(p[0], value(p[1], p[3])) for p in curve["curve"]]
+            points = [(p[0], value(p[1], p[3])) for p in curve["curve"] if p[1] < BLANK]
             colour = next(ours)
             found.append((f"{family} (curve)", colour, "-", *_columns(points)))
-        ladder = [r for name, r in runs.items() if name.startswith(f"{family} @ ")]
-        points = sorted((r["seconds"], value(r["certified"], r.get("accuracy"))) for r in ladder)
+        rungs = [runs[f"{family} @ {tol}"] for tol, *_ in ladder(runs, family)]
+        points = [(r["seconds"], value(r["certified"], r.get("accuracy"))) for r in rungs]
         colour = colour if curve is not None else COLOURS.get(family, "#2ca02c")
         label = f"{family}, whole fits" if curve is not None else f"{family}, ladder of tolerances"
         found.append((label, colour, "o:" if curve is not None else "s--", *_columns(points)))
@@ -71,7 +72,7 @@ def _series(runs: Runs, value) -> list[tuple[str, str, str, list[float], list[fl
 
 
 def _columns(points: list[tuple[float, Any]]) -> tuple[list[float], list[float]]:
-    kept = [(x, y) for x, y in points if y is not None and x > 0]
+    kept = [(x, y) for x, y in points if y is not None]
     return [x for x, _ in kept], [y for _, y in kept]
 
 
@@ -79,7 +80,7 @@ def _gap(axis, runs: Runs) -> None:
     for label, colour, style, x, y in _series(runs, lambda gap, _: None if gap is None else max(gap, LEAST)):
         axis.plot(x, y, style, color=colour, label=label, lw=1.4, ms=4)
     axis.set_yscale("log")
-    axis.set_ylabel("certified relative gap, (P - D) / P")
+    axis.set_ylabel("certified relative gap")
     axis.axhline(1e-3, color="black", lw=0.8, alpha=0.5)
 
 

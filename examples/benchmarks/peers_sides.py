@@ -165,19 +165,23 @@ def _told(said: str) -> dict:
     return {"dual": -float(found[-1])} if found else {}
 
 
-def sides() -> dict[str, type[Side]]:
-    """By the name that a contender gives."""
-    kinds = {
-        "svc": SVC,
-        "intelex": Intelex,
-        "libsvm-official": Official,
-        "linearsvc": LinearSVC,
-        "liblinear-official": LIBLINEAR,
-        "liblinear-multicore": Multicore,
-        "snapml": SnapML,
-    }
-    try:
+SIDES: dict[str, type[Side]] = {
+    "svc": SVC,
+    "libsvm-official": Official,
+    "intelex": Intelex,
+    "linearsvc": LinearSVC,
+    "liblinear-official": LIBLINEAR,
+    "liblinear-multicore": Multicore,
+    "snapml": SnapML,
+}
+
+
+def side(name: str) -> type[Side]:
+    """By the name that a contender gives; svmkit need not be there for the others."""
+    if name == "svmkit":
         from peers_svmkit import Svmkit
-    except ImportError:
-        return kinds  # an environment for one peer
-    return {**kinds, "svmkit": Svmkit}
+
+        return Svmkit
+    if name not in SIDES:
+        raise ImportError(f"no side {name!r}; there are: svmkit, {', '.join(SIDES)}")
+    return SIDES[name]

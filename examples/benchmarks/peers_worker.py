@@ -20,8 +20,8 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+import peers_sides
 import scipy.sparse as sp
-from peers_sides import sides
 
 
 class Worker:
@@ -43,12 +43,10 @@ class Worker:
             self.out.flush()
 
     def start(self, side: str, threads: int) -> dict:
-        """Import the software; what the process holds from now on to the data is not counted as memory of a fit."""
+        """Import the software, on as many cores as every other side has."""
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-        kind = sides().get(side)
-        if kind is None:
-            raise ImportError(f"no {side} with {sys.executable}")
+        kind = peers_sides.side(side)
         self.side = kind(threads)
         return {"version": metadata.version(kind.package), "package": kind.package}
 
