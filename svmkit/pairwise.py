@@ -17,6 +17,7 @@ from svmkit.rowcache import find
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 256
 HUGE = 1e300
+# error_model="numpy" where there is a division: a test for 0 would keep a loop from being vectorised
 MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
 TAU = 1e-12  # floor of a curvature: kernels that are not positive semidefinite give negative ones (LIBSVM's)
 ROUNDING = 1e-5  # of float32 rows, relative: a curvature that is lower is negative
@@ -125,19 +126,22 @@ def move(v, side, row_i, row_k, t):
     return _lowest(v, side, at_low), _highest(v, side, at_high)
 
 
-@njit(cache=True, fastmath=FAST)
-def second_order(v, side, diag, row, i):
-    """argmax over LOW with v_r > v_i of (v_r - v_i)^2 / (K_ii - 2 K_ir + K_rr), WSS 2 of Fan, Chen, Lin 2005; or -1."""
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
+    """argmax over LOW with v_r > v_i of (v_r - v_i)^2 / (K_ii - 2 K_ir + K_rr), WSS 2 of Fan, Chen, Lin 2005; or -1.
+
+    unit : what the row is in units of; floor : of the curvatures
+    """
     best, at = 0, -1
-    base, own = v[i], diag[i]
+    base, own, twice = v[i], diag[i], 2.0 * unit
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
         diags, values = diag[lo : lo + BLOCK], row[lo : lo + BLOCK]
         top = 0
         for r in range(part.size):
             apart = part[r] - base
-            curvature = own + diags[r] - 2.0 * values[r]
-            gain = apart * apart / (curvature if curvature > TAU else TAU)
+            curvature = own + diags[r] - twice * values[r]
+            gain = apart * apart / (curvature if curvature > floor else floor)
             gain = gain if sides[r] & LOW and apart > 0.0 else 0.0
             top = max(top, np.float64(gain).view(np.int64))
         if top > best:
@@ -147,17 +151,17 @@ def second_order(v, side, diag, row, i):
         for r in range(at, min(at + BLOCK, v.size)):
             apart = v[r] - base
             if side[r] & LOW and apart > 0.0:
-                gain = apart * apart / max(own + diag[r] - 2.0 * row[r], TAU)
+                gain = apart * apart / max(own + diag[r] - twice * row[r], floor)
                 if gain > most:
                     k, most = r, gain
     return k
 
 
 @njit(cache=True)
-def step(box, i, k, k_ik):
+def step(box, i, k, k_ik, floor=TAU):
     """Move along the pair as far as is best and the box allows; beta and sides of the two. Returns (t, change of D).
 
-    k_ik : kernel value of the two. t = 0 where rounding leaves both as they are; t = inf, and nothing is changed, where
+    k_ik : kernel value of the two; floor : of the curvature. t = 0 where rounding leaves both as they are; t = inf, and nothing is changed, where
     the objective falls for ever, which takes a kernel that is not positive semidefinite and no upper bounds.
     """
     y, upper, beta, ridge = box.y, box.upper, box.beta, box.ridge[i] + box.ridge[k]
@@ -168,7 +172,7 @@ def step(box, i, k, k_ik):
     room_k = beta[k] if y[k] > 0.0 else upper[k] - beta[k]
     if curvature < -ROUNDING * abs(size) and min(room_i, room_k) == np.inf:
         return np.inf, -np.inf
-    t = min(apart / max(curvature, ridge, TAU), room_i, room_k)
+    t = min(apart / max(curvature, ridge, floor), room_i, room_k)
     before_i, before_k = beta[i], beta[k]
     beta[i] = _shifted(beta[i], t if y[i] > 0.0 else -t, upper[i], t == room_i)
     beta[k] = _shifted(beta[k], -t if y[k] > 0.0 else t, upper[k], t == room_k)
@@ -196,30 +200,32 @@ def pairs(box, rows, i, k, second, most, target):
     without end: the change is then -inf.
     """
     v, side, diag, ridge = box.v, box.side, box.diag, box.ridge
+    unit = rows.grain if rows.grain > 0.0 else 1.0
+    floor = max(2.0 * rows.grain, TAU)  # what whole numbers leave open of a curvature
     steps, change = 0, 0.0
     while steps < most and i >= 0 and k >= 0 and v[k] - v[i] > target:
         a = find(rows, i)
         if a < 0:
             return steps, i, k, change, i
         row_i = rows.slab[a]
-        partner = second_order(v, side, diag, row_i, i) if second else k
+        partner = second_order(v, side, diag, row_i, i, unit, floor) if second else k
         partner = partner if partner >= 0 else k
         b = find(rows, partner)
         if b < 0:
             return steps, i, k, change, partner
         row_k = rows.slab[b]
-        t, fell = step(box, i, partner, row_i[partner])
+        t, fell = step(box, i, partner, unit * row_i[partner], floor)
         steps += 1
         change += fell
         if t == 0.0 or t == np.inf:
             break
         v[i] += t * ridge[i]
         v[partner] -= t * ridge[partner]
-        i, k = move(v, side, row_i, row_k, t)
+        i, k = move(v, side, row_i, row_k, t * unit)
     return steps, i, k, change, -1
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, fastmath=FAST, error_model="numpy")
 def gap(box, squared, b):
     """P - D of the points that take part, at bias b: a sum of parts that are never negative."""
     y, v, beta, upper, ridge = box.y, box.v, box.beta, box.upper, box.ridge

@@ -21,6 +21,7 @@ class Rows(NamedTuple):
 
     slab (slots, width) : the rows; slot_of : where row i is, -1 for nowhere; used : when a slot was, by the clock;
     guessed : slots that nobody has asked for yet; uses : how many of those were asked for after all, lately
+    grain : of rows that hold whole numbers, what one is worth; 0 where they hold the values themselves
     """
 
     slab: np.ndarray
@@ -29,6 +30,14 @@ class Rows(NamedTuple):
     guessed: np.ndarray
     clock: np.ndarray
     uses: np.ndarray
+    grain: float
+
+
+@njit(cache=True)
+def in_order(slab, n, grain):
+    """The first n rows of a slab as `Rows` of which none is missing: row i is in slot i."""
+    stamps, guessed = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+    return Rows(slab, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1), grain)
 
 
 @njit(cache=True)
@@ -77,6 +86,7 @@ class RowCache:
             guessed=np.zeros(slots, dtype=np.bool_),
             clock=np.zeros(1, dtype=np.int64),
             uses=np.full(1, 100.0),
+            grain=0.0,
         )
         self._row_in = np.full(slots, -1, dtype=np.int64)
         self._filled = 0  # slots below are taken

@@ -27,6 +27,7 @@ class FCSMO(Corrective):
     paper = "Fan, Chen, Lin 2005"
 
     loss: str = "hinge"
+    growth: float = 0.3
 
     def face(self, problem: BoxQP) -> Face:
         return Face(problem.y, problem.upper, np.full(problem.m, -1.0), None, 0.0, 1.0)

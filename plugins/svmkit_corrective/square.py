@@ -5,45 +5,51 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit, prange, types
+from numba.extending import overload
 
 from svmkit.gram import Gram
-from svmkit.rowcache import Rows
+from svmkit.rowcache import Rows, in_order
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
+WHOLE = 32767  # the largest number of 16 bits
 STRETCH = 2048  # values of a row that are moved together: fewer, and pages of memory cost more than they
-LINE = 16  # values in a line of the processor's cache, nearly
+LINE = 32  # values in a line of the processor's cache, nearly
 
 
 class Square:
     """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij where `signs` is None.
 
-    gram : Gram whose budget and dtype hold; signs : y (m,)
+    Values are kept in 16 bits where the kernel is normalised and the Gram's are float32: half the memory, half the time
+    that a step waits for it. A set solved for on them is solved for nearly; `refined` goes over to the Gram's precision.
+
+    gram : Gram whose budget holds; signs : y (m,)
     most : points it has room for; idx (n,) : which ones, by slot
     """
 
-    def __init__(self, gram: Gram, signs: np.ndarray | None = None, bias: float = 0.0) -> None:
+    def __init__(self, gram: Gram, signs: np.ndarray | None = None, bias: float = 0.0, coarse: bool = True) -> None:
         self.gram, self.bias = gram, bias
         self.signs = np.ones(gram.m) if signs is None else signs
-        self.most = min(gram.m, math.isqrt(gram.budget // gram.dtype.itemsize))
+        self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
+        self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
+        dtype = np.dtype(np.int16) if self.coarse else gram.dtype
+        self.most = min(gram.m, math.isqrt(gram.budget // dtype.itemsize))
         # rows that lie a power of two apart would all fall into the same lines of the processor's cache
-        width = 16 * (self.most // 16 | 1) if self.most >= 16 else self.most
-        self._slab = np.empty((self.most, max(width, self.most)), gram.dtype)  # takes memory where it is written to
+        width = max(32 * (self.most // 32 | 1), self.most) if self.most >= 32 else self.most
+        self._slab = np.empty((self.most, width), dtype)  # takes memory where it is written to
         self.idx = np.empty(0, dtype=np.int64)
 
     @property
     def rows(self) -> Rows:
-        """The matrix as `pairwise` takes it: row i is in slot i."""
-        n = len(self.idx)
-        return Rows(
-            slab=self._slab,
-            slot_of=np.arange(n),
-            used=np.zeros(n, dtype=np.int64),
-            guessed=np.zeros(n, dtype=np.bool_),
-            clock=np.zeros(1, dtype=np.int64),
-            uses=np.zeros(1),
-        )
+        """The matrix as `pairwise` takes it."""
+        return in_order(self._slab, len(self.idx), self.grain)
+
+    def refined(self) -> Square | None:
+        """An empty one that is more precise, None where there is none."""
+        if self.coarse or self.gram.promote():
+            return Square(self.gram, self.signs, self.bias, coarse=False)
+        return None
 
     def append(self, points: np.ndarray) -> None:
         """Take these points in, none of which is there, in the next slots."""
@@ -54,7 +60,7 @@ class Square:
         for lo in range(n, last, BATCH):
             hi = min(last, lo + BATCH)  # later batches bring their values with these points
             values = self.gram.block(idx[lo:hi], idx[:hi], landing[: (hi - lo) * hi].reshape(hi - lo, hi))
-            _place(self._slab, values, lo, signs, self.bias)
+            _place(self._slab, values, lo, signs, self.bias, self.grain)
 
     def keep(self, slots: np.ndarray) -> None:
         """Only the points in these slots, ascending, from now on in the first ones."""
@@ -62,11 +68,24 @@ class Square:
         self.idx = self.idx[slots]
 
 
+def _as_entry(x, like):
+    """x as an entry of the array: the nearest whole number where it holds those."""
+    return like.dtype.type(np.rint(x)) if like.dtype.kind == "i" else like.dtype.type(x)
+
+
+@overload(_as_entry, inline="always")
+def _as_entry_compiled(x, like):
+    scalar = like.dtype
+    if isinstance(scalar, types.Integer):
+        return lambda x, like: scalar(np.rint(x))
+    return lambda x, like: scalar(x)
+
+
 @njit(cache=True)
-def _signed(row, signs, own, bias):
-    """row = own signs (row + bias)."""
+def _signed(row, signs, own, bias, most, out):
+    """out = own signs (row + bias), within -most and most."""
     for a in range(row.size):
-        row[a] = own * signs[a] * (row[a] + bias)
+        out[a] = _as_entry(min(max(own * signs[a] * (row[a] + bias), -most), most), out)
 
 
 @njit(cache=True)
@@ -82,17 +101,17 @@ def _turn(row, columns, b):
 
 
 @njit(parallel=True, cache=True)
-def _place(slab, values, first, signs, bias):
+def _place(slab, values, first, signs, bias, grain):
     """Rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
     q, n = values.shape
+    scale, most = (1.0 / grain, float(WHOLE)) if grain > 0.0 else (1.0, np.inf)
     for t in prange((n + TILE - 1) // TILE):
         columns = np.empty((LINE, q), slab.dtype)
         for lo in range(t * TILE, min(n, t * TILE + TILE), LINE):
             hi = min(n, lo + LINE)
             for b in range(q):
-                row = values[b, lo:hi]
-                _signed(row, signs[lo:hi], signs[first + b], bias)
-                _copy(row, slab[first + b, lo:hi])
+                row = slab[first + b, lo:hi]
+                _signed(values[b, lo:hi], signs[lo:hi], scale * signs[first + b], bias, most, row)
                 _turn(row, columns, b)
             for a in range(lo, min(hi, first)):  # beyond are the rows themselves
                 _copy(columns[a - lo], slab[a, first:n])

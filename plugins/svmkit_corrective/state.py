@@ -12,6 +12,7 @@ from svmkit.pairwise import Box
 from svmkit.problem import Certificate, SimplexQP
 from svmkit_corrective.square import Square
 
+CLEAR = 0.1  # of the largest violation outside: points that are further from one than that leave the set
 PARTNERS = 64  # points at each bound that always stay in the set
 WORK = 300_000_000  # kernel values that one step may take: a fraction of a second
 CHUNK = 20_000_000  # values that the inner iterations of one step may go over, nearly
@@ -107,8 +108,14 @@ class WorkingSet:
         exact = self.face.sign * certificate.gradient
         drift = np.abs(self.box.v - exact).max()
         self.box.v[:] = exact
-        if drift > 0.1 * self.violation() and self.problem.gram.promote():
-            self.square = Square(self.problem.gram, self.face.signs, self.face.bias)
+        if drift > 0.1 * self.violation():
+            self.refine()
+
+    def refine(self) -> None:
+        """Go over to a more precise matrix of the working set, which is chosen anew."""
+        finer = self.square.refined()
+        if finer is not None:
+            self.square = finer
             self.slot_of[:], self.joined = -1, np.empty(0, dtype=np.int64)
 
     def violation(self) -> float:
@@ -133,7 +140,7 @@ class WorkingSet:
         outside = np.flatnonzero((depths > 0.0) & (self.slot_of < 0))
         if not len(outside):
             return
-        self._drop(-depths[self.square.idx], 0.1 * float(depths[outside].max()), len(outside))
+        self._drop(-depths[self.square.idx], CLEAR * float(depths[outside].max()), len(outside))
         wanted = min(max(first, int(growth * self.n_support)), len(outside), self.square.most - len(self.square.idx))
         joining = outside[np.argpartition(-depths[outside], wanted - 1)[:wanted]]
         self._join(np.sort(joining))

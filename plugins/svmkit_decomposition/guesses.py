@@ -8,7 +8,7 @@ from numba import njit
 from svmkit.pairwise import LOW, TAU, UP
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def gains(box, slot_of, row, i, scores):
     """scores : what a step from each point of LOW to i gains, as in `second_order`; 0 for rows that are cached."""
     v, diag = box.v, box.diag

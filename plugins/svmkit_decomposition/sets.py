@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.rowcache import Rows, find
+from svmkit.rowcache import find, in_order
 from svmkit.pairwise import BLOCK, FAST, LOW, UP, Box, extremes, pairs
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, as a part of that of all points
@@ -98,7 +98,5 @@ def _solve(own, slab, slots, W, target):
     for a in range(n):
         for b in range(n):
             Q[a, b] = slab[slots[a], W[b]]
-    stamps, guessed = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    rows = Rows(Q, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1))
     i, k = extremes(own.v, own.side)
-    return pairs(own, rows, i, k, True, PATIENCE, target)[3]
+    return pairs(own, in_order(Q, n, 0.0), i, k, True, PATIENCE, target)[3]
