@@ -16,7 +16,8 @@ from svmkit.errors import InputError
 from svmkit.kernels import Kernel, Precomputed
 from svmkit.scaling import Scaling
 
-ROWS = 16384  # rows predicted at a time: bounds memory, whatever the number of classes
+ROWS = 16384, 256  # rows predicted at a time: most and fewest
+PART_BYTES = 32 << 20  # what they and their decisions may take, each, above the fewest rows
 
 
 def pairs(n_classes: int) -> list[tuple[int, int]]:
@@ -71,19 +72,33 @@ class SVMModel:
     def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Margins, float64: (n_samples,) for two classes (> 0 means classes[1]), else (n_samples, n_pairs).
 
-        X : dense or CSR (n_samples, n_features), float32 or float64. Kernel values are shared by all pairs.
+        X : dense or CSR (n_samples, n_features), float32 or float64. Kernel values are float64, shared by all pairs
+        and never stored: beyond X and what is returned, memory is that of a part of the rows, whatever their number and
+        that of the vectors.
         """
+        X = self._checked(X)
+        out = np.empty((X.shape[0], len(self.intercept)))
+        with threads.using(n_threads):
+            for rows in self._parts(X):
+                out[rows] = self._decide(X[rows])
+        return out[:, 0] if len(self.classes) == 2 else out
+
+    def _checked(self, X):
         X = checks.as_features(X)
         X = checks.pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
         checks.require_finite(X)
-        out = np.empty((X.shape[0], len(self.intercept)))
-        with threads.using(n_threads):
-            for lo in range(0, X.shape[0], ROWS):
-                part = X[lo : lo + ROWS]
-                out[lo : lo + ROWS] = self._decide(self.scaling.apply(part) if self.scaling else part)
-        return out[:, 0] if len(self.classes) == 2 else out
+        return X
+
+    def _parts(self, X) -> list[slice]:
+        """Rows to be predicted together: as many as keep themselves and their decisions small."""
+        n = X.shape[0]
+        entries = 2 * X.nnz // n if sp.issparse(X) else X.shape[1]
+        step = int(np.clip(PART_BYTES // (8 * max(entries, len(self.intercept), 1)), *ROWS[::-1]))
+        return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
 
     def _decide(self, X) -> np.ndarray:
+        """Decisions (rows of X, n_pairs). A class's vectors meet X once, for the pairs of that class alone."""
+        X = self.scaling.apply(X) if self.scaling else X
         engine = engine_for(self.kernel, X)
         out = np.repeat(self.intercept[None, :], X.shape[0], 0)
         if len(self.classes) == 2:
@@ -100,8 +115,17 @@ class SVMModel:
         return out
 
     def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
-        """Labels (n_samples,); among more than two classes by votes, ties by the sum of margins."""
-        return self.labels(self.decision_function(X, n_threads=n_threads))
+        """Labels (n_samples,); among more than two classes by votes, ties by the sum of margins.
+
+        Less memory than `labels` of all decisions: those of many classes are held for a part of the rows at a time.
+        """
+        X = self._checked(X)
+        labels = np.empty(X.shape[0], dtype=self.classes.dtype)
+        with threads.using(n_threads):
+            for rows in self._parts(X):
+                decision = self._decide(X[rows])
+                labels[rows] = self.labels(decision[:, 0] if len(self.classes) == 2 else decision)
+        return labels
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
         """The labels that these decisions, from `decision_function`, stand for."""

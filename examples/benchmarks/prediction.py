@@ -1,0 +1,175 @@
+"""Prediction next to SVC.predict (LIBSVM) and scikit-learn-intelex's, where that is installed, run in turns.
+
+    python examples/benchmarks/prediction.py a9a ijcnn1 letter.scale mnist
+
+DATA are names of sets that are listed below with their C and gamma, or NAME:C:GAMMA; NAME.t beside it is what is
+predicted, in the storage it is loaded in. SVC is trained once, off the clock, and ours is the very same model, so that
+decisions can be compared; scikit-learn-intelex trains its own. Times are medians of calls of predict in alternation,
+with both cores where an implementation uses them; the first calls, which compile, come before. Peak memory is that
+of a process of its own that loads the model and predicts, above what it held before. Prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.svm import SVC
+
+from svmkit.data import load
+from svmkit.kernels import RBF
+from svmkit.model import SVMModel
+
+SETS = {"a9a": (1.5, 1 / 200), "ijcnn1": (5.0, 0.194), "letter.scale": (8.0, 1.0), "mnist": (10.0, 0.02)}
+SCALE = {"mnist": 255.0}  # divides all values
+COLUMNS = (
+    "data",
+    "rows",
+    "SVs",
+    "classes",
+    "ours s",
+    "ns a value",
+    "SVC s",
+    "ours / SVC",
+    "intelex s",
+    "ours / intelex",
+    "labels as SVC %",
+    "decisions apart",
+    "peak MB",
+)
+CACHE = 1000  # MB
+
+
+class Task(NamedTuple):
+    """A training set and the rows to predict."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    C: float
+    gamma: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--repeat", type=int, default=3, help="calls of each, in turns (default 3)")
+    parser.add_argument("--rows", type=int, help="train on the first ROWS rows only")
+    parser.add_argument("--peak", metavar="FILE", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.peak:
+        print(peak(args.peak, read(args.data[0], 1)))
+        return
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("|---" * len(COLUMNS) + "|")
+    for text in args.data:
+        print(line(text, read(text, args.rows), args.repeat), flush=True)
+
+
+def read(text: str, n: int | None) -> Task:
+    name, *numbers = text.split(":")
+    C, gamma = (float(number) for number in numbers) if numbers else SETS[name]
+    train = load(name)
+    test = load(f"{name}.t", n_features=train.n_features)  # the last columns may be empty there
+    X, X_test = (narrow(X) / SCALE.get(name, 1.0) for X in (train.X, test.X))
+    return Task(name, X[:n], train.y[:n], X_test, C, gamma)
+
+
+def narrow(X):
+    """CSR with the index type that SVC takes."""
+    if not sp.issparse(X):
+        return X
+    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
+def intelex():
+    """scikit-learn-intelex's SVC where it is installed, else None."""
+    try:
+        from sklearnex.svm import SVC as Patched
+    except ImportError:
+        return None
+    return Patched
+
+
+def ours(svc: SVC, task: Task) -> SVMModel:
+    """The model that SVC found."""
+    coef = svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_
+    return SVMModel(
+        kernel=RBF(task.gamma),
+        classes=svc.classes_,
+        vectors=svc.support_vectors_,
+        n_support=svc.n_support_.astype(np.int64),
+        coef=np.ascontiguousarray(coef, dtype=np.float64),
+        intercept=np.asarray(svc.intercept_, dtype=np.float64).ravel(),
+        n_features=task.X.shape[1],
+    )
+
+
+def line(text: str, task: Task, repeat: int) -> str:
+    options = {"C": task.C, "gamma": task.gamma, "cache_size": CACHE, "decision_function_shape": "ovo"}
+    svc, kind = SVC(**options).fit(task.X, task.y), intelex()
+    model, rows = ours(svc, task), task.X_test
+    contenders: dict[str, Callable[[Any], np.ndarray]] = {"ours": model.predict, "SVC": svc.predict}
+    if kind is not None:
+        contenders["intelex"] = kind(**options).fit(task.X, task.y).predict
+    times: dict[str, list[float]] = {label: [] for label in contenders}
+    labels = {}
+    for predict in contenders.values():
+        predict(rows[:300])
+    for _ in range(repeat):
+        for label, predict in contenders.items():
+            began = time.perf_counter()
+            labels[label] = predict(rows)
+            times[label].append(time.perf_counter() - began)
+    seconds = {label: median(each) for label, each in times.items()}
+    apart = np.abs(model.decision_function(rows[:2000]) - svc.decision_function(rows[:2000])).max()
+    values = rows.shape[0] * model.vectors.shape[0]
+    cells = (
+        task.name,
+        f"{rows.shape[0]:,}",
+        f"{model.vectors.shape[0]:,}",
+        str(len(model.classes)),
+        f"{seconds['ours']:.2f}",
+        f"{1e9 * seconds['ours'] / values:.2f}",
+        f"{seconds['SVC']:.2f}",
+        f"{seconds['ours'] / seconds['SVC']:.3f}",
+        f"{seconds['intelex']:.2f}" if kind else "",
+        f"{seconds['ours'] / seconds['intelex']:.2f}" if kind else "",
+        f"{100 * np.mean(labels['ours'] == labels['SVC']):.2f}",
+        f"{apart:.0e}",
+        peak_apart(text, model),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def peak_apart(text: str, model: SVMModel) -> str:
+    """What `peak` finds in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "model")
+        model.save(file)
+        command = [sys.executable, __file__, text, "--peak", str(file)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def peak(file: str, task: Task) -> str:
+    """Megabytes by which resident memory grew at most while all rows were predicted, after a first call on a few."""
+    model = SVMModel.load(file)
+    model.predict(task.X_test[:300])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model.predict(task.X_test)
+    return f"{(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024:.0f}"
+
+
+if __name__ == "__main__":
+    main()
