@@ -16,7 +16,7 @@ MEMORY = "1GB"  # budget of svmkit, and near LIBSVM's and oneDAL's caches
 EPS = 1e-3  # tolerance of LIBSVM and oneDAL, and their default
 GAP = 1e-3  # svmkit's default, relative and certified
 LADDER = (1.5, 1.0, 0.5, 0.2, 0.1, 0.01, 0.001)  # tolerances of the peers: all that they let one stop by
-GAPS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001)  # the same for svmkit
+GAPS = (0.5, 0.2, 0.1, 0.03, 0.01, 0.001)  # the same for svmkit
 
 
 @dataclass(frozen=True)

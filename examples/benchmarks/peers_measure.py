@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from peers_cells import Cell, Contender, prepare
+from peers_cells import GAP, Cell, Contender, prepare
 from peers_remote import Failed, Judge, Remote, Store
 
 SMALL = 6000  # rows of the first fits: enough for float32 rows under a budget of 1 GB
@@ -98,8 +98,10 @@ class Measuring:
 
     def _job(self, contender: Contender, compiling: bool = False) -> dict[str, Any]:
         job = {"C": self.cell.C, "gamma": self.cell.gamma, "loss": self.cell.loss, **contender.job}
-        if job.get("stop") == "dual":
-            job["stop"] = "gap:1e-3" if compiling else f"dual:{self._target()!r}"
+        if compiling and "stop" in job:
+            job["stop"] = f"gap:{GAP}"  # a looser one may end before everything has been compiled
+        elif job.get("stop") == "dual":
+            job["stop"] = f"dual:{self._target()!r}"
         return job
 
     def _target(self) -> float:

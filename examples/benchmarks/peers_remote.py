@@ -101,7 +101,10 @@ class Store:
             file.write(json.dumps({**record, "settings": self.settings}) + "\n")
         seconds = record.get("seconds")
         shown = f"{seconds:.3f} s" if isinstance(seconds, float) else record.get("error", "")
-        words = [record.get(key) for key in ("cell", "what", "contender", "repeat") if record.get(key) is not None]
+        who = "contender" if "contender" in record else "side"
+        words = [
+            record.get(key) for key in ("cell", "what", who, "solver", "repeat") if record.get(key) not in (None, "")
+        ]
         print(*words, shown, file=sys.stderr, flush=True)
 
     def find(self, **like: Any) -> list[dict[str, Any]]:
