@@ -46,7 +46,7 @@ class RowsEngine(ABC):
             out[at] = values[:, sel] if sel.size else values
         return out
 
-    def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+    def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
         out = np.zeros((sel.size or self.n, coef.shape[1]))
         for at, values in self.panels(Z):
             chosen = values[:, sel] if sel.size else values

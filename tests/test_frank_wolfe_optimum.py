@@ -110,11 +110,11 @@ def test_all_solvers_reach_the_same_objective():
 @every_solver
 def test_the_cache_changes_nothing(name, dtype):
     X, y = blobs(90, 3, seed=15)
+    stop = Gap(1e-6) if name == "fcfw" else Iterations(400)  # whose budget says how large its sets are
     tiny, large = (
-        solve(problem_of(X, y, 10.0, memory=memory, dtype=dtype), make(name), stop=Iterations(400))
-        for memory in (1, "1GB")
+        solve(problem_of(X, y, 10.0, memory=memory, dtype=dtype), make(name), stop=stop) for memory in (1, "1GB")
     )
-    if name in PARTIAL:  # rows among a growing set are computed in pieces, which depend on what was cached
+    if name in PARTIAL or name == "fcfw":  # rows among a growing set are computed in pieces, which depend on the cache
         assert tiny.history[-1].objective == pytest.approx(large.history[-1].objective, rel=1e-5)
         return
     np.testing.assert_array_equal(tiny.point, large.point)

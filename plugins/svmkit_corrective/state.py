@@ -55,6 +55,7 @@ class WorkingSet:
         self.i = self.k = -1
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
         self.ahead = np.zeros(m)  # what those of them that are done add to v
+        self.all_in = self.held_up = False  # nothing outside violates; the precision of the square is in the way
         self.fresh = True
 
     @property
@@ -95,9 +96,10 @@ class WorkingSet:
         sign = self.face.sign[self.changed]
         slope = float(self.change @ (sign * box.v[self.changed]))
         curvature = float(self.change @ (sign * self.ahead[self.changed]))
-        if slope < 0.0 and 0.9 * curvature > -slope:
+        if not self.fresh and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
             box.beta[self.changed] -= (1.0 - part) * self.change
+            self.held_up = True
         box.v[:] += part * self.ahead
         self.ahead[:] = 0.0
         self.changed, self.change, self.done = self.changed[:0], self.change[:0], 0
@@ -108,15 +110,17 @@ class WorkingSet:
         exact = self.face.sign * certificate.gradient
         drift = np.abs(self.box.v - exact).max()
         self.box.v[:] = exact
-        if drift > 0.1 * self.violation():
-            self.refine()
+        self.held_up = drift > 0.1 * self.violation()
 
     def refine(self) -> None:
-        """Go over to a more precise matrix of the working set, which is chosen anew."""
+        """Go over to a more precise matrix of the working set; where fewer points fit, those that came last stay."""
         finer = self.square.refined()
         if finer is not None:
-            self.square = finer
-            self.slot_of[:], self.joined = -1, np.empty(0, dtype=np.int64)
+            idx, joined = self.square.idx[-finer.most :], self.joined[-finer.most :]
+            self.square, self.joined = finer, joined
+            self.slot_of[:] = -1
+            self.slot_of[idx] = np.arange(len(idx))
+            finer.append(idx)
 
     def violation(self) -> float:
         """How far the maximal violating pair of all points is from optimal."""
@@ -136,10 +140,16 @@ class WorkingSet:
         if not len(self.square.idx):
             self._seed(first)
             return
+        if self.held_up:
+            self.refine()
+            self.held_up = False
         depths = self.depths()
         outside = np.flatnonzero((depths > 0.0) & (self.slot_of < 0))
         if not len(outside):
+            self.held_up = self.all_in  # the same set once more, and not solved for as asked
+            self.all_in = True
             return
+        self.all_in = False
         self._drop(-depths[self.square.idx], CLEAR * float(depths[outside].max()), len(outside))
         wanted = min(max(first, int(growth * self.n_support)), len(outside), self.square.most - len(self.square.idx))
         joining = outside[np.argpartition(-depths[outside], wanted - 1)[:wanted]]
