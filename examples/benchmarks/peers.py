@@ -59,7 +59,10 @@ def main() -> None:
     settings = {"rows": args.rows, "threads": args.threads, "hinge": args.hinge, "squared": args.squared}
     store = Store(out.with_suffix(".jsonl"), settings, args.fresh)
     if not args.report:
-        measure(chosen, store, args)
+        try:
+            measure(chosen, store, args)
+        except KeyboardInterrupt:
+            sys.exit("interrupted: the same command without --fresh goes on from here")
     growth = Path(args.growth) if args.growth else out.with_name("growth.jsonl")
     peers_report.write(out, every, store, growth)
     print(f"{out.with_suffix('.md')} and its pictures are written")
