@@ -23,7 +23,7 @@ from svmkit_coordinate import atomic
 from svmkit_coordinate.passes import shuffle
 
 SIGMA = 0.6  # times K; a9a, w8a, mnist: from 0.55 on hardly a pass needs the line search, to 0.7 passes hardly grow
-SURE = 0.3  # share of the gain of the workers' own problems below which the line search is worth its look at all steps
+SURE = 0.5  # share of the gain of the workers' own problems below which the line search is worth its look at all steps
 FEW = 128  # points a worker below which one of them does a pass alone
 PATIENCE = 1 << 20  # looks at the counters, a millisecond or so, after which a thread with nothing to do leaves
 OPEN, TAKEN, DONE = 0, 8, 16  # counters of parts, a cache line each: those that may be taken, were taken, are done
