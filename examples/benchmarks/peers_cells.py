@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit import plugins
 from svmkit.data import load
 from svmkit.errors import InputError
 
@@ -123,7 +124,10 @@ def _linear(loss: str, eps: float) -> tuple[Contender, ...]:
     found.append(Contender("snapml", "snapml", job={"tol": eps / 100, "loss": loss}))
     options = {"loss": loss}
     found.append(ours(f"dcd, kkt {eps:g}", "dcd", f"kkt:{eps}", options=options))
-    return (*found, ours("dcd, same D", "dcd", "dual", options=options, tol=eps))
+    found.append(ours("dcd, same D", "dcd", "dual", options=options, tol=eps))
+    if "workers" in plugins.options(plugins.load("solver", "dcd")):
+        found.append(ours("dcd, 2 workers, same D", "dcd", "dual", options={**options, "workers": 2}, tol=eps))
+    return tuple(found)
 
 
 def prepare(cell: Cell, folder: Path, n_rows: int | None) -> np.ndarray | None:

@@ -85,16 +85,23 @@ class Measuring:
             remote = Remote(self.args.pythons.get(contender.side, sys.executable), contender.side, self.args.threads)
             self.remotes[key] = remote
             remote.ask("load", folder=str(self.folder), storage=contender.storage)
-            for solver in sorted({c.job.get("solver", "") for c in self.cell.contenders if c.side == contender.side}):
-                each = next(c for c in self.cell.contenders if c.side == key[0] and c.job.get("solver", "") == solver)
+            for each in self._compiled(contender.side):
                 first = remote.ask("first", small=min(SMALL, len(self.judge.y)), job=self._job(each, compiling=True))
                 compiling = first["seconds"][0] + first["seconds"][1] - first["seconds"][2]
-                about = {"side": key[0], "storage": key[1], "solver": solver, "seconds": compiling}
+                about = {"side": key[0], "storage": key[1], "solver": each.job.get("solver", ""), "seconds": compiling}
                 self.store.add(cell=self.cell.name, what="first", **about, **remote.about)
         remote = self.remotes[key]
         if remote is None:
             raise Failed(f"{contender.side} cannot be run here")
         return remote
+
+    def _compiled(self, side: str) -> list[Contender]:
+        """One contender of this side for every solver and its options."""
+        distinct = {}
+        for each in self.cell.contenders:
+            if each.side == side:
+                distinct.setdefault((each.job.get("solver"), str(each.job.get("options"))), each)
+        return list(distinct.values())
 
     def _job(self, contender: Contender, compiling: bool = False) -> dict[str, Any]:
         job = {"C": self.cell.C, "gamma": self.cell.gamma, "loss": self.cell.loss, **contender.job}

@@ -23,12 +23,15 @@ import numpy as np
 import peers_sides
 import scipy.sparse as sp
 
+TINY = 600  # rows of the very first fit: enough to load all code, too few to leave memory behind
+
 
 class Worker:
     """The data, the side, the last model."""
 
     def __init__(self, out) -> None:
         self.out, self.model = out, None
+        self.base: float | None = None  # MB, what memory of a fit is counted from
         self.said = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
         os.dup2(self.said.fileno(), 1)  # what C code prints
 
@@ -60,13 +63,13 @@ class Worker:
     def first(self, small: int, job: dict) -> dict:
         """Compile: a tiny fit, which also sets the mark that memory is measured from, then a small one, twice."""
         seconds = []
-        for n in (600, small, small):
+        for n in (TINY, small, small):
             rows = np.unique(np.linspace(0, len(self.y) - 1, min(n, len(self.y))).astype(np.int64))
             data = self.side.native(self.X[rows], self.y[rows])
             began = time.perf_counter()
             self.side.fit(data, job)
             seconds.append(time.perf_counter() - began)
-            if n == 600:
+            if self.base is None:
                 gc.collect()
                 self.base = memory("VmRSS")
         return {"seconds": seconds, "base_mb": self.base}
@@ -87,7 +90,7 @@ class Worker:
         arrays, facts = self.side.read(self.model, self.data, self.said.read().decode(errors="replace"))
         if save:
             np.savez(save, **arrays)
-        return {"seconds": seconds, "cpu": cpu, "peak_mb": peak - getattr(self, "base", np.nan), **facts}
+        return {"seconds": seconds, "cpu": cpu, "peak_mb": peak - (self.base or float("nan")), **facts}
 
     def predict(self, save: str = "") -> dict:
         """Labels of the test rows by the last model."""
