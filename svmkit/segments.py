@@ -9,6 +9,7 @@ from numba import njit
 
 from svmkit.engine import Engine
 
+PARTIAL = 64  # values that are summed in their own precision, before float64 takes the sums
 CHUNK = 8 << 20  # bytes: the pool grows by so much at a time
 
 
@@ -117,6 +118,20 @@ class Segments:
         for k in np.unique(chunks) if len(self.chunks) > 1 else range(len(self.chunks)):
             here = chunks == k
             columns.copy(self.chunks[k], slots[here], out, rows[here])
+
+    def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """Their values with the points `of`, empty for all, times coef (len(points), p): float64, summed as PARTIAL."""
+        out = np.zeros((of.size or self._n, coef.shape[1]))
+        chunks, slots = np.divmod(self.place[points], self._rows)
+        order, weights = np.argsort(chunks, kind="stable"), coef.astype(self._dtype)
+        ends = np.flatnonzero(np.diff(chunks[order])) + 1
+        for here in np.split(order, ends) if len(order) else ():
+            chunk = self.chunks[chunks[here[0]]]
+            for lo in range(0, len(here), PARTIAL):
+                some = here[lo : lo + PARTIAL]
+                values = chunk[slots[some]] if of.size == 0 else chunk[np.ix_(slots[some], of)]
+                out += values.T @ weights[some]
+        return out
 
 
 @njit(cache=True)

@@ -15,7 +15,7 @@ import numpy as np
 from svmkit.engine import ALL, Engine, engine_for
 from svmkit.gram import Gram
 from svmkit.kernels import Kernel
-from svmkit.segments import CHUNK, Columns, Pool, Vectors
+from svmkit.segments import CHUNK, Columns, Pool, Segments, Vectors
 
 POOLED = 0.5  # of the memory for kernel rows: the pool's part, the row cache of a pair has the rest
 TOGETHER = 128  # points whose segments are computed together where the pool has no room
@@ -126,12 +126,15 @@ class PairEngine:
     def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
         out = np.zeros((sel.size or self.n, coef.shape[1]))
         for source, (rows, points) in self._sides(Z):
-            vectors = self._engine(source).take(points)
+            vectors, weights = Vectors(self._engine(source), points), coef[rows]
             for side in (0, 1):
                 to = self._columns(side, sel)
                 if to.width:
-                    values = self._engine(side).product(vectors, coef[rows], to.of, dtype)
-                    out[to.at if to.at.size else slice(to.first, to.first + to.width)] += values
+                    at = to.at if to.at.size else slice(to.first, to.first + to.width)
+                    if side == source and dtype == np.float32:
+                        out[at] += self._product_within(side, vectors, weights, to)
+                    else:
+                        out[at] += self._engine(side).product(vectors.values(), weights, to.of, dtype)
         return out
 
     def _engine(self, side: int) -> Engine:
@@ -157,8 +160,29 @@ class PairEngine:
 
     def _within(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
         """Values of points with their own class: what the pool takes is computed in full, what it has is copied."""
+        kept, there = self._kept(side, vectors, columns, out.dtype)
+        points = vectors.points
+        if there.all():
+            kept.copy(points, columns, out, rows)
+        elif not there.any():
+            self._compute(side, vectors, columns, out, rows)
+        else:
+            kept.copy(points[there], columns, out, rows[there])
+            self._compute(side, Vectors(vectors.engine, points[~there]), columns, out, rows[~there])
+
+    def _product_within(self, side: int, vectors: Vectors, coef: np.ndarray, columns: Columns) -> np.ndarray:
+        """Values of points with their own class, in float32, times coef (points, p): (points asked for, p)."""
+        kept, there = self._kept(side, vectors, columns, np.dtype(np.float32))
+        product = kept.product(vectors.points[there], coef[there], columns.of)
+        if not there.all():
+            rest = vectors.engine.take(vectors.points[~there])
+            product += vectors.engine.product(rest, coef[~there], columns.of, np.float32)
+        return product
+
+    def _kept(self, side: int, vectors: Vectors, columns: Columns, dtype: np.dtype) -> tuple[Segments, np.ndarray]:
+        """What the pool has of a class, once it has taken what it has room for; which of the points are there."""
         points, n = vectors.points, self._sizes[side]
-        kept = self._shared.pool.segments(self._codes[side], n, out.dtype)
+        kept = self._shared.pool.segments(self._codes[side], n, dtype)
         there = kept.place[points] >= 0
         if not there.all() and columns.width >= WHOLE * n and kept.free():
             fresh = vectors
@@ -168,13 +192,8 @@ class PairEngine:
                 fresh = Vectors(vectors.engine, np.unique(points[~there]))
             self.spared -= n * kept.fill(fresh)
             there = kept.place[points] >= 0
-        if there.all():
-            kept.copy(points, columns, out, rows)
-            self.spared += len(points) * columns.width
-            return
-        self._compute(side, Vectors(vectors.engine, points[~there]), columns, out, rows[~there])
-        kept.copy(points[there], columns, out, rows[there])
         self.spared += int(there.sum()) * columns.width
+        return kept, there
 
     def _across(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
         """Values of points with the other class: kept as long as the pair is, if the two classes are small."""

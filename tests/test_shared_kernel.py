@@ -91,6 +91,11 @@ def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized
         np.testing.assert_allclose(gram.matvec(coef, I), own.matvec(coef, I), **tolerance)
         np.testing.assert_allclose(gram.matvec(coef, I, J), own.matvec(coef, I, J), **tolerance)
         np.testing.assert_allclose(gram.matvec(coef[:, 0], I, near), own.matvec(coef[:, 0], I, near), **tolerance)
+        single = {"rtol": 1e-5, "atol": 1e-4 * np.abs(own.matvec(coef, I)).max()}
+        for at in (shared.ALL, J, near):
+            for _ in range(2):
+                got = gram.matvec(coef, I, at, np.float32)
+                np.testing.assert_allclose(got, own.matvec(coef, I, at), **single)
 
 
 @sizes
@@ -151,7 +156,9 @@ def test_only_computed_values_are_counted(memory, size, sized, monkeypatch):
         for _ in range(30):
             gram.row(int(rng.integers(gram.m)))
             gram.block(rng.integers(gram.m, size=9), rng.integers(gram.m, size=rng.integers(1, 2 * gram.m)))
-        gram.matvec(np.ones(20), rng.integers(gram.m, size=20), rng.integers(gram.m, size=30))
+        for dtype in (np.float64, np.float32, np.float32):
+            gram.matvec(np.ones(20), rng.integers(gram.m, size=20), rng.integers(gram.m, size=30), dtype)
+            gram.matvec(np.ones(40), rng.integers(gram.m, size=40), dtype=dtype)
         total += gram.kernel_values
     assert total == sum(seen)
 
