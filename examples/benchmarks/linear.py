@@ -41,7 +41,10 @@ from svmkit.stopping import Criterion, Gap, Seconds, Stop, Violation
 from svmkit.training import fit
 
 CODE = {"hinge": 3, "squared_hinge": 1}  # LIBLINEAR's -s: the dual of the L1 and of the L2 loss
-SHARED = "data | loss | gap | one: passes, solver | {} workers, same gap: passes, solver, ratio | same D: solver, ratio"
+SHARED = (
+    "data | loss | gap | one worker: passes, looks, solver | {} workers, same gap: passes, looks, solver, ratio | "
+    "same D: solver, ratio"
+)
 COLUMNS = (
     "data | loss | eps | LIBLINEAR: iterations, solver, gap | dcd, same D: solver, ratio | same gap: solver, ratio | "
     "same rule: iterations, solver, ratio | LinearSVC.fit, svmkit.fit, ratio"
@@ -130,16 +133,19 @@ def row(name: str, X, y, loss: str, solver: Solver, eps: float, args) -> str:
 
 
 def together(name: str, X, y, loss: str, solvers: tuple[Solver, Solver], gap: float, args) -> str:
-    """One line of the second table."""
+    """One line of the second table; "looks" are at points, in units of all of them."""
     runs: list[list[Timed]] = []
+    seen = [Seen(1.0), Seen(1.0)]
     for _ in range(args.repeat):
-        one, many = (solved(X, y, solver, Gap(gap), args) for solver in solvers)
+        one, many = (solved(X, y, solver, Gap(gap) | look, args) for solver, look in zip(solvers, seen, strict=True))
         best = Dual((runs[0][0] if runs else one).solution.certificate.dual) | Nearer(gap)
         runs.append([one, many, *(solved(X, y, solver, best, args) for solver in solvers)])
     seconds = [median(run[k].seconds for run in runs) for k in range(4)]
-    passes = [f"{run.solution.n_iter:,}" for run in runs[0]]
-    line = f"| {name} | {loss} | {gap:g} | {passes[0]}, {seconds[0]:.3f} | {passes[1]}, {seconds[1]:.3f}, "
-    line += f"{seconds[1] / seconds[0]:.2f} | {seconds[3]:.3f}, {seconds[3] / seconds[2]:.2f} |"
+    cells = [name, loss, f"{gap:g}"]
+    for k in range(2):
+        cells.append(f"{runs[0][k].solution.n_iter:,}, {seen[k].epochs:.0f}, {seconds[k]:.3f}")
+    cells[-1] += f", {seconds[1] / seconds[0]:.2f}"
+    line = f"| {' | '.join(cells)} | {seconds[3]:.3f}, {seconds[3] / seconds[2]:.2f} |"
     print(line, file=sys.stderr)
     return line
 
@@ -165,6 +171,17 @@ class Nearer(Gap):
 
     def holds(self, info, n_iter, epochs, seconds):
         return info.shrunk and info.gap <= self.limit
+
+
+class Seen(Criterion):
+    """Ends nothing; `epochs` are those of the last step."""
+
+    status = Seconds.status
+    epochs = 0.0
+
+    def holds(self, info, n_iter, epochs, seconds):
+        object.__setattr__(self, "epochs", epochs)
+        return False
 
 
 class Timed(NamedTuple):
