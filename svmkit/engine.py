@@ -57,6 +57,7 @@ def engine_for(kernel: Kernel, X) -> Engine:
 
 class _Base:
     batch = 1
+    sq: np.ndarray
 
     def __init__(self, kernel: Kernel, X) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
@@ -75,7 +76,8 @@ class _Base:
 
         |x|^2 + |z|^2 - 2 x.z loses what a float32 cannot hold next to |x|^2: data far from 0 take float64.
         """
-        far = self.kernel.form is Form.RBF and self.kernel.gamma * self.sq.max(initial=0.0) > FAR
+        _, gamma, *_ = self.kernel.scalars
+        far = self.kernel.form is Form.RBF and gamma * self.sq.max(initial=0.0) > FAR
         return np.dtype(np.float64 if far else asked)
 
 

@@ -7,11 +7,13 @@ v changes by t (k_i - k_k), with the ridge. i may be any point whose y beta has 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from svmkit.errors import SvmkitError
 from svmkit.rowcache import find
 
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
@@ -34,6 +36,15 @@ class Box(NamedTuple):
     beta: np.ndarray
     v: np.ndarray
     side: np.ndarray
+
+
+def require_bound(objective: float, kernel: str) -> None:
+    """SvmkitError for an objective of -inf, which `pairs` finds where a kernel is not positive semidefinite."""
+    if not math.isfinite(objective):
+        raise SvmkitError(
+            f"the dual has no bound: the {kernel} kernel is not positive semidefinite on these data; choose another "
+            "kernel, the hinge loss or a smaller C"
+        )
 
 
 @njit(cache=True)
@@ -132,12 +143,13 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
 
     unit : what the row is in units of; floor : of the curvatures
     """
-    best, at = 0, -1
+    best: Any = 0
+    at = -1
     base, own, twice = v[i], diag[i], 2.0 * unit
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
         diags, values = diag[lo : lo + BLOCK], row[lo : lo + BLOCK]
-        top = 0
+        top: Any = 0
         for r in range(part.size):
             apart = part[r] - base
             curvature = own + diags[r] - twice * values[r]
@@ -161,8 +173,9 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
 def step(box, i, k, k_ik, floor=TAU):
     """Move along the pair as far as is best and the box allows; beta and sides of the two. Returns (t, change of D).
 
-    k_ik : kernel value of the two; floor : of the curvature. t = 0 where rounding leaves both as they are; t = inf, and nothing is changed, where
-    the objective falls for ever, which takes a kernel that is not positive semidefinite and no upper bounds.
+    k_ik : kernel value of the two; floor : of the curvature. t = 0 where rounding leaves both as they are; t = inf,
+    and nothing is changed, where the objective falls for ever, which takes a kernel that is not positive semidefinite
+    and no upper bounds.
     """
     y, upper, beta, ridge = box.y, box.upper, box.beta, box.ridge[i] + box.ridge[k]
     apart = box.v[k] - box.v[i]

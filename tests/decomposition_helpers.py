@@ -9,7 +9,7 @@ from svmkit.box import BoxQP
 from svmkit.gram import Gram
 from svmkit.kernels import RBF, Kernel
 
-HINGE = ["smo1", "smo", "svmlight"]
+HINGE = ["smo1", "smo", "svmlight", "fcsmo"]
 ALL = [*HINGE, "smol2"]
 every_hinge = pytest.mark.parametrize("name", HINGE)
 every_solver = pytest.mark.parametrize("name", ALL)

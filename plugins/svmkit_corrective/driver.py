@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from svmkit import pairwise
 from svmkit.errors import InputError
 from svmkit.pairwise import Box
 from svmkit.problem import Certificate
 from svmkit.sampler import Draws
 from svmkit.solver import Solver, StepInfo
-from svmkit_corrective.state import CHUNK, Face, WorkingSet
+from svmkit_corrective.state import BETWEEN, CHUNK, Face, WorkingSet
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,13 @@ class Corrective(Solver):
             state.grow(self.first, self.growth)
             state.enter()
             state.goal = self.inner * min(state.apart, self.gap(state, state.inner, state.middle(state.inner)))
+        most = min(1 + state.n_iter // 16, 1 + CHUNK // len(state.inner.v))  # few at first, as others report
         steps, fell, solved = 0, 0.0, False
-        while not solved and steps * len(state.rows.slot_of) < CHUNK:
-            done, change, solved = state.advance()
+        while not solved and steps < most:
+            done, change, solved = state.advance(min(most - steps, BETWEEN))
             steps, fell = steps + done, fell + change
             solved = solved or self.gap(state, state.inner, state.middle(state.inner)) <= state.goal
+        pairwise.require_bound(fell, state.problem.gram.kernel.name)
         info = self.meanwhile(state, steps, fell)
         if solved:
             state.leave()
@@ -98,7 +101,7 @@ class Corrective(Solver):
 
     def meanwhile(self, state: WorkingSet, steps: int, fell: float) -> StepInfo:
         """What is known between two looks at all points."""
-        state.value += fell
+        state.value, state.n_iter = state.value + fell, state.n_iter + steps
         return StepInfo(state.value, state.n_support, 0.0, steps=steps)
 
     def survey(self, state: WorkingSet) -> StepInfo:

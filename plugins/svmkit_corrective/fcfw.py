@@ -45,4 +45,3 @@ class FCFW(Corrective):
     def relative(self, state, gap):
         """What a certificate would say: for the squared hinge P - D, which is much below 2 (f - min g)."""
         return state.problem.certificate_at(state.box.beta, state.box.v).gap
-

@@ -22,8 +22,8 @@ LINE = 32  # values in a line of the processor's cache, nearly
 class Square:
     """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij where `signs` is None.
 
-    Values are kept in 16 bits where the kernel is normalised and the Gram's are float32: half the memory, half the time
-    that a step waits for it. A set solved for on them is solved for nearly; `refined` goes over to the Gram's precision.
+    Values are kept in 16 bits where the kernel is normalised and the Gram's are float32: half the memory, and a step
+    waits half the time for it. A set is then solved for nearly; `refined` goes over to the Gram's precision.
 
     gram : Gram whose budget holds; signs : y (m,)
     most : points it has room for; idx (n,) : which ones, by slot

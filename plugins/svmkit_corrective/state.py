@@ -50,7 +50,7 @@ class WorkingSet:
         self.inner: Box | None = None  # the working set, while it is solved for
         self.slot_of = np.full(m, -1, dtype=np.int64)
         self.joined = np.empty(0, dtype=np.int64)  # round in which the point of a slot came
-        self.round = 0
+        self.round = self.n_iter = 0
         self.level = self.value = self.apart = self.goal = 0.0
         self.i = self.k = -1
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
@@ -152,8 +152,17 @@ class WorkingSet:
         self.all_in = False
         self._drop(-depths[self.square.idx], CLEAR * float(depths[outside].max()), len(outside))
         wanted = min(max(first, int(growth * self.n_support)), len(outside), self.square.most - len(self.square.idx))
-        joining = outside[np.argpartition(-depths[outside], wanted - 1)[:wanted]]
-        self._join(np.sort(joining))
+        self._join(np.sort(self._worst(depths, outside, wanted)))
+
+    def _worst(self, depths: np.ndarray, outside: np.ndarray, wanted: int) -> np.ndarray:
+        """Those that violate most, as many below the level as above it while there are: weight moves across."""
+        above = self.box.v[outside] > self.level
+        n = max(min(int(above.sum()), wanted // 2), wanted - int((~above).sum()))
+        chosen = []
+        for side, count in ((outside[above], n), (outside[~above], wanted - n)):
+            worst = np.argpartition(-depths[side], count - 1)[:count] if count else np.empty(0, dtype=np.int64)
+            chosen.append(side[worst])
+        return np.concatenate(chosen)
 
     def _drop(self, sure: np.ndarray, clear: float, wanted: int) -> None:
         """Leave out the points that stay at a bound by more than `clear`, and more of them where room is short.
@@ -204,11 +213,11 @@ class WorkingSet:
         self.rows = self.square.rows
         self.i, self.k = pairwise.extremes(inner.v, inner.side)
 
-    def advance(self) -> tuple[int, float, bool]:
-        """Some pairwise steps in the working set: (how many, change of the objective, whether none leads on)."""
+    def advance(self, most: int) -> tuple[int, float, bool]:
+        """Up to `most` pairwise steps in the set: (how many, change of the objective, whether none leads on)."""
         assert self.inner is not None
-        done, self.i, self.k, fell, _ = pairwise.pairs(self.inner, self.rows, self.i, self.k, True, BETWEEN, 0.0)
-        return done, fell * self.face.worth, done < BETWEEN
+        done, self.i, self.k, fell, _ = pairwise.pairs(self.inner, self.rows, self.i, self.k, True, most, 0.0)
+        return done, fell * self.face.worth, done < most
 
     def middle(self, box: Box) -> float:
         """v halfway between the two of the maximal violating pair: of the points between the bounds, nearly."""

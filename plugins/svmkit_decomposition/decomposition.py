@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
@@ -10,12 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from svmkit import pairwise
 from svmkit.box import BoxQP
-from svmkit.errors import SvmkitError
 from svmkit.problem import Certificate, Problem
 from svmkit.sampler import Draws
 from svmkit.solver import Solver, StepInfo
-from svmkit import pairwise
 from svmkit_decomposition.state import BoxState
 
 
@@ -50,11 +48,7 @@ class Decomposition(Solver):
             done, change, complete = self.advance(state, most - steps, target)
             steps, fell = steps + done, fell + change
         state.objective += fell
-        if not math.isfinite(state.objective):
-            raise SvmkitError(
-                f"the dual has no bound: the {state.problem.gram.kernel.name} kernel is not positive semidefinite on "
-                "these data; choose another kernel, the hinge loss or a smaller C"
-            )
+        pairwise.require_bound(state.objective, state.problem.gram.kernel.name)
         return state.report(steps, fell < 0.0)
 
     @abstractmethod

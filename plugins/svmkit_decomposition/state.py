@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
+from svmkit import pairwise
 from svmkit.box import BoxQP
 from svmkit.gram import Gram, Narrowed
 from svmkit.loss import Loss
+from svmkit.pairwise import Box
 from svmkit.problem import Certificate
 from svmkit.solver import StepInfo
-from svmkit import pairwise
 from svmkit_decomposition import guesses
-from svmkit.pairwise import Box
 
 LIKELY = 31  # rows guessed on a miss
 SHRINK = 1000  # iterations from one look at what could be left out to the next (LIBSVM's)
@@ -96,7 +96,7 @@ class BoxState:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        moving = np.count_nonzero(box.side == (pairwise.UP | pairwise.LOW))  # between the bounds: rows used again and again
+        moving = np.count_nonzero(box.side == (pairwise.UP | pairwise.LOW))  # rows used again and again
         price = PRICE[0 if moving <= len(self.source.rows.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
