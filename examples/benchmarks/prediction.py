@@ -6,7 +6,8 @@ DATA are names of sets that are listed below with their C and gamma, or NAME:C:G
 predicted, in the storage it is loaded in. SVC is trained once, off the clock, and ours is the very same model, so that
 decisions can be compared; scikit-learn-intelex trains its own. Times are medians of calls of predict in alternation,
 the first calls, which compile, come before. The last column is by how much resident memory grows during a call of
-ours. Prints a table in Markdown.
+ours. Labels of more than two classes differ where votes tie: SVC takes the first class, ours the larger sum of margins.
+Prints a table in Markdown.
 """
 
 from __future__ import annotations
