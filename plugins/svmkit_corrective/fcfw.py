@@ -22,6 +22,8 @@ class FCFW(Corrective):
     problem = SimplexQP
     paper = "Lacoste-Julien, Jaggi 2015"
 
+    inner: float = 0.05
+
     def face(self, problem: SimplexQP) -> Face:
         m = problem.m
         origin = np.zeros(m) if problem.linear is None else problem.linear
