@@ -46,18 +46,20 @@ class Engine(Protocol):
         """
 
 
-def engine_for(kernel: Kernel, X) -> Engine:
-    """The engine for a resolved kernel on X: dense (n, d) or CSR, float32 or float64, no copy of the values."""
+def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
+    """The engine for a resolved kernel on X: dense (n, d) or CSR, float32 or float64, no copy of the values.
+
+    reach : largest |x|^2 of the rows that X's are to meet, default X's own (see `FAR`)
+    """
     if isinstance(kernel, Precomputed):
         return PrecomputedEngine(kernel, X)
     if kernel.form is None:
         return BlockEngine(kernel, X)
-    return CSREngine(kernel, X) if sp.issparse(X) else DenseEngine(kernel, X)
+    return CSREngine(kernel, X, reach) if sp.issparse(X) else DenseEngine(kernel, X, reach)
 
 
 class _Base:
     batch = 1
-    sq: np.ndarray
 
     def __init__(self, kernel: Kernel, X) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
@@ -71,24 +73,31 @@ class _Base:
     def _rows(self, sel: np.ndarray) -> int:
         return sel.size or self.n
 
+
+class _Products(_Base):
+    """Of kernels that are a function of x.z and the norms (or of the l1 distance)."""
+
+    def __init__(self, kernel: Kernel, X, reach: float | None) -> None:
+        super().__init__(kernel, X)
+        self.sq = square_norms(self.X)
+        reach = self.sq.max(initial=0.0) if reach is None else reach
+        self.far = kernel.form is Form.RBF and kernel.scalars[1] * reach > FAR
+
     def _precision(self, asked) -> np.dtype:
         """The precision in which values are taken that were asked for as `asked`.
 
         |x|^2 + |z|^2 - 2 x.z loses what a float32 cannot hold next to |x|^2: data far from 0 take float64.
         """
-        _, gamma, *_ = self.kernel.scalars
-        far = self.kernel.form is Form.RBF and gamma * self.sq.max(initial=0.0) > FAR
-        return np.dtype(np.float64 if far else asked)
+        return np.dtype(np.float64 if self.far else asked)
 
 
 def _dense(Z, dtype) -> np.ndarray:
     return np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
 
 
-class DenseEngine(_Base):
-    def __init__(self, kernel: Kernel, X: np.ndarray) -> None:
-        super().__init__(kernel, np.ascontiguousarray(X))
-        self.sq = square_norms(self.X)
+class DenseEngine(_Products):
+    def __init__(self, kernel: Kernel, X: np.ndarray, reach: float | None = None) -> None:
+        super().__init__(kernel, np.ascontiguousarray(X), reach)
 
     def block(self, Z, out, sel=ALL):
         Z = _dense(Z, self._precision(out.dtype))
@@ -108,12 +117,11 @@ class DenseEngine(_Base):
         return out
 
 
-class CSREngine(_Base):
+class CSREngine(_Products):
     batch = 32  # a panel of 32 costs as much as four to six single rows: the gathers are shared
 
-    def __init__(self, kernel: Kernel, X) -> None:
-        super().__init__(kernel, X)
-        self.sq = square_norms(X)
+    def __init__(self, kernel: Kernel, X, reach: float | None = None) -> None:
+        super().__init__(kernel, X, reach)
         self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
         self.columns: Any = None  # X as CSC, once a single row was asked for and where that pays
         self._tried = False

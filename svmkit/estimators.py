@@ -261,21 +261,22 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X) -> np.ndarray:
         """Margins at scale one: (n_samples,) for two classes, > 0 for classes_[1]; else by decision_function_shape."""
-        decision = self._margins(X)
+        X = self._ready(X)
+        decision = self.model_.decision_function(X, n_threads=self.n_threads)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
             return decision
         return scores(decision, len(self.classes_))
 
     def predict(self, X) -> np.ndarray:
         """Labels (n_samples,) for X (n_samples, n_features)."""
-        decision = self._margins(X)
-        return self.model_.labels(decision)
+        X = self._ready(X)
+        return self.model_.predict(X, n_threads=self.n_threads)
 
-    def _margins(self, X) -> np.ndarray:
+    def _ready(self, X):
         X = features_to_predict(self, X)
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise InputError(f"decision_function_shape must be ovr or ovo, not {self.decision_function_shape!r}")
-        return self.model_.decision_function(X, n_threads=self.n_threads)
+        return X
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -78,7 +78,7 @@ def c_path(
     n_pairs = len(data.sizes)
     with threads.using(n_threads), interrupt.catching():
         for k in range(n_pairs):  # pair by pair, so that there is one row cache at a time
-            pair, point = data.pair(k), None
+            pair, point = trainer.pair(k), None
             for at, i in enumerate(order):
                 watched = k * len(order) + at, n_pairs * len(order), f"{pair.name}, C={Cs[i]:g}"
                 part = trainer.train(pair, Cs[i], parts[i], start=point, watched=watched)

@@ -14,7 +14,7 @@ import numpy as np
 
 from svmkit.engine import ALL, Engine, engine_for
 from svmkit.gram import Gram
-from svmkit.kernels import Kernel
+from svmkit.kernels import Kernel, square_norms
 from svmkit.segments import CHUNK, Columns, Pool, Segments, Vectors
 
 POOLED = 0.5  # of the memory for kernel rows: the pool's part, the row cache of a pair has the rest
@@ -52,10 +52,15 @@ class SharedKernel:
         """k(x, x), float64 (n,)."""
         return self.kernel.diag(self.X)
 
+    @cached_property
+    def reach(self) -> float:
+        """The largest |x|^2: a row of any class may meet one of any other."""
+        return float(square_norms(self.X).max(initial=0.0))
+
     def engine(self, c: int) -> Engine:
         """The engine of a class."""
         if c not in self._engines:
-            self._engines[c] = engine_for(self.kernel, self.X[self.members[c]])
+            self._engines[c] = engine_for(self.kernel, self.X[self.members[c]], self.reach)
         return self._engines[c]
 
 

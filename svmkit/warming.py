@@ -12,6 +12,7 @@ from svmkit import plugins
 from svmkit.gram import Gram
 from svmkit.kernels import RBF, Linear
 from svmkit.loop import solve
+from svmkit.prepared import Prepared
 from svmkit.solver import Requires, Solver
 from svmkit.stopping import Iterations
 
@@ -33,6 +34,7 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
     ]
     for solver in chosen:
         yield f"solver {solver.name}", partial(_solve, solver)
+    yield "three classes", _share
     for dtype in (np.float64, np.float32):
         for storage in (np.ascontiguousarray, _int32, _int64):
             for rows in (np.float64, np.float32):
@@ -53,7 +55,17 @@ def _touch(X, rows) -> None:
     gram = Gram(RBF(0.5), X, dtype=rows)
     gram.row(0)
     gram.block(np.arange(3), np.arange(2))
-    gram.matvec(np.ones(4), np.arange(4))
+    gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
+
+
+def _share() -> None:
+    """One-versus-one, in both precisions."""
+    X, _ = data()
+    for memory in ("1GB", 1):
+        pairs = Prepared.of(X, np.arange(24) % 3, kernel=RBF(0.5), memory=memory)
+        gram = pairs.pair(0).gram
+        gram.row(0)
+        gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
 
 
 def _solve(solver: Solver) -> None:

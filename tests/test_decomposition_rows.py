@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 from helpers import blobs
 from sklearn.metrics.pairwise import rbf_kernel
-from svmkit import pairwise
 from svmkit_decomposition import guesses, sets
-from svmkit.pairwise import LOW, UP, Box
 
+from svmkit import pairwise
 from svmkit.box import BoxQP
 from svmkit.gram import Gram
 from svmkit.kernels import RBF
+from svmkit.pairwise import LOW, UP, Box
 from svmkit.rowcache import RowCache, find
 
 pytestmark = pytest.mark.usefixtures("one_pool")

@@ -152,7 +152,8 @@ def test_a_checkpointed_run_goes_on(name, tmp_path):
     first = fit(X, y, **common, stop=Gap(1e-9) | Iterations(25), checkpoint=Checkpoint(file))
     more = fit(X, y, **common, stop=Gap(1e-9) | Iterations(60), checkpoint=Checkpoint(file, resume=True))
     assert first.n_iter == 75 and more.n_iter == 180
-    assert [s.history[0].n_iter for s in more.solutions] == [26, 26, 26]
+    looks = 0 if name == "fcfw" else 1  # which looks at all points before it takes a step
+    assert [s.history[0].n_iter for s in more.solutions] == [25 + looks] * 3
     assert more.dual_objective >= first.dual_objective
     assert not list(tmp_path.glob(".*.part"))
     with pytest.raises(InputError, match="other data"):
@@ -160,7 +161,7 @@ def test_a_checkpointed_run_goes_on(name, tmp_path):
     with pytest.raises(InputError, match="other data"):
         fit(X, y, **(common | {"C": 0.4}), checkpoint=Checkpoint(file, resume=True))
     fresh = fit(X, y, **common, stop=Iterations(5), checkpoint=Checkpoint(file))
-    assert fresh.solutions[0].history[0].n_iter == 1
+    assert fresh.solutions[0].history[0].n_iter == looks
 
 
 # --- refusals

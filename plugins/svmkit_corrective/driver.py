@@ -87,7 +87,7 @@ class Corrective(Solver):
             state.grow(self.first, self.growth)
             state.enter()
             state.goal = self.inner * min(state.apart, self.gap(state, state.inner, state.middle(state.inner)))
-        most = min(1 + state.n_iter // 16, 1 + CHUNK // len(state.inner.v))  # few at first, as others report
+        most = min(1 + state.n_iter // 64, 1 + CHUNK // len(state.inner.v))  # few at first, as others report
         steps, fell, solved = 0, 0.0, False
         while not solved and steps < most:
             done, change, solved = state.advance(min(most - steps, BETWEEN))

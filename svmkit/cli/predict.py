@@ -27,8 +27,9 @@ def predict(
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
         rows = load_for(loaded, data, labelled=False)
-        margins = loaded.decision_function(rows.X, n_threads=threads)
-    values = margins.reshape(len(margins), -1) if decision else loaded.labels(margins)
+        ask = loaded.decision_function if decision else loaded.predict
+        values = ask(rows.X, n_threads=threads)
+    values = values.reshape(len(values), -1) if decision else values
     if json:
         emit({"model": model, "data": rows.name, "n": rows.n_samples, "decision" if decision else "labels": values})
         if out is None:
