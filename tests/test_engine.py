@@ -1,8 +1,11 @@
 """Engine: fast_exp's error, float32 next to float64, data far from 0, threads, selections, memory; images."""
 
 import gc
+import json
 import math
 import re
+import subprocess
+import sys
 from decimal import Decimal, localcontext
 from pathlib import Path
 
@@ -44,9 +47,9 @@ def true_values(kernel, X, Z):
         return np.exp(-gamma * np.square(X[:, None] - Z[None]).sum(axis=2))
     if kernel.name == "laplacian":
         return np.exp(-gamma * np.abs(X[:, None] - Z[None]).sum(axis=2))
-    return {"linear": dots, "poly": (gamma * dots + coef0) ** degree, "sigmoid": np.tanh(gamma * dots + coef0)}[
-        kernel.name
-    ]
+    if kernel.name == "poly":
+        return (gamma * dots + coef0) ** degree
+    return np.tanh(gamma * dots + coef0) if kernel.name == "sigmoid" else dots
 
 
 def rounding(kernel, X, Z):
@@ -283,3 +286,15 @@ def test_products_and_blocks_take_no_temporaries(stored, dtype, growth):
         assert growth(lambda e=engine: e.product(e.take(Z), coef, dtype=dtype)) < 8  # 1.6 of them the product
         assert growth(lambda e=engine, o=out: e.block(e.take(Z[:20]), o)) < 8
         assert growth(lambda e=engine: e.product(e.take(Z), coef, np.arange(0, 200_000, 2), dtype)) < 8
+
+
+def test_the_benchmark_names_every_way_and_its_floor():
+    script = Path(__file__).parents[1] / "examples" / "benchmarks" / "engine.py"
+    options = {"sets": "random", "rows": "300", "block": "40", "repeat": "1", "threads": "1"}
+    command = [sys.executable, script, "--json", *(f"--{name}={value}" for name, value in options.items())]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = [record for record in map(json.loads, lines) if "set" in record]
+    assert len({(each["storage"], each["precision"]) for each in found}) == len(found) == 4
+    for each in found:
+        assert each["floors"].keys() == {"row", "block", "sel", "product"}
+        assert all(each[way] > 0.0 and floor > 0.0 for way, floor in each["floors"].items())

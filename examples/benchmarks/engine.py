@@ -142,7 +142,7 @@ def limits(dtype, count: int, repeat: int) -> dict[str, Any]:
     return {"threads": count, "precision": np.dtype(dtype).name, **{k: 1e9 * taken[k] / sizes[k] for k in works}}
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, fastmath={"contract", "nsz", "arcp"})  # as in the engine
 def exponentials(x):
     """x = exp(-x), PASSES times; x >= 0, one row for each thread."""
     for t in prange(x.shape[0]):
