@@ -13,6 +13,7 @@ from svmkit.rowcache import Rows, in_order
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
+ROOM = 0.9  # of the budget: the rest is for the values on their way there and what is kept of each point
 FEWEST = 64  # points that there is room for whatever the budget
 WHOLE = 32767  # the largest number of 16 bits
 STRETCH = 2048  # values of a row that are moved together: fewer, and pages of memory cost more than they
@@ -35,7 +36,7 @@ class Square:
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
-        self.most = min(gram.m, max(FEWEST, math.isqrt(gram.budget // dtype.itemsize)))
+        self.most = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
         # rows that lie a power of two apart would all fall into the same lines of the processor's cache
         width = max(32 * (self.most // 32 | 1), self.most) if self.most >= 32 else self.most
         self._slab = np.empty((self.most, width), dtype)  # takes memory where it is written to
