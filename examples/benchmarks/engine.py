@@ -19,11 +19,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from statistics import median
 from typing import Any
+
+# BLAS's own threads would go on spinning for tenths of a second and take the cores from what is measured next.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,8 +90,6 @@ def seconds(works: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float
             work()
             if turn:  # the first one compiles
                 taken[name].append(time.perf_counter() - began)
-            if name == "GEMM":
-                time.sleep(0.05)  # until BLAS's own threads have stopped to spin
     return {name: median(each) for name, each in taken.items()}
 
 
