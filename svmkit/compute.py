@@ -22,6 +22,7 @@ from numba import njit, prange, types
 from numba.extending import overload
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
+PAD = 8  # rows a power of two apart share few lines of the cache: a panel of 256 would miss on every read of a column
 STRETCHES = 16  # of the rows of X, for work that is done column by column
 
 
@@ -204,6 +205,13 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
 
 
 @njit(cache=True)
+def _place(values, lo, out):
+    """out[:, lo:] = values, row by row: those are in one piece each."""
+    for b in range(values.shape[0]):
+        out[b, lo : lo + values.shape[1]][:] = values[b]
+
+
+@njit(cache=True)
 def _turn(values, out):
     """out = values transposed, tile by tile."""
     for b in range(out.shape[0]):
@@ -222,7 +230,8 @@ def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
         dots = np.empty((q, hi - lo), Z.dtype)
         _dense_dots(Z, rows, form, dots)
-        _epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
+        _epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, dots)  # in place: a slice of out does not vectorise
+        _place(dots, lo, out)
 
 
 @njit(parallel=True, cache=True)
@@ -237,13 +246,13 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
         if q == 1:  # the long axis has to be the inner one
             _epilogue(dots.T, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
         else:
-            values = np.empty((hi - lo, q), out.dtype)
+            values = np.empty((hi - lo, q + PAD), out.dtype)
             _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
             _turn(values, out[:, lo:hi])
 
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
-def _place(indices, lo, hi, row):
+def _find(indices, lo, hi, row):
     """The first place from lo on whose index is at least `row`; ascending from lo to hi."""
     while lo < hi:
         middle = (lo + hi) // 2
@@ -273,8 +282,8 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
         dots = np.zeros((1, hi - lo), sq_z.dtype)
         for k in range(columns.size):
             c = columns[k]
-            a = _place(indices, indptr[c], indptr[c + 1], lo)
-            b = _place(indices, a, indptr[c + 1], hi)
+            a = _find(indices, indptr[c], indptr[c + 1], lo)
+            b = _find(indices, a, indptr[c + 1], hi)
             _scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
         _epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, out[:, lo:hi])
 
