@@ -24,6 +24,7 @@ Score = Callable[[np.ndarray, Certificate], float | None]
 SAMPLED_LOOKS = 3  # a gap seen on a sample has to hold this often in a row: draw again twice (PARTAN, 4.2)
 SAMPLED_POINTS = 3 * 59  # and over so many points, or all: of solvers that look at one, three are no sample
 STUCK = 5  # steps in a row without progress that count as stalled; sampled steps may miss, so 20 times as many
+NEWS = 500  # points of a history up to which every gap is one
 FULL = 1e-2  # gap within a support that may not grow: what is left out weighs more than what is below this
 
 
@@ -120,6 +121,7 @@ class _Run:
         self.shrink = 1.0  # the loop's estimate has to be this much below the tolerance
         self.next_check = self.next_score = self.looks = self.stuck = self.resyncs = 0
         self.seen = 0.0  # points of these looks
+        self.known = True  # the gap of the last iterate
         self.next_look = self.epochs  # of a solver that does not know its objective
         self.rng = np.random.default_rng(seed)
         if progress and progress.rng_state:
@@ -144,11 +146,17 @@ class _Run:
                 self.next_look = self.epochs + max(1.0, self.epochs / 8)
                 self.info = info = self._measured(info)
                 ending = ending or self._ending(info, seconds)
-            if (ending or self.schedule.due(self.n_iter, seconds)) and self._record(info, seconds) and not ending:
+            due = self.schedule.due(self.n_iter, seconds) or self._news(info)
+            if (ending or due) and self._record(info, seconds) and not ending:
                 return  # a callback asked to stop
             if ending:
                 self.status = ending
                 return
+
+    def _news(self, info: StepInfo) -> bool:
+        """Whether the gap is known again, of a solver that knows it now and then only; not so often as to swamp."""
+        self.known, before = math.isfinite(info.gap), self.known
+        return self.known and not before and len(self.history) < NEWS
 
     def _measured(self, info: StepInfo) -> StepInfo:
         """`info` with objective and gap from a certificate, taken off the clock."""
@@ -248,6 +256,9 @@ class _Run:
             if self.score is not None and self.n_iter >= self.next_score:
                 self.next_score = self.n_iter + 1 + self.n_iter // 5
                 point = self._scored(point, self.solver.solution(self.state), self.problem.bound(info.objective))
+            if self.history and self.history[-1].n_iter == point.n_iter:  # the same iterate, of which more is known
+                accuracy = self.history.pop().accuracy
+                point = point._replace(accuracy=accuracy if point.accuracy is None else point.accuracy)
             self.history.append(point)
             self._compare(info)
             if self.saver is not None and self.saver.due(seconds):
