@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--python", action="append", default=[], metavar="SIDE=PATH", help="interpreter of a side")
     parser.add_argument("--rows", type=int, help="that many of the training rows")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds for a side (default 3600)")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
@@ -47,9 +48,14 @@ def main() -> None:
             for _ in range(args.repeat):
                 for side in sides:
                     call = [paths.get(side, sys.executable), __file__, folder, str(C), str(gamma), "--side", side]
-                    done = subprocess.run(call, capture_output=True, text=True, check=True)
+                    try:
+                        done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=args.limit)
+                    except subprocess.TimeoutExpired:
+                        print(f"{side}: not done after {args.limit:g} s", flush=True)
+                        continue
                     runs[side].append(json.loads(done.stdout.splitlines()[-1]))
-            report(runs)
+                    print(side, runs[side][-1], file=sys.stderr, flush=True)
+            report({side: found for side, found in runs.items() if found})
 
 
 def report(runs: dict[str, list[dict]]) -> None:
@@ -60,7 +66,7 @@ def report(runs: dict[str, list[dict]]) -> None:
         cells = [side]
         for what in ("train", "predict"):
             middle = statistics.median(run[what] for run in found)
-            ratios = [ours[what] / run[what] for ours, run in zip(runs[first], found, strict=True)]
+            ratios = [ours[what] / run[what] for ours, run in zip(runs[first], found, strict=False)]
             cells += [f"{middle:.2f}", f"{statistics.median(ratios):.3f}"]
         cells += [f"{100 * found[0]['accuracy']:.2f}", f"{found[0]['vectors']:,}", f"{found[0]['values'] / 1e6:,.0f}"]
         print("| " + " | ".join(cells) + " |", flush=True)
