@@ -24,10 +24,11 @@ class Corrective(Solver):
 
     Rounds of three parts. All points: their gradient, from the weights that changed, never stored kernel values.
     Growth: the points that violate the conditions most join the working set, whose kernel matrix is kept within the
-    memory budget; where it is full they take the slots of points that need them least, whose weights then stay.
-    Solving for the set: pairwise steps by the second order rule, until its gap is `inner` of that of all points.
+    memory budget; where it is full, points that need to be there least leave, and their weights stay as they are.
+    Solving for the set: pairwise steps by the second order rule, until its gap is `inner` of what it was, or of that of
+    all points.
 
-    first : points of the first set and least growth; growth : of the set in a round, as a part of it
+    first : points of the first set and least growth; growth : of the set in a round, as a part of the vectors so far
     inner : gap within the set at which all points are looked at again, as a part of theirs
     """
 

@@ -98,6 +98,7 @@ def _copy(row, out):
 
 @njit(cache=True)
 def _turn(row, columns, b):
+    """columns[:, b] = row."""
     for a in range(row.size):
         columns[a, b] = row[a]
 
