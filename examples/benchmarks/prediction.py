@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from decomposition import CACHE, intelex, narrow
 from sklearn.svm import SVC
 
 from svmkit.data import load
@@ -46,7 +47,6 @@ COLUMNS = (
     "decisions apart",
     "MB more",
 )
-CACHE = 1000  # MB
 
 
 class Task(NamedTuple):
@@ -79,22 +79,6 @@ def read(text: str, n: int | None) -> Task:
     test = load(f"{name}.t", n_features=train.n_features)  # the last columns may be empty there
     X, X_test = (narrow(X) / SCALE.get(name, 1.0) for X in (train.X, test.X))
     return Task(name, X[:n], train.y[:n], X_test, C, gamma)
-
-
-def narrow(X):
-    """CSR with the index type that SVC takes."""
-    if not sp.issparse(X):
-        return X
-    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-
-
-def intelex():
-    """scikit-learn-intelex's SVC where it is installed, else None."""
-    try:
-        from sklearnex.svm import SVC as Patched
-    except ImportError:
-        return None
-    return Patched
 
 
 def ours(svc: SVC, task: Task) -> SVMModel:
