@@ -34,6 +34,10 @@ class BoxQP(Problem):
     def classifier(cls, gram, y, C, **terms) -> BoxQP:
         return cls(gram, y, C, **terms)
 
+    @classmethod
+    def formulation(cls, *, loss: str = "hinge", **terms) -> str:
+        return f"{loss.replace('_', ' ')}, free bias"
+
     def decision(self, beta: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
         """h without the bias, sum_i beta_i y_i k(x_i, x_r), from scratch in float64: (m,), or (len(at),)."""
         idx = np.flatnonzero(beta)

@@ -69,6 +69,11 @@ class Problem(ABC):
         when y, C or a term is none of these.
         """
 
+    @classmethod
+    def formulation(cls, **terms) -> str:
+        """What is minimised, in words: results of two solvers can be compared where these are equal."""
+        return ", ".join([cls.name, *(f"{name}={value}" for name, value in sorted(terms.items()))])
+
     @abstractmethod
     def objective(self, point: np.ndarray) -> float:
         """What the solver minimises, from scratch."""
@@ -144,6 +149,10 @@ class SimplexQP(Problem):
     @classmethod
     def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> SquaredHinge:
         return SquaredHinge(gram, y, C, **terms)
+
+    @classmethod
+    def formulation(cls, **terms) -> str:
+        return "squared hinge, regularised bias"
 
     def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
         """g = A alpha + c (half the gradient) from scratch in float64: (m,), or (len(at),)."""

@@ -45,6 +45,11 @@ class Risk(Problem):
     def classifier(cls, gram, y, C, **terms) -> Risk:
         return cls(gram, y, C, **terms)
 
+    @classmethod
+    def formulation(cls, *, loss: str = "hinge", bias: float = 1.0, penalty: str = "l2", **terms) -> str:
+        word = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
+        return f"{loss.replace('_', ' ')}, {word}" + ("" if penalty == "l2" else f", {penalty} penalty")
+
     @property
     def lam(self) -> float:
         """lambda = 1 / sum C_i, which is 1 / (m C) without weights."""

@@ -122,6 +122,10 @@ class Solver(ABC):
             self.check_kernel(gram.kernel)
         return problem.classifier(gram, y, C, **{name: getattr(self, name) for name in self.terms})
 
+    def formulation(self, kernel: Kernel) -> str:
+        """What it minimises with this kernel, in words: "hinge, free bias"; equal words are equal objectives."""
+        return self.problem_for(kernel).formulation(**{name: getattr(self, name) for name in self.terms})
+
     def patience(self, m: int) -> int:
         """Iterations after which a solve of m points ends that was given no other budget."""
         return max(100_000, 10 * m)

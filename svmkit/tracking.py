@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit.errors import InputError
@@ -23,8 +24,19 @@ class Tracker:
     def __init__(self, uri: str | None = None, experiment: str | None = None) -> None:
         self.uri, self.experiment = uri, experiment
 
-    def start(self, name: str, params: dict[str, Any], tags: dict[str, str], data: Dataset | None = None) -> None:
-        """Open a run; `params` are plain values, `data` is logged as an input."""
+    def start(
+        self,
+        name: str,
+        params: dict[str, Any],
+        tags: dict[str, str],
+        data: Dataset | None = None,
+        parent: str | None = None,
+    ) -> None:
+        """Open a run; `params` are plain values, `data` is logged as an input; nested in the run `parent`."""
+
+    def reopen(self, run_id: str) -> bool:
+        """Go on with a run of an earlier process; False when the store does not have it."""
+        return False
 
     def curve(self, points: list[Point], prefix: str = "curve/") -> None:
         """Log points of a history: objective, gap, n_support, accuracy and elapsed_s by iteration."""
@@ -34,6 +46,9 @@ class Tracker:
 
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
         """Log the model with a signature from `example` (a few rows of X); the URI it can be loaded from."""
+
+    def artifact(self, path: str | Path, folder: str = "") -> None:
+        """Keep a file with the run, in a folder of its artifacts."""
 
     def end(self, status: str = "FINISHED") -> None:
         """Close the run as FINISHED, FAILED or KILLED."""

@@ -207,3 +207,25 @@ def test_an_empty_registry_says_how_to_fill_it(tmp_path):
     client = store.open_client(store.tracking_uri(str(tmp_path / "new.db")))
     with pytest.raises(InputError, match="none is registered yet"):
         fetching.location(client, "models:/a/1")
+
+
+def test_a_run_within_a_run_and_going_on_with_one(tmp_path):
+    uri = str(tmp_path / "mlflow.db")
+    outer, inner, later = (MLflowTracker(uri, "trial") for _ in range(3))
+    outer.start("comparison", {"solvers": "a,b"}, {})
+    inner.start("a", {}, {}, parent=outer.run_id)
+    inner.end()
+    outer.end("KILLED")
+    assert not later.reopen("0" * 32)
+    assert later.reopen(outer.run_id)
+    (tmp_path / "report.html").write_text("<p>", encoding="utf-8")
+    later.artifact(tmp_path / "report.html", "report")
+    later.metrics({"cells/finished": 1.0})
+    later.end()
+    client = store.open_client(store.tracking_uri(uri))
+    assert client.get_run(inner.run_id).data.tags["mlflow.parentRunId"] == outer.run_id
+    run = client.get_run(outer.run_id)
+    assert (run.info.status, run.data.metrics) == ("FINISHED", {"cells/finished": 1.0})
+    assert [entry.path for entry in client.list_artifacts(outer.run_id, "report")] == ["report/report.html"]
+    client.delete_run(outer.run_id)
+    assert not MLflowTracker(uri, "trial").reopen(outer.run_id)

@@ -34,7 +34,7 @@ def _guarded(method: Callable) -> Callable:
 
     @wraps(method)
     def call(self: MLflowTracker, *args: Any, **kwargs: Any) -> Any:
-        if self._failed or (method.__name__ != "start" and self._client is None):
+        if self._failed or (method.__name__ not in ("start", "reopen") and self._client is None):
             return None
         try:
             store.prepare()
@@ -74,14 +74,25 @@ class MLflowTracker(Tracker):
         self._model_id: str | None = None
 
     @_guarded
-    def start(self, name: str, params: dict[str, Any], tags: dict[str, str], data: Dataset | None = None) -> None:
+    def start(
+        self,
+        name: str,
+        params: dict[str, Any],
+        tags: dict[str, str],
+        data: Dataset | None = None,
+        parent: str | None = None,
+    ) -> None:
         """Open a run of that name. Values of params and tags are cut at 6000 and 8000 characters."""
         from mlflow.entities import Param
+
+        from svmkit_registry.inputs import dataset_input
 
         self._client = store.open_client(self.uri)
         self._experiment_id = store.experiment_id(self._client, self.experiment)
         self._started = _now()
         source = {"mlflow.source.name": "svmkit", "mlflow.source.type": "LOCAL", "mlflow.user": _user()}
+        if parent:
+            source["mlflow.parentRunId"] = parent
         run = store.patiently(
             self._client.create_run,
             self._experiment_id,
@@ -93,7 +104,31 @@ class MLflowTracker(Tracker):
         self._params = _texts(params, PARAM_LENGTH)
         self._log_batch(params=[Param(key, value) for key, value in self._params.items()])
         if data is not None:
-            store.patiently(self._client.log_inputs, self.run_id, datasets=[_dataset_input(data)])
+            store.patiently(self._client.log_inputs, self.run_id, datasets=[dataset_input(data)])
+
+    @_guarded
+    def reopen(self, run_id: str) -> bool:
+        """Go on with a run of an earlier process; False when the store does not have it, or it was deleted."""
+        from mlflow.exceptions import MlflowException
+
+        client = store.open_client(self.uri)
+        try:
+            run = store.patiently(client.get_run, run_id)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return False
+        if run.info.lifecycle_stage == "deleted":
+            return False
+        store.patiently(client.update_run, run_id, "RUNNING")
+        self._client, self.run_id, self._experiment_id = client, run_id, run.info.experiment_id
+        self._started, self._params = run.info.start_time, dict(run.data.params)
+        return True
+
+    @_guarded
+    def artifact(self, path: str | Path, folder: str = "") -> None:
+        """Upload a file to the run's artifacts."""
+        store.patiently(self._client.log_artifact, self.run_id, str(path), folder or None)
 
     @_guarded
     def curve(self, points: list[Point], prefix: str = "curve/") -> None:
@@ -111,7 +146,7 @@ class MLflowTracker(Tracker):
                     "elapsed_s": point.seconds,
                 }
                 for key, value in values.items():
-                    if value is not None:
+                    if value is not None and not math.isnan(value):
                         yield Metric(prefix + key, float(value), at, point.n_iter)
 
         for batch in _batches(metrics()):
@@ -220,30 +255,6 @@ class MLflowTracker(Tracker):
 
     def _log_batch(self, **entities: Any) -> None:
         store.patiently(self._client.log_batch, self.run_id, **entities)
-
-
-def _dataset_input(data: Dataset) -> Any:
-    """Name, digest, shape and dtype for "Datasets used"; none of the rows."""
-    from mlflow.entities import Dataset as LoggedDataset
-    from mlflow.entities import DatasetInput, InputTag
-
-    digest = data.fingerprint()
-    n, d = data.X.shape
-
-    def tensor(dtype: Any, *shape: int) -> str:
-        return json.dumps([{"type": "tensor", "tensor-spec": {"dtype": str(dtype), "shape": shape}}])
-
-    targets = None if data.y is None else tensor(data.y.dtype if data.y.dtype.kind != "U" else "str", -1)
-    schema = {"mlflow_tensorspec": {"features": tensor(data.X.dtype, -1, d), "targets": targets}}
-    entry = LoggedDataset(
-        name=data.name[:500] or "data",
-        digest=digest[:36],
-        source_type="svmkit",
-        source=json.dumps({"name": data.name, "sha256": digest}),
-        schema=json.dumps(schema),
-        profile=json.dumps({"num_rows": n, "num_features": d, "sparse": hasattr(data.X, "toarray")}),
-    )
-    return DatasetInput(entry, [InputTag("mlflow.data.context", "training")])
 
 
 def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:

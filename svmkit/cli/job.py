@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit import modelfile, plugins, scaling, threads
+from svmkit import modelfile, plugins, runs, scaling, threads
 from svmkit.checkpoint import Checkpoint
 from svmkit.cli import curve, progress
 from svmkit.cli.common import accuracy, labels_of, note
@@ -175,52 +175,29 @@ class Job:
 
     def _params(self) -> dict[str, Any]:
         o = self.options
-        kernel = self.kernel.params
-        params = {
-            "solver": self.solver.name,
-            "kernel": self.kernel.name,
-            "C": o["C"],
-            "log10_C": round(float(np.log10(o["C"])), 6),
-            "tol": o["tol"],
-            "seed": o["seed"],
-            "sampler": str(self.sampler),
-            "scale": o["scale"],
-            "memory": o["memory"],
-            "data": self.data.name,
-            "n": self.data.n_samples,
-            "d": self.data.n_features,
-        }
-        for key in ("stop", "max_iter", "max_epochs", "time_limit", "max_support", "class_weight"):
-            if o[key] is not None:
-                params[key] = o[key]
-        params |= {k: v for k, v in kernel.items() if k != "gamma"}
-        if "gamma" in kernel:
-            resolved = self.kernel.resolve(self._scaled()).params["gamma"]
-            params |= {"gamma": resolved, "log10_gamma": round(float(np.log10(resolved)), 6)}
-        return params | self.solver.params
+        budgets = {key: o[key] for key in ("stop", "max_iter", "max_epochs", "time_limit", "max_support")}
+        return runs.params(
+            self.solver,
+            self.kernel.resolve(self._scaled()) if "gamma" in self.kernel.params else self.kernel,
+            o["C"],
+            self.data,
+            **{key: o[key] for key in ("tol", "seed", "scale", "memory", "class_weight")},
+            sampler=str(self.sampler),
+            **budgets,
+        )
 
     def _scaled(self) -> Any:
         kind = self.options["scale"]
         return self.data.X if kind == "none" else scaling.Scaling.fit(kind, self.data.X).apply(self.data.X)
 
     def _log(self, fitted: Fit) -> None:
-        metrics = {
-            "time/fit_s": fitted.seconds,
-            "time/predict_s": self.predict_s,
-            "model/n_support": len(fitted.support),
-            "final/gap": fitted.gap,
-            "final/objective": fitted.objective,
-            "train/accuracy": self.scores["train_accuracy"],
-            "test/accuracy": self.scores["test_accuracy"],
-        } | {f"model/{name}": value for name, value in self.details(fitted).items()}
-        # scalars first: MLflow's comparison opens on the metric that was logged first
-        self.tracker.metrics({k: float(v) for k, v in metrics.items() if v is not None and np.isfinite(v)})
+        accuracies = {key: self.scores[key] for key in ("train_accuracy", "test_accuracy")}
+        self.tracker.metrics(runs.metrics(fitted, predict_s=self.predict_s, **accuracies))
         self.tracker.curve(self._points(fitted))
         self.tracker.model(self.model, self.data.X[:5], self.options["register"])
 
     def _points(self, fitted: Fit) -> list[Point]:
-        """The curve: the history of one pair of classes, or the end of each."""
-        return list(fitted.solutions[0].history) if len(fitted.solutions) == 1 else progress.by_pair(fitted)
+        return runs.curve(fitted)
 
     def result(self, fitted: Fit) -> dict[str, Any]:
         """The keys of `svmkit train --json`."""
@@ -247,14 +224,10 @@ class Job:
             "test_accuracy": self.scores["test_accuracy"],
             "n_test": self.scores["n_test"],
             "curve": self.curve,
-            "details": self.details(fitted),
+            "details": runs.details(fitted),
             "model": o["out"],
             "run_id": self.tracker.run_id,
         }
-
-    def details(self, fitted: Fit) -> dict[str, float]:
-        """What the solver adds about the result of a binary problem, {} for more classes."""
-        return fitted.solutions[0].details if len(fitted.solutions) == 1 else {}
 
     def where(self) -> str:
         """How to look at the run."""

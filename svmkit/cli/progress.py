@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from svmkit.history import Point
-from svmkit.training import Fit, Watch
+from svmkit.training import Watch
 
 
 @contextmanager
@@ -45,23 +45,3 @@ def line(point: Point, n_samples: int) -> str:
     gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
     rate = point.kernel_values / n_samples / max(point.seconds, 1e-9)
     return f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}  {rate:,.0f} rows/s"
-
-
-def by_pair(fitted: Fit) -> list[Point]:
-    """One point for each pair of classes, in order: their curves side by side would say less."""
-    points, seconds = [], 0.0
-    for k, solution in enumerate(fitted.solutions):
-        seconds += solution.seconds
-        last = solution.history[-1] if solution.history else None
-        points.append(
-            Point(
-                k + 1,
-                seconds,
-                solution.certificate.primal,
-                solution.certificate.gap,
-                solution.n_support,
-                last.kernel_values if last else 0,
-                last.accuracy if last else None,
-            )
-        )
-    return points
