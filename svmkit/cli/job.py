@@ -15,6 +15,7 @@ from svmkit.cli import curve, progress
 from svmkit.cli.common import accuracy, labels_of, note
 from svmkit.cli.options import class_weights, key_values, stop_rules
 from svmkit.data import Dataset, load
+from svmkit.data.splitting import split
 from svmkit.errors import InputError
 from svmkit.gram import parse_bytes
 from svmkit.history import Point
@@ -233,19 +234,3 @@ class Job:
         """How to look at the run."""
         uri = str(self.tracker.uri)
         return uri if uri.startswith("http") else f"mlflow ui --backend-store-uri {uri}"
-
-
-def split(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """(train, test) with `fraction` of each class held out, at random by `seed`, at least one row of each kept."""
-    rng = np.random.default_rng(seed)
-    held: list[np.ndarray] = []
-    y = labels_of(data)
-    for label in np.unique(y):
-        members = rng.permutation(np.flatnonzero(y == label))
-        held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
-    test = np.sort(np.concatenate(held))
-    if not len(test):
-        raise InputError(f"--test-size {fraction} holds no row of {data.name} out: give a larger fraction")
-    train = np.setdiff1d(np.arange(data.n_samples), test)
-    parts = (Dataset(data.X[rows], y[rows], data.name, data.encoding) for rows in (train, test))
-    return next(parts), next(parts)

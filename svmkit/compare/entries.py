@@ -1,0 +1,165 @@
+"""The entries of a comparison in detail: one data set's problems, and whether a solver can take them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from svmkit import plugins, scaling
+from svmkit.compare import fields
+from svmkit.data.sources import find
+from svmkit.errors import InputError
+from svmkit.gram import parse_bytes
+from svmkit.kernels import Kernel
+from svmkit.solver import Requires, Solver
+from svmkit.training import require_C
+
+_DATA = {
+    *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
+    *("test", "kernel", "gamma", "C", "scale", "class_weight", "memory"),
+}
+
+
+def build_solver(where: str, how: dict[str, Any]) -> Solver:
+    """The solver of a `solvers` entry, its sampler looked at too. Raises InputError."""
+    try:
+        plugins.sampler(how.get("sampler"))
+        return plugins.build("solver", str(how["solver"]), how["options"])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def needs_linear(how: dict[str, Any]) -> bool:
+    """Whether the solver takes the linear kernel only."""
+    return Requires.LINEAR_KERNEL in plugins.load("solver", str(how["solver"])).requires
+
+
+def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
+    """One entry for each combination of kernel, gamma and C, whatever may be left out filled in; all checked."""
+    where = f"data.{name}"
+    fields.keys(where, entry, set(), _DATA)
+    common = {"source": name, "scale": "none", "memory": "1GB"} | {
+        key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C")
+    }
+    _check_common(where, common)
+    common["test"] = _test(where, common)
+    kernels = [_kernel(where, value) for value in fields.as_list(entry.get("kernel", default_kernel))]
+    gammas = fields.as_list(entry["gamma"]) if "gamma" in entry else [None]
+    Cs = [fields.number(f"{where}.C", C, positive=True) for C in fields.as_list(entry.get("C", 1.0))]
+    if not (kernels and gammas and Cs):
+        raise InputError(f"{where}: kernel, gamma and C must not be empty lists")
+    found: dict[str, dict] = {}
+    for kernel, gamma, C in product(kernels, gammas, Cs):
+        chosen = dict(kernel)
+        if gamma is not None:
+            if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
+                raise InputError(f"{where}: kernel {kernel['name']} has no gamma: leave it out")
+            if {"gamma", "sigma"} & set(kernel):
+                raise InputError(f"{where}: gamma is given twice: leave it out beside the kernel's own")
+            chosen["gamma"] = gamma
+        build_kernel(where, chosen)
+        parts = [kernel["name"]] * (len(kernels) > 1) + [f"gamma={gamma}"] * (len(gammas) > 1)
+        parts += [f"C={C:g}"] * (len(Cs) > 1)
+        title = " ".join([name, *parts])
+        if title in found:
+            raise InputError(f"{where}: the same kernel, gamma and C come twice ({title}): leave one out")
+        found[title] = common | {"kernel": chosen, "C": C}
+    return found
+
+
+def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
+    """The kernel of an entry {name, gamma | sigma, ...}; `msd` : what "2 * msd" and the like are multiples of."""
+    params = {key: value for key, value in entry.items() if key != "name"}
+    if "sigma" in params:
+        sigma = fields.number(f"{where}.kernel.sigma", params.pop("sigma"), positive=True)
+        params["gamma"] = 1.0 / (2.0 * sigma**2)
+    factor, times, _ = str(params.get("gamma", "")).partition("*")
+    if times:
+        params["gamma"] = fields.number(f"{where}.kernel.gamma", factor.strip(), positive=True) * msd
+    try:
+        return plugins.build("kernel", entry["name"], params)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> None:
+    """InputError when the solver cannot take the problem's kernel."""
+    kernel = build_kernel(f"data.{name}", about["kernel"])
+    try:
+        build_solver(f"solvers.{solver}", how).check_kernel(kernel)
+    except InputError as error:
+        raise InputError(f"data.{name}, solvers.{solver}: {error}") from None
+
+
+def _check_common(where: str, entry: dict[str, Any]) -> None:
+    _exists(where, entry["source"])
+    kinds = ("none", *scaling.KINDS)
+    fields.known(f"{where}.scale", [entry["scale"]], kinds)
+    parse_bytes(entry["memory"])
+    plugins.sampler(entry.get("sampler"))
+    if "solvers" in entry:
+        entry["solvers"] = [str(name) for name in fields.as_list(entry["solvers"])]
+    if "n_features" in entry:
+        fields.count(f"{where}.n_features", entry["n_features"])
+    first_rows(where, entry)
+    weight = entry.get("class_weight")
+    if weight not in (None, "balanced"):
+        for label, value in fields.as_map(f"{where}.class_weight", weight).items():
+            require_C(fields.number(f"{where}.class_weight.{label}", value, positive=True))
+
+
+def first_rows(where: str, entry: dict[str, Any]) -> slice:
+    """Which rows of the file take part: all, or "first N"."""
+    if "rows" not in entry:
+        return slice(None)
+    first, _, rows = str(entry["rows"]).partition(" ")
+    if first != "first" or not (rows.isascii() and rows.isdigit()) or not 0 < int(rows) < 1 << 62:
+        raise InputError(f'{where}.rows={entry["rows"]!r} is not a slice: write "first 35000"')
+    return slice(int(rows))
+
+
+def _kernel(where: str, entry: Any) -> dict[str, Any]:
+    entry = {"name": entry} if isinstance(entry, str) else dict(fields.as_map(f"{where}.kernel", entry))
+    if not isinstance(entry.get("name"), str):
+        raise InputError(f"{where}.kernel lacks its name")
+    options = plugins.options(plugins.load("kernel", entry["name"]))
+    fields.known(f"{where}.kernel", set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key")
+    if {"gamma", "sigma"} <= set(entry):
+        raise InputError(f"{where}.kernel has both gamma and sigma: leave one out")
+    if entry["name"] == "precomputed":
+        raise InputError(f"{where}: kernel precomputed takes kernel values, not data: compare it from Python")
+    return entry
+
+
+def _test(where: str, entry: dict[str, Any]) -> Any:
+    """A name, {hold_out, seed, stratify}, or None; by default the file NAME.t where there is one."""
+    if "test" not in entry:
+        beside = f"{entry['source']}.t"
+        try:
+            find(beside)
+        except InputError:
+            return None
+        return beside
+    test = entry["test"]
+    if test is None or test == "none":
+        return None
+    if isinstance(test, int | float) and not isinstance(test, bool):
+        test = {"hold_out": test}
+    if isinstance(test, dict):
+        fields.keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
+        test = {"seed": 0, **test}
+        if not 0 < fields.number(f"{where}.test.hold_out", test["hold_out"]) < 1:
+            raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
+        fields.count(f"{where}.test.seed", test["seed"], least=0)
+        return test
+    _exists(f"{where}.test", test)
+    return test
+
+
+def _exists(where: str, source: Any) -> None:
+    if not isinstance(source, str):
+        raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
+    try:
+        find(source)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None

@@ -1,0 +1,171 @@
+"""What a comparison found: each set and solver over its repeats, and how far from the optimum without guessing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.compare.spec import Cell, Spec
+from svmkit.compare.store import FAILED, TIMEOUT
+
+HIGHER = ("test_accuracy",)  # better when larger; of all other metrics less is better
+NO_MODEL = (FAILED, TIMEOUT)
+TITLES = {
+    "fit_s": "time",
+    "gap": "gap",
+    "suboptimality": "suboptimality",
+    "objective": "objective",
+    "n_iter": "iterations",
+    "kernel_values": "kernel values",
+    "n_support": "support",
+    "test_accuracy": "accuracy",
+}
+_BEST = ("fit_s", "suboptimality", "test_accuracy")  # of which the best in a set is marked
+_DISAGREE = 1e-6
+
+
+@dataclass(frozen=True)
+class Row:
+    """One solver on one set at one stop rule, over its repeats.
+
+    status : how they ended, "converged" or "2 converged, 1 time_limit"; runs : those with a model, of `cells` asked
+    for; values : (runs,) of each metric, unknown ones left out; reasons : of those that failed, and notes
+    """
+
+    set: str
+    label: str
+    stop: str
+    status: str
+    runs: int
+    cells: int
+    formulation: str
+    values: dict[str, np.ndarray]
+    reasons: tuple[str, ...]
+
+    @property
+    def treatment(self) -> str:
+        """The solver, with its stop rule where there are several."""
+        return f"{self.label} {self.stop}" if self.stop else self.label
+
+    def mean(self, metric: str) -> float | None:
+        """Over the repeats; None where the metric is not known."""
+        found = self.values.get(metric)
+        return float(found.mean()) if found is not None and found.size else None
+
+    def spread(self, metric: str) -> float | None:
+        """Standard deviation over the repeats (n - 1); None for fewer than two."""
+        found = self.values.get(metric)
+        return float(found.std(ddof=1)) if found is not None and found.size > 1 else None
+
+
+class Results:
+    """Records of a comparison's cells, reduced.
+
+    Suboptimality is (P - L) / max(|P|, |L|), L the largest certified lower bound that any run has found on the same
+    set, kernel, C and objective: it is what is lost against the optimum, at most, whoever found the bound.
+
+    rows : by set, solver and stop, as the spec has them; records : those there are, each with its `suboptimality`
+    """
+
+    def __init__(self, spec: Spec, cells: Iterable[Cell], records: Iterable[dict[str, Any]]) -> None:
+        self.spec, self.cells = spec, list(cells)
+        self.records = with_suboptimality(list(records))
+        by_key = {record["key"]: record for record in self.records}
+        grouped: dict[tuple[str, str, str], list[Cell]] = {}
+        for cell in self.cells:
+            grouped.setdefault((cell.data, cell.solver, cell.stop), []).append(cell)
+        self.rows = [_row(where, of, by_key) for where, of in grouped.items()]
+        self.sets = list(dict.fromkeys(row.set for row in self.rows))
+        self.treatments = list(dict.fromkeys(row.treatment for row in self.rows))
+
+    def row(self, name: str, treatment: str) -> Row | None:
+        """The row of a set and a treatment; None when the solver does not run on it."""
+        return next((row for row in self.rows if (row.set, row.treatment) == (name, treatment)), None)
+
+    def best(self, name: str, metric: str) -> list[Row]:
+        """The rows of a set whose mean is best, ties included; none for metrics that have no winner.
+
+        Time counts for runs that all reached their stop rule; suboptimality among rows of one objective.
+        """
+        if metric not in _BEST:
+            return []
+        rows = [row for row in self.rows if row.set == name and row.mean(metric) is not None]
+        if metric == "fit_s":
+            rows = [row for row in rows if row.status == "converged"]
+        if metric == "suboptimality" and len({row.formulation for row in rows}) > 1:
+            return []
+        sign = -1.0 if metric in HIGHER else 1.0
+        means = [sign * _number(row.mean(metric)) for row in rows]
+        return (
+            [row for row, mean in zip(rows, means, strict=True) if mean <= min(means) + 1e-12] if len(rows) > 1 else []
+        )
+
+    def matrix(self, metric: str) -> tuple[list[str], np.ndarray]:
+        """The sets on which every treatment has a value, and the means, (sets, treatments); for tests over sets."""
+        whole, values = [], []
+        for name in self.sets:
+            found = [row.mean(metric) if row else None for row in (self.row(name, t) for t in self.treatments)]
+            if None not in found:
+                whole.append(name)
+                values.append(found)
+        return whole, np.array(values, dtype=float).reshape(-1, len(self.treatments))
+
+    def disagreements(self) -> list[str]:
+        """Sets where a run's objective lies below another's lower bound: one of the two certificates is wrong."""
+        return sorted(
+            {
+                f"{record['set']}: {record['label']} is below a lower bound by {-record['suboptimality']:.1e}"
+                for record in self.records
+                if (record.get("suboptimality") or 0.0) < -_DISAGREE
+            }
+        )
+
+
+def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records with `suboptimality` and `lower_bound`, None where no run of the same objective has a bound."""
+    bounds: dict[tuple, float] = {}
+    for record in records:
+        if record.get("dual_objective") is not None:
+            where = _objective(record)
+            bounds[where] = max(bounds.get(where, -np.inf), record["dual_objective"])
+    done = []
+    for record in records:
+        P, L = record.get("objective"), bounds.get(_objective(record))
+        known = P is not None and L is not None
+        size = max(abs(P), abs(L)) if known else 0.0  # type: ignore[arg-type]
+        lost = ((P - L) / size if size else 0.0) if known else None  # type: ignore[operator]
+        done.append(record | {"lower_bound": L, "suboptimality": lost})
+    return done
+
+
+def _objective(record: dict[str, Any]) -> tuple:
+    """Runs of one objective: the same problem of a set, and the same formulation."""
+    return record["set"], record.get("formulation")
+
+
+def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]) -> Row:
+    found = [by_key[cell.key] for cell in cells if cell.key in by_key]
+    with_model = [record for record in found if record["status"] not in NO_MODEL]
+    values = {
+        metric: np.array([r[metric] for r in with_model if r.get(metric) is not None], dtype=float)
+        for metric in (*TITLES, "predict_s", "solve_s")
+    }
+    statuses = [record["status"] for record in found] + ["not run"] * (len(cells) - len(found))
+    kinds = list(dict.fromkeys(statuses))
+    status = kinds[0] if len(kinds) == 1 else ", ".join(f"{statuses.count(kind)} {kind}" for kind in kinds)
+    reasons = [record["reason"] for record in found if "reason" in record]
+    reasons += [note for record in found for note in record.get("notes", [])]
+    formulation = next((record["formulation"] for record in with_model), "")
+    return Row(*where, status, len(with_model), len(cells), formulation, values, tuple(dict.fromkeys(reasons)))
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def as_line(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as `svmkit compare --json` prints it: without its history and its settings."""
+    return {key: value for key, value in record.items() if key not in ("history", "settings", "svmkit")}

@@ -1,0 +1,90 @@
+"""The data of a cell: training and test rows, and the kernel with its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.checks import pad_or_refuse_columns
+from svmkit.compare.entries import build_kernel, first_rows
+from svmkit.data import Dataset, load
+from svmkit.data.sources import find
+from svmkit.data.splitting import part, split
+from svmkit.errors import InputError
+from svmkit.kernels import Kernel, resolve_gamma
+from svmkit.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Rows to train on and to test on, the latter None without a test; `kernel` with sigma and "2 * msd" as numbers."""
+
+    train: Dataset
+    test: Dataset | None
+    kernel: Kernel
+
+
+def prepare(settings: dict[str, Any]) -> Sets:
+    """The sets of a cell's data settings. InputError when a file is missing or does not fit."""
+    where = f"data.{settings['source']}"
+    train = load(settings["source"], n_features=settings.get("n_features"), label=settings.get("label"))
+    train = part(train, first_rows(where, settings))
+    test = settings["test"]
+    held: Dataset | None = None
+    if isinstance(test, dict):
+        train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", True))
+    elif test is not None:
+        train, held = _with_test(train, test)
+    if "positive" in settings:
+        train = _one_against_rest(train, settings["positive"])
+        held = held and _one_against_rest(held, settings["positive"], must=False)
+    return Sets(train, held, _kernel(where, settings, train.X))
+
+
+def _with_test(train: Dataset, test: str) -> tuple[Dataset, Dataset]:
+    """Both with the same columns: of sparse sets either file may lack the last ones."""
+    held = load(test, encoding=train.encoding)
+    width = max(train.n_features, held.n_features)
+    wide = [
+        Dataset(pad_or_refuse_columns(data.X, width, what=data.name, name="the other file", pad=sparse), *rest)
+        for data, sparse in ((train, held.is_sparse), (held, train.is_sparse))
+        for rest in [(data.y, data.name, data.encoding)]
+    ]
+    return wide[0], wide[1]
+
+
+def digests(settings: dict[str, Any]) -> dict[str, str]:
+    """SHA-256 of the files that data settings name: a changed file makes another cell. Built-in sets have none."""
+    named = [settings["source"], settings["test"]]
+    found = {name: find(name) for name in named if isinstance(name, str)}
+    return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in found.items() if isinstance(path, Path)}
+
+
+@lru_cache(maxsize=256)
+def _digest(path: str, modified: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
+
+
+def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Dataset:
+    assert data.y is not None
+    chosen = data.y.astype(str) == str(positive)
+    if must and not chosen.any():
+        raise InputError(f"{data.name} has no label {positive!r}; it has {', '.join(map(str, np.unique(data.y)[:20]))}")
+    return Dataset(data.X, np.where(chosen, 1, -1), data.name, data.encoding)
+
+
+def _kernel(where: str, settings: dict[str, Any], X: Any) -> Kernel:
+    _, times, rule = str(settings["kernel"].get("gamma", "")).partition("*")
+    if not times:
+        return build_kernel(where, settings["kernel"])
+    scaled = X if settings["scale"] == "none" else Scaling.fit(settings["scale"], X).apply(X)
+    return build_kernel(where, settings["kernel"], resolve_gamma(rule.strip(), scaled))

@@ -1,0 +1,253 @@
+"""A comparison: data sets, solvers, stop rules and seeds, checked whole before anything runs, unrolled into cells.
+
+    name, about : what the report is called and says first
+    data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
+    test, kernel, gamma, C, scale, class_weight, memory : for all sets, or for one in its own entry
+        source : what svmkit.load reads, default NAME; rows : "first 35000"; n_features : columns, where the training
+        file lacks the last ones; label : column of a table; positive : this label against the rest;
+        solvers : the ones that run on it, default all; sampler : of those that name none themselves;
+        test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
+        kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
+        gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
+        kernel, gamma and C may be lists: each combination is a problem of its own
+    solvers:    names, or NAME: {solver, options, sampler, stops, repeats}
+        solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this one
+    stop:       a rule as `svmkit train --stop` spells it, several joined by " | ", or LABEL: rule; default gap:1e-3
+    seeds       a number of seeds (default 1), or a list of them
+    time_limit  seconds a cell, default 300
+    metrics     what is compared, default all that is known: see METRICS
+
+Every stop is a run of its own, as in the papers: exact, and a cell that can be repeated alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from svmkit import plugins
+from svmkit.compare import entries, fields
+from svmkit.compare.sets import digests
+from svmkit.errors import InputError
+from svmkit.stopping import Criterion, Stop, parse_stop
+
+METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
+TIME_LIMIT = 300.0
+
+_SHARED = ("test", "kernel", "gamma", "C", "scale", "class_weight", "memory")
+_TOP = {"name", "about", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
+_SOLVER = {"solver", "options", "sampler", "stops", "repeats"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit: names for people, `settings` (JSON types) for the machine; equal settings have an equal `key`."""
+
+    data: str
+    solver: str
+    stop: str
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """For messages: set, solver, stop where it has a name, seed."""
+        return " ".join(filter(None, [self.data, self.solver, self.stop, f"seed {self.seed}"]))
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A checked comparison; each entry of `data` is one problem: a set with its kernel and C.
+
+    extra : sections that the caller of `read` asked for, as they were written
+    """
+
+    name: str
+    about: str
+    data: dict[str, dict]
+    solvers: dict[str, dict]
+    stop: dict[str, str]
+    seeds: list[int]
+    time_limit: float
+    metrics: tuple[str, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def cells(
+        self,
+        *,
+        data: Sequence[str] | None = None,
+        solvers: Sequence[str] | None = None,
+        stops: Sequence[str] | None = None,
+        seeds: int | None = None,
+    ) -> list[Cell]:
+        """The cells by set, then seed, so that solvers take turns; InputError for names that the spec lacks.
+
+        seeds : how many, in place of what the spec says
+        """
+        fields.known("data", data or [], self.data)
+        fields.known("solvers", solvers or [], self.solvers)
+        fields.known("stops", stops or [], self.stop)
+        found = []
+        for name, at in product(data or self.data, range(max(seeds or 0, *self._counts()))):
+            about = self.data[name]
+            for solver, label in product(solvers or self.solvers, stops or self.stop):
+                how = self.solvers[solver]
+                if solver not in about.get("solvers", self.solvers) or label not in how.get("stops", self.stop):
+                    continue
+                if at < (seeds or how.get("repeats", len(self.seeds))):
+                    found.append(self._cell(name, solver, label, self.seeds[at] if at < len(self.seeds) else at))
+        return found
+
+    def _counts(self) -> list[int]:
+        return [len(self.seeds), *(how.get("repeats", 1) for how in self.solvers.values())]
+
+    def _cell(self, name: str, solver: str, label: str, seed: int) -> Cell:
+        about, how = self.data[name], self.solvers[solver]
+        settings = {
+            "data": {"files": digests(about)}
+            | {key: value for key, value in about.items() if key not in ("solvers", "sampler")},
+            "solver": {key: about[key] for key in ("sampler",) if key in about}
+            | {key: value for key, value in how.items() if key not in ("stops", "repeats")},
+            "stop": self.stop[label],
+            "seed": seed,
+        }
+        return Cell(name, solver, label, seed, settings)
+
+    def with_seeds(self, count: int) -> Spec:
+        """The same comparison with seeds 0, 1, ..., count - 1."""
+        return replace(self, seeds=list(range(count)))
+
+
+def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
+    """The comparison in a YAML file; `extra` : top-level keys that the caller reads himself.
+
+    Raises InputError: no such file, no YAML, a key that is not known or missing, a name that nothing defines, a solver
+    that cannot take the kernel, accuracy asked for a set without a test, nothing to compare.
+    """
+    raw = fields.read_yaml(path)
+    if isinstance(raw, dict):
+        raw.setdefault("name", Path(path).stem)
+    try:
+        return read(raw, extra)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
+    """The comparison that a map of the file's keys describes; errors as for `load_spec`."""
+    fields.keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
+    solvers = _solvers(raw["solvers"])
+    stop = _stops(raw.get("stop", "gap:1e-3"))
+    for name, how in solvers.items():
+        fields.known(f"solvers.{name}.stops", how.get("stops", []), stop)
+    metrics = _metrics(raw.get("metrics"))
+    linear = any(entries.needs_linear(how) for how in solvers.values())
+    shared = {key: raw[key] for key in _SHARED if key in raw}
+    data: dict[str, dict] = {}
+    for name, entry in _named("data", raw["data"]).items():
+        fields.known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
+        data |= entries.problems(name, shared | (entry or {}), "linear" if linear else "rbf")
+    for name, about in data.items():
+        if "test_accuracy" in (metrics or ()) and about["test"] is None:
+            raise InputError(f"data.{name} has no test split and accuracy is asked for: give test, or leave it out")
+        for solver in about.get("solvers", solvers):
+            entries.check_pair(name, about, solver, solvers[solver])
+    spec = Spec(
+        name=str(raw.get("name", "comparison")),
+        about=str(raw.get("about", "")).strip(),
+        data=data,
+        solvers=solvers,
+        stop=stop,
+        seeds=_seeds(raw.get("seeds", 1)),
+        time_limit=fields.number("time_limit", raw.get("time_limit", TIME_LIMIT), positive=True),
+        metrics=metrics or METRICS,
+        extra={key: raw[key] for key in extra if key in raw},
+    )
+    if not spec.cells():
+        raise InputError("there is nothing to compare: no set has a solver and a stop rule")
+    return spec
+
+
+def parse_rules(text: str) -> Criterion | Stop:
+    """Stop rules joined by "|", as a Criterion or a Stop."""
+    first, *others = [parse_stop(part.strip()) for part in text.split("|")]
+    rules: Criterion | Stop = first
+    for other in others:
+        rules = rules | other
+    return rules
+
+
+def _named(where: str, value: Any) -> dict[str, Any]:
+    """NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; InputError when there is none, or one comes twice."""
+    if isinstance(value, dict):
+        found = {str(name): entry for name, entry in value.items()}
+        for name, entry in found.items():
+            fields.as_map(f"{where}.{name}", {} if entry is None else entry)
+    else:
+        names = [str(name) for name in fields.as_list(value) if not isinstance(name, dict | list) and name is not None]
+        if len(names) < len(fields.as_list(value)):
+            raise InputError(f"{where} should be names, or a map of names to settings")
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}: {next(n for n in names if names.count(n) > 1)} comes twice: leave one out")
+        found = dict.fromkeys(names)
+    if not found:
+        raise InputError(f"{where} is empty: there is nothing to compare")
+    return found
+
+
+def _solvers(raw: Any) -> dict[str, dict]:
+    found = {}
+    for name, entry in _named("solvers", raw).items():
+        where = f"solvers.{name}"
+        how = {"solver": name, "options": {}, **(entry or {})}
+        fields.keys(where, how, set(), _SOLVER)
+        if "repeats" in how:
+            fields.count(f"{where}.repeats", how["repeats"])
+        how["options"] = {str(k): v for k, v in fields.as_map(f"{where}.options", how["options"]).items()}
+        entries.build_solver(where, how)
+        if "stops" in how:
+            how["stops"] = [str(label) for label in fields.as_list(how["stops"])]
+        found[name] = how
+    return found
+
+
+def _stops(raw: Any) -> dict[str, str]:
+    found = {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {"": str(raw)}
+    if not found:
+        raise InputError("stop is empty: give a rule such as gap:1e-3")
+    for rules in found.values():
+        parse_rules(rules)
+    return found
+
+
+def _seeds(raw: Any) -> list[int]:
+    if not isinstance(raw, list):
+        return list(range(fields.count("seeds", raw)))
+    if not raw or len(set(map(str, raw))) < len(raw):
+        raise InputError("seeds should be different whole numbers, at least one")
+    return [fields.count("seeds", seed, least=0) for seed in raw]
+
+
+def _metrics(raw: Any) -> tuple[str, ...] | None:
+    if raw is None:
+        return None
+    spelt = {"time": "fit_s", "accuracy": "test_accuracy", "support": "n_support", "iterations": "n_iter"}
+    names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
+    fields.known("metrics", names, METRICS, what="metric")
+    if not names:
+        raise InputError("metrics is empty: leave it out to see all")
+    return tuple(names)
+
+
+def sampler_of(settings: dict[str, Any]) -> Any:
+    """The sampler that a cell's solver settings name; None: the solver's own."""
+    return plugins.sampler(settings.get("sampler"))

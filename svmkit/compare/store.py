@@ -1,0 +1,76 @@
+"""Records of finished cells in a JSON-lines file: what was run once is not run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from svmkit.compare.spec import Cell
+from svmkit.errors import InputError, SvmkitError
+from svmkit.solver import Status
+
+FAILED, TIMEOUT = "failed", "timeout"
+"""How a cell ends that leaves no model: an error, or more seconds than it was given. Others end as a `Status`."""
+
+
+class Store:
+    """Records by key, the last one of a key counting; a line that a kill cut short is dropped.
+
+    path : the file, made with the first record; None: nothing is kept. Raises InputError for a file of another kind.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.records: dict[str, dict[str, Any]] = {}
+        if self.path is None or not self.path.exists():
+            return
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.path}: cannot be read as text ({error}): give another --results FILE") from None
+        whole = text[: text.rfind("\n") + 1]
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                record = json.loads(line)
+                self.records[str(record["key"])] = record
+            except (ValueError, KeyError, TypeError):
+                raise InputError(
+                    f"{self.path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
+                ) from None
+        if whole != text:
+            self.path.write_text(whole, encoding="utf-8")
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep a record, on disk at once."""
+        self.records[record["key"]] = record
+        if self.path is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record, allow_nan=False) + "\n")
+        except OSError as error:
+            raise SvmkitError(f"cannot write {self.path}: {error.strerror}; what is in it is kept") from None
+
+    def has(self, cell: Cell, limit: float) -> bool:
+        """Whether the cell is finished: not when it failed, nor when it ran out of less than `limit` seconds."""
+        record = self.records.get(cell.key)
+        if record is None or record["status"] == FAILED:
+            return False
+        return not (ran_out(record) and record["time_limit"] < limit)
+
+    def of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
+        """The records of these cells that are there, in their order, under the names that the cells have now."""
+        return [self.records[cell.key] | names(cell) for cell in cells if cell.key in self.records]
+
+
+def names(cell: Cell) -> dict[str, Any]:
+    """What a record calls its cell."""
+    return {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop, "seed": cell.seed}
+
+
+def ran_out(record: dict[str, Any]) -> bool:
+    """Whether the cell was ended by its time limit, with a model or without."""
+    return record["status"] in (Status.TIME_LIMIT, TIMEOUT)

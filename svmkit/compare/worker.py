@@ -1,0 +1,265 @@
+"""What runs in a worker process, a step at a time: get ready, fit on the clock, then measure and log off it.
+
+Steps are module-level functions that a worker calls by name; what one leaves for the next stays in the worker.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import svmkit
+from svmkit import plugins, runs
+from svmkit.compare.entries import build_solver
+from svmkit.compare.sets import Sets, prepare
+from svmkit.compare.spec import Cell, parse_rules, sampler_of
+from svmkit.compare.store import FAILED, names
+from svmkit.errors import SvmkitError, SvmkitWarning
+from svmkit.history import History
+from svmkit.kernels import Kernel
+from svmkit.solver import Solver, Status
+from svmkit.stopping import Iterations, Seconds, Stop
+from svmkit.training import Fit, fit
+
+WARM_ROWS, WARM_STEPS = 120, 20
+CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
+
+
+@dataclass
+class Bench:
+    """What a worker has at hand: the sets of the last cell, what was warmed up, the last fit."""
+
+    of: Any = None
+    sets: Sets | None = None
+    warm: set[str] | None = None
+    fitted: Fit | None = None
+
+
+_bench = Bench()
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where cells are logged: a tracker's store, experiment and the run that they are nested in."""
+
+    uri: str | None
+    experiment: str | None
+    parent: str | None
+
+
+def start() -> None:
+    """Once in each worker: Ctrl-C is for the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def get_ready(cell: Cell) -> None:
+    """Load the sets and compile what the fit will call, on a few rows of them."""
+    data = cell.settings["data"]
+    if _bench.of != data:
+        _bench.fitted, _bench.sets = None, None  # room for the next ones
+        _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
+    solver, sampler, kernel = _parts(cell)
+    key = repr((solver, sampler))
+    assert _bench.sets is not None and _bench.warm is not None
+    if key not in _bench.warm:
+        _warm(_bench.sets, solver, kernel, cell, sampler)
+        _bench.warm.add(key)
+
+
+def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
+    """Fit, within `limit` seconds: the record so far. With `curve`, test accuracy is measured as the model grows.
+
+    A fit that svmkit refuses or that fails gives a record with status "failed" and the reason.
+    """
+    record = names(cell) | {"time_limit": limit, "svmkit": svmkit.__version__, "settings": cell.settings}
+    sets, data = _bench.sets, cell.settings["data"]
+    assert sets is not None
+    try:
+        solver, sampler, kernel = _parts(cell)
+        with _noted() as notes:
+            fitted = fit(
+                sets.train.X,
+                sets.train.y,
+                solver=solver,
+                kernel=kernel,
+                C=data["C"],
+                sampler=sampler,
+                stop=_rules(cell) | Seconds(limit),
+                class_weight=data.get("class_weight"),
+                scale=data["scale"],
+                memory=data["memory"],
+                seed=cell.seed,
+                validation=(sets.test.X, sets.test.y) if curve and sets.test is not None else None,
+            )
+    except (SvmkitError, MemoryError, ArithmeticError, ValueError, RuntimeError) as error:
+        return failed(record, error)
+    _bench.fitted = fitted
+    return record | _result(fitted, solver, kernel, sets) | ({"notes": notes} if notes else {})
+
+
+def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
+    """The record with accuracy on the test rows; logged as a run where `tracking` says."""
+    fitted, sets = _bench.fitted, _bench.sets
+    assert fitted is not None and sets is not None
+    if sets.test is not None:
+        assert sets.test.y is not None
+        began = time.perf_counter()
+        predicted = fitted.model.predict(sets.test.X)
+        record["predict_s"] = time.perf_counter() - began
+        record["test_accuracy"] = float(np.mean(predicted.astype(str) == sets.test.y.astype(str)))
+    if tracking is not None and record["status"] != Status.INTERRUPTED:
+        with _noted() as notes:
+            record["run_id"] = _log(record, cell, fitted, sets, tracking)
+        if notes:
+            record["notes"] = [*record.get("notes", []), *notes]
+    return record
+
+
+def failed(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
+    """The record of a cell that has no model, with the reason in one line."""
+    reason = error if isinstance(error, str) else str(error) or type(error).__name__
+    if isinstance(error, MemoryError):
+        reason = "out of memory"
+    return record | {"status": FAILED, "reason": " ".join(reason.split())}
+
+
+def _result(fitted: Fit, solver: Solver, kernel: Kernel, sets: Sets) -> dict[str, Any]:
+    resolved = fitted.model.kernel
+    return {
+        "solver": solver.name,
+        "problem": solver.problem_for(kernel).name,
+        "formulation": solver.formulation(kernel),
+        "kernel": {"name": resolved.name, "params": resolved.params},
+        "params": solver.params,
+        "data": sets.train.name,
+        "n_samples": sets.train.n_samples,
+        "n_features": sets.train.n_features,
+        "classes": [str(label) for label in fitted.model.classes],
+        "status": str(fitted.status),
+        "n_iter": fitted.n_iter,
+        "fit_s": fitted.seconds,
+        "solve_s": sum(solution.seconds for solution in fitted.solutions),
+        "n_support": len(fitted.support),
+        "objective": _finite(fitted.objective),
+        "dual_objective": _finite(fitted.dual_objective),
+        "gap": _finite(fitted.gap),
+        "kernel_values": fitted.kernel_values,
+        "test_accuracy": None,
+        "n_test": 0 if sets.test is None else sets.test.n_samples,
+        "history": _thinned(History(runs.curve(fitted))),
+        "details": runs.details(fitted),
+    }
+
+
+def _parts(cell: Cell) -> tuple[Solver, Any, Kernel]:
+    how = cell.settings["solver"]
+    assert _bench.sets is not None
+    return build_solver(f"solvers.{cell.solver}", how), sampler_of(how), _bench.sets.kernel
+
+
+def _rules(cell: Cell) -> Stop:
+    return Stop(()) | parse_rules(cell.settings["stop"])
+
+
+def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) -> None:
+    """A few steps on a few rows of each class: in float64 rows as small sets have, and in float32 as large ones."""
+    y = sets.train.y
+    assert y is not None
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        return  # the fit will say so
+    few = [np.flatnonzero(codes == c)[: max(2, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
+    rows = np.sort(np.concatenate(few))
+    test = sets.test
+    for memory in ("1GB", 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                fitted = fit(
+                    sets.train.X[rows],
+                    y[rows],
+                    solver=solver,
+                    kernel=kernel,
+                    C=cell.settings["data"]["C"],
+                    sampler=sampler,
+                    stop=_budgets_of(cell) | Iterations(WARM_STEPS),
+                    scale=cell.settings["data"]["scale"],
+                    memory=memory,
+                )
+                if test is not None:
+                    fitted.model.predict(test.X[:WARM_ROWS])
+            except (SvmkitError, ArithmeticError, ValueError, RuntimeError):
+                return  # what is wrong shows in the fit itself
+
+
+def _budgets_of(cell: Cell) -> Stop:
+    """The cell's rules about support vectors: keeping to them is compiled code of its own."""
+    from svmkit.stopping import Support
+
+    return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
+
+
+def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, tracking: Tracking) -> str | None:
+    data = cell.settings["data"]
+    solver, sampler, _ = _parts(cell)
+    params = runs.params(
+        solver,
+        fitted.model.kernel,
+        data["C"],
+        sets.train,
+        stop=cell.settings["stop"],
+        seed=cell.seed,
+        sampler=str(sampler or solver.sampler),
+        scale=data["scale"],
+        memory=data["memory"],
+        time_limit=record["time_limit"],
+        class_weight=data.get("class_weight"),
+    )
+    tracker = plugins.load("tracker", "mlflow")(uri=tracking.uri, experiment=tracking.experiment)
+    title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
+    tags = {"svmkit.set": cell.data, "svmkit.label": cell.solver, "svmkit.status": record["status"]}
+    tracker.start(title, params, tags, sets.train, parent=tracking.parent)
+    tracker.metrics(
+        runs.metrics(fitted, predict_s=record.get("predict_s"), test_accuracy=record["test_accuracy"])
+        | {"final/kernel_values": float(fitted.kernel_values), "final/n_iter": float(fitted.n_iter)}
+    )
+    tracker.curve(runs.curve(fitted))
+    about = fitted.model.about | {"data": sets.train.name, "gap": fitted.gap, "status": str(fitted.status)}
+    model = replace(fitted.model, encoding=sets.train.encoding, about=about | {"objective": fitted.objective})
+    tracker.model(model, sets.train.X[:5])
+    tracker.end()
+    return tracker.run_id
+
+
+def _thinned(history: History) -> dict[str, list]:
+    """Columns of about CURVE points evenly spaced among all, and of those at which accuracy was measured."""
+    picked = set(np.linspace(0, len(history) - 1, CURVE).round().astype(int).tolist()) if history else set()
+    measured = {k for k, point in enumerate(history) if point.accuracy is not None}
+    chosen = History(history[k] for k in sorted(picked | measured))
+    return {name: [_short(value) for value in values] for name, values in chosen.columns().items()}
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) and np.isfinite(value) else _finite(value)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: None."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Our own warnings as a list of texts; all others are dropped."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    notes += [str(warning.message) for warning in caught if issubclass(warning.category, SvmkitWarning)]

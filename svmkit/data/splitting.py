@@ -1,0 +1,37 @@
+"""Rows held out to test on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.data.dataset import Dataset
+from svmkit.errors import InputError
+
+
+def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
+    """(train, test) with `fraction` of the rows held out, at random by `seed`, both in the order of the data.
+
+    stratify : of each class that fraction, at least one row of each kept; False: of all rows, whatever their class.
+    Raises InputError when no row is held out, or the data have no labels.
+    """
+    if data.y is None:
+        raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
+    rng = np.random.default_rng(seed)
+    if stratify:
+        held: list[np.ndarray] = []
+        for label in np.unique(data.y):
+            members = rng.permutation(np.flatnonzero(data.y == label))
+            held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
+        test = np.sort(np.concatenate(held))
+    else:
+        order = rng.permutation(data.n_samples)
+        test = np.sort(order[: min(round(fraction * data.n_samples), data.n_samples - 1)])
+    if not len(test):
+        raise InputError(f"a fraction of {fraction} holds no row of {data.name} out: give a larger one")
+    train = np.setdiff1d(np.arange(data.n_samples), test)
+    return part(data, train), part(data, test)
+
+
+def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:
+    """Those rows, as a data set of the same name."""
+    return Dataset(data.X[rows], None if data.y is None else data.y[rows], data.name, data.encoding)
