@@ -10,6 +10,7 @@ from pathlib import Path
 
 from svmkit.data.builtin import BUILTIN
 from svmkit.data.files import COMPRESSIONS, FORMATS, shown, split_endings
+from svmkit.data.remote import REMOTE
 from svmkit.errors import InputError
 
 # the file as named first, then compressed, then each format plain and compressed
@@ -41,6 +42,11 @@ def cache_dir() -> Path:
     """The folder of downloaded sets: $SVMKIT_CACHE, or ~/.cache/svmkit/datasets. It need not exist."""
     given = os.environ.get("SVMKIT_CACHE")
     return Path(given).expanduser() if given else Path.home() / ".cache" / "svmkit" / "datasets"
+
+
+def cached(name: str) -> Path | None:
+    """The file of the download cache that a bare name leads to, None where there is none."""
+    return _in_folder(cache_dir(), name)
 
 
 def find(source: str | os.PathLike[str]) -> str | Path:
@@ -103,7 +109,7 @@ def _existing(path: Path) -> Path:
     except OSError as err:  # a name too long, a folder that may not be entered
         raise InputError(f"{path}: cannot be opened: {err.strerror}") from err
     beside = [p.name for p in _data_files(path.parent)] if path.parent.is_dir() else []
-    raise InputError(f"{path}: no such file{_offer(path.name, beside) or ': check the path'}")
+    raise InputError(f"{path}: no such file{offer(path.name, beside) or ': check the path'}")
 
 
 def _folders() -> Iterator[tuple[str, Path]]:
@@ -142,14 +148,16 @@ def _not_found(name: str) -> str:
     if len(folders) == 1:
         folders.insert(0, "$SVMKIT_DATA (not set)")
     here = Path.cwd()
-    known = sorted({entry.name for entry in available()} | {path.name for path in _data_files(here)})
+    known = sorted({entry.name for entry in available()} | {path.name for path in _data_files(here)} | set(REMOTE))
     looked = ", ".join(
         [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
     )
-    return f"no data set {shown(name)}{_offer(name, known)}; looked in {looked}"
+    hint = f" here: `svmkit datasets fetch {name}` brings it" if name in REMOTE else offer(name, known)
+    return f"no data set {shown(name)}{hint}; looked in {looked}"
 
 
-def _offer(name: str, known: list[str]) -> str:
+def offer(name: str, known: list[str]) -> str:
+    """The known names that are close, as the rest of a message: ": did you mean ...?", or "" where none is."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     close += [k for k in known if k.lower().startswith(name.lower()) and k not in close][: 3 - len(close)]
     return f": did you mean {' or '.join(close)}?" if close else ""

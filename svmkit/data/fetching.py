@@ -1,0 +1,182 @@
+"""Sets from the sites that publish them, into the download cache, verified.
+
+pooch verifies and puts a file in its place at once; what it cannot do, going on after a broken transfer, does
+`svmkit.data.download`. A set is kept unpacked, under its name, since it is its contents that have a known checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from svmkit.data.builtin import BUILTIN
+from svmkit.data.download import NotThere, Progress, Resumable, WrongFile, shown_url
+from svmkit.data.files import COMPRESSIONS, opened, shown
+from svmkit.data.remote import REMOTE, SITES, Remote
+from svmkit.data.sources import cache_dir, cached, offer
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A set in the cache. bytes, sha256 : of its contents; fetched : False when it was there already."""
+
+    name: str
+    path: Path
+    bytes: int
+    sha256: str
+    fetched: bool
+
+
+def wanted(names: Iterable[str]) -> list[str]:
+    """The sets to fetch: each name, then its test half (NAME.t) where there is one, none twice.
+
+    Raises InputError for a name that cannot be fetched, with close ones.
+    """
+    halves = [half for name in names for half in (_remote(name).name, f"{name}.t") if half in REMOTE]
+    return list(dict.fromkeys(halves))
+
+
+def _remote(name: str) -> Remote:
+    if name in BUILTIN:
+        raise InputError(f"{name} is built in: it needs no fetching, train on it by its name")
+    if name not in REMOTE:
+        known = "`svmkit datasets list` names those that there are"
+        raise InputError(f"no set {shown(name)} can be fetched{offer(name, list(REMOTE))}; {known}")
+    return REMOTE[name]
+
+
+def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = None) -> Fetched:
+    """Bring one set into the cache ($SVMKIT_CACHE or ~/.cache/svmkit/datasets), unless it is there.
+
+    Parameters
+    ----------
+    name : str
+        Of `svmkit.data.remote.REMOTE`.
+    mirror : str, default=$SVMKIT_MIRROR, else the sets' own sites
+        http or https URL of a folder with the files, in it or in its folders binary, multiclass and kddcup99; packed
+        as .bz2, .gz, .xz or not at all.
+    progress : callable(done, total), default=None
+        Told the bytes that have come, and all there are (None: unknown).
+
+    Returns
+    -------
+    Fetched
+
+    Raises
+    ------
+    InputError
+        Unknown name, or a mirror that is no such URL.
+    SvmkitError
+        No answer, a transfer that broke off (the next call goes on), a file of other contents (removed), a cache that
+        cannot be written to. Under the set's name there is never a file of other contents than the set's.
+
+    Warns
+    -----
+    SvmkitWarning
+        Another process is fetching the set; this one waits for it.
+    """
+    remote, folder = _remote(name), cache_dir()
+    bases = _bases(remote, mirror)
+    try:
+        path = _present(remote)
+        if path is not None:
+            return Fetched(name, path, remote.size, remote.sha256, False)
+        working = folder / ".fetching"  # hidden, so that nothing in it is ever taken for a set
+        working.mkdir(parents=True, exist_ok=True)
+        with _alone(working / f"{name}.lock", name):
+            path = _present(remote)  # by the process that we waited for
+            if path is not None:
+                return Fetched(name, path, remote.size, remote.sha256, False)
+            os.replace(_download(remote, bases, working, progress), folder / name)
+    except OSError as error:
+        reason = error.strerror or error
+        raise SvmkitError(f"{folder}: cannot be written to ({reason}): name another folder in $SVMKIT_CACHE") from None
+    return Fetched(name, folder / name, remote.size, remote.sha256, True)
+
+
+def _bases(remote: Remote, mirror: str | None) -> list[str]:
+    """URLs of the folders that may have the set."""
+    source = "--mirror" if mirror else "$SVMKIT_MIRROR"
+    mirror = mirror or os.environ.get("SVMKIT_MIRROR")
+    if not mirror:
+        return [SITES[remote.folder]]
+    try:
+        parts = urlsplit(mirror)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets that do not match
+        usable = False
+    if not usable or parts.query or parts.fragment:
+        raise InputError(f"{source} {shown(mirror)} is no folder's URL: give one such as https://example.org/libsvm")
+    return [f"{mirror.rstrip('/')}/{remote.folder}", mirror.rstrip("/")]
+
+
+def _download(remote: Remote, bases: list[str], working: Path, progress: Progress | None) -> Path:
+    """The verified contents, in a file of the folder `working`."""
+    import pooch
+
+    downloader = Resumable(remote, working / f"{remote.name}.part", progress)
+    log, files = pooch.get_logger(), dict.fromkeys([remote.file, *(remote.name + end for end in ("", *COMPRESSIONS))])
+    level = log.level
+    log.setLevel("ERROR")
+    missing: list[NotThere] = []
+    try:
+        for url in [f"{base}/{quote(file)}" for file in files for base in bases]:
+            try:
+                path = pooch.retrieve(url, remote.sha256, fname=remote.name, path=working, downloader=downloader)
+            except NotThere as error:
+                missing.append(error)
+                continue
+            downloader.discard()
+            return Path(path)
+    except WrongFile:
+        downloader.discard()
+        raise
+    except ValueError:  # pooch: the checksum is another one
+        downloader.discard()
+        raise SvmkitError(
+            f"{remote.name}: what {shown_url(url)} sent has another SHA-256 than the set, so it was changed or damaged "
+            "(removed): try again, or give another --mirror"
+        ) from None
+    finally:
+        log.setLevel(level)
+    raise SvmkitError(f"{remote.name}: {missing[0]}: give another place with --mirror")
+
+
+def _present(remote: Remote) -> Path | None:
+    """The file of the cache, if it has the set's contents."""
+    path = cached(remote.name)
+    if path is None:
+        return None
+    digest, left = hashlib.sha256(), remote.size
+    try:
+        with opened(path) as stream:
+            while left >= 0 and (block := stream.read(1 << 20)):
+                digest.update(block)
+                left -= len(block)
+    except InputError:  # cannot be read or unpacked
+        return None
+    return path if left == 0 and digest.hexdigest() == remote.sha256 else None
+
+
+@contextmanager
+def _alone(path: Path, name: str) -> Iterator[None]:
+    """One process at a time; the lock goes with the process, however it ends."""
+    with open(path, "ab") as file:
+        try:
+            import fcntl
+        except ImportError:  # without locks two at once may have to start over, the checksum sees to the rest
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            warnings.warn(f"{name} is being fetched by another process: waiting for it", SvmkitWarning, stacklevel=4)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
