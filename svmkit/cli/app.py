@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from svmkit import __version__
-from svmkit.cli import check, datasets, evaluate, plugins, predict, train, warmup
+from svmkit.cli import check, compare, datasets, evaluate, plugins, predict, train, warmup
 
 app = typer.Typer(
     name="svmkit",
@@ -33,6 +33,7 @@ def root(
 
 for _name, _command in {
     "train": train.train,
+    "compare": compare.compare,
     "evaluate": evaluate.evaluate,
     "predict": predict.predict,
     "plugins": plugins.plugins,

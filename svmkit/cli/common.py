@@ -30,19 +30,9 @@ def note(message: str) -> None:
 
 def emit(value: Any) -> None:
     """One JSON line on stdout; NaN and infinity do not occur in JSON and become null."""
-    print(json.dumps(_plain(value), allow_nan=False))
+    from svmkit.plain import plain
 
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value
+    print(json.dumps(plain(value), allow_nan=False))
 
 
 @contextmanager

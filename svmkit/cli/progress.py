@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from svmkit.cli.common import note
 from svmkit.history import Point
 from svmkit.training import Watch
 
@@ -45,3 +47,45 @@ def line(point: Point, n_samples: int) -> str:
     gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
     rate = point.kernel_values / n_samples / max(point.seconds, 1e-9)
     return f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}  {rate:,.0f} rows/s"
+
+
+@contextmanager
+def cells_shown(total: int, done: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
+    """A `told` for `svmkit.compare.runner.run`: a bar with the time left on a terminal, and a line for each cell."""
+    if not sys.stderr.isatty():
+        yield lambda cell, record: None if record is None else note(cell_line(cell, record))
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+               TextColumn("{task.description}", markup=False))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task, under_way = bar.add_task("loading, compiling", total=total - done), []
+
+        def told(cell: Any, record: dict[str, Any] | None) -> None:
+            if record is None:
+                under_way.append(cell.name)
+            else:
+                under_way.remove(cell.name)
+                bar.console.print(cell_line(cell, record), highlight=False, markup=False)
+                bar.advance(task)
+            bar.update(task, description=", ".join(under_way))
+
+        yield told
+
+
+def cell_line(cell: Any, record: dict[str, Any]) -> str:
+    """A finished cell of a comparison in words."""
+    if "fit_s" not in record:
+        return f"{cell.name}: {record['status']}: {record['reason']}"
+    gap = "gap not known" if record["gap"] is None else f"gap {record['gap']:.1e}"
+    tested = "" if record["test_accuracy"] is None else f", {record['test_accuracy']:.2%}"
+    return f"{cell.name}: {record['status']}, {gap}, {record['fit_s']:.2f} s, {record['n_support']:,} vectors{tested}"

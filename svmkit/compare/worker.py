@@ -24,6 +24,7 @@ from svmkit.compare.store import FAILED, names
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.history import History
 from svmkit.kernels import Kernel
+from svmkit.plain import plain
 from svmkit.solver import Solver, Status
 from svmkit.stopping import Iterations, Seconds, Stop
 from svmkit.training import Fit, fit
@@ -101,7 +102,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     except (SvmkitError, MemoryError, ArithmeticError, ValueError, RuntimeError) as error:
         return failed(record, error)
     _bench.fitted = fitted
-    return record | _result(fitted, solver, kernel, sets) | ({"notes": notes} if notes else {})
+    return record | plain(_result(fitted, solver, kernel, sets)) | ({"notes": notes} if notes else {})
 
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         record["test_accuracy"] = float(np.mean(predicted.astype(str) == sets.test.y.astype(str)))
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _noted() as notes:
-            record["run_id"] = _log(record, cell, fitted, sets, tracking)
+            record |= {"run_id": _log(record, cell, fitted, sets, tracking), "parent_run_id": tracking.parent}
         if notes:
             record["notes"] = [*record.get("notes", []), *notes]
     return record
@@ -147,9 +148,9 @@ def _result(fitted: Fit, solver: Solver, kernel: Kernel, sets: Sets) -> dict[str
         "fit_s": fitted.seconds,
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
         "n_support": len(fitted.support),
-        "objective": _finite(fitted.objective),
-        "dual_objective": _finite(fitted.dual_objective),
-        "gap": _finite(fitted.gap),
+        "objective": fitted.objective,
+        "dual_objective": fitted.dual_objective,
+        "gap": fitted.gap,
         "kernel_values": fitted.kernel_values,
         "test_accuracy": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
@@ -247,12 +248,7 @@ def _thinned(history: History) -> dict[str, list]:
 
 
 def _short(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) and np.isfinite(value) else _finite(value)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: None."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""svmkit compare: many solvers on many sets, side by side."""
+
+from __future__ import annotations
+
+import typer
+
+from svmkit.cli.common import JSON, TRACKING_URI
+
+WHAT, MODEL, SOLVE, RUN = "What", "Model", "Solving", "Run"
+
+
+def compare(
+    context: typer.Context,
+    data: list[str] = typer.Argument(None, help="Files, or names of sets."),
+    solvers: str = typer.Option(
+        None, help="Names joined by commas; of --spec's when that is given.", rich_help_panel=WHAT
+    ),
+    spec: str = typer.Option(
+        None,
+        help="YAML file: data, splits, solvers with options, kernels, C, gamma, seeds, stop rules.",
+        rich_help_panel=WHAT,
+    ),
+    option: list[str] = typer.Option([], "-o", help="SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", rich_help_panel=WHAT),
+    test: str = typer.Option(None, help="Test set of a single DATA; default DATA.t if any.", rich_help_panel=WHAT),
+    test_size: float = typer.Option(None, help="Fraction of each set held out instead.", rich_help_panel=WHAT),
+    metrics: str = typer.Option(
+        None,
+        help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy; default all.",
+        rich_help_panel=WHAT,
+    ),
+    C: list[float] = typer.Option(
+        None, "-C", help="Weight of the summed losses; several make several problems.", rich_help_panel=MODEL
+    ),
+    kernel: str = typer.Option(None, help="Default rbf, or linear when a solver needs that.", rich_help_panel=MODEL),
+    gamma: list[str] = typer.Option(
+        None, help="scale, auto, msd or a number; several make several problems.", rich_help_panel=MODEL
+    ),
+    degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
+    coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
+    scale: str = typer.Option(None, help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
+    class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
+    tol: float = typer.Option(None, help="Relative duality gap to reach; default 1e-3.", rich_help_panel=SOLVE),
+    stop: str = typer.Option(None, help='Rule instead of --tol, such as "abs:1e-6 | epochs:5".', rich_help_panel=SOLVE),
+    time_limit: float = typer.Option(None, help="Seconds for one cell; default 300.", rich_help_panel=SOLVE),
+    memory: str = typer.Option(None, help="Budget of a row cache; default 1GB.", rich_help_panel=SOLVE),
+    repeat: int = typer.Option(None, min=1, help="Seeds 0 to N-1; default 1.", rich_help_panel=RUN),
+    jobs: int = typer.Option(1, min=1, help="Cells side by side: times then disturb each other.", rich_help_panel=RUN),
+    threads: int = typer.Option(None, min=1, help="For all jobs together; default all cores.", rich_help_panel=RUN),
+    curve: bool = typer.Option(
+        True, "--curve/--no-curve", help="Measure test accuracy as models grow, off the clock.", rich_help_panel=RUN
+    ),
+    results: str = typer.Option(
+        None, help="Keep finished cells here; default svmkit-compare.jsonl, or the spec's name.", rich_help_panel=RUN
+    ),
+    fresh: bool = typer.Option(False, "--fresh", help="Run cells again that are finished there.", rich_help_panel=RUN),
+    report: str = typer.Option(None, help="Write an HTML report here.", rich_help_panel=RUN),
+    experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),
+    tracking_uri: str = TRACKING_URI,
+    no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
+    json: bool = JSON,
+) -> None:
+    """Compare solvers: time, certified gap, suboptimality, accuracy, and whether differences are more than chance.
+
+    Each solver runs on each set in a process of its own; compilation is off the clock. Ctrl-C ends with what is
+    finished; the same command goes on from there. Exit 1 when a cell failed.
+    """
+    from svmkit.cli.common import warnings_as_notes
+    from svmkit.cli.comparison import Comparison
+
+    given = {name: value for name, value in context.params.items() if name != "json"}
+    with warnings_as_notes():
+        job = Comparison(**given)
+        job.run()
+        job.show(json)
+    if job.failed:
+        raise typer.Exit(1)
