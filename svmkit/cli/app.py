@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from svmkit import __version__
-from svmkit.cli import check, compare, datasets, evaluate, plugins, predict, train, warmup
+from svmkit.cli import check, compare, datasets, evaluate, plugins, predict, train, tune, warmup
 
 app = typer.Typer(
     name="svmkit",
@@ -35,6 +35,7 @@ for _name, _command in {
     "train": train.train,
     "compare": compare.compare,
     "evaluate": evaluate.evaluate,
+    "tune": tune.tune,
     "predict": predict.predict,
     "plugins": plugins.plugins,
     "check": check.check,

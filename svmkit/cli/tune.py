@@ -1,0 +1,116 @@
+"""svmkit tune: search by cross-validation -> the best model, refitted, certified and saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+from svmkit.cli.train import MODEL, OPTIONS, RUN, SOLVE
+
+if TYPE_CHECKING:
+    from svmkit.cli.tuning import TuneJob
+    from svmkit.training import Fit
+
+SEARCH = "Search"
+SHOWN = 10  # candidates in the table
+
+GRID = typer.Option(
+    [],
+    help="NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0 or an option of the solver. VALUES: a list (1,10,100), "
+    "0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's 2^-5:2^15:2 (a step in exponents), or, for --search "
+    "random, a range (0.1:1000, drawn even in log). Default: LIBSVM's grid, C=2^-5:2^15:2 and, for kernels with "
+    "gamma, gamma=2^-15:2^3:2; for --search random the same as ranges.",
+    rich_help_panel=SEARCH,
+)
+
+
+def tune(
+    context: typer.Context,
+    data: str = typer.Argument("breast_cancer", help="File, or name of a set (svmkit datasets list)."),
+    solver: str = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE),
+    grid: list[str] = GRID,
+    search: str = typer.Option("grid", help="grid, random or halving.", rich_help_panel=SEARCH),
+    n_iter: int = typer.Option(None, min=1, help="Points of --search random; default 20.", rich_help_panel=SEARCH),
+    factor: int = typer.Option(
+        None, min=2, help="Of --search halving: 1/factor of the candidates goes on; default 3.", rich_help_panel=SEARCH
+    ),
+    cv: int = typer.Option(5, min=2, help="Folds, stratified and shuffled.", rich_help_panel=SEARCH),
+    jobs: int = typer.Option(1, min=1, help="Fits at a time; they share threads and memory.", rich_help_panel=SEARCH),
+    backend: str = typer.Option("loky", help="loky, threading, dask or ray, of joblib.", rich_help_panel=SEARCH),
+    plot: str = typer.Option(None, help="Picture of the accuracy: .png, .svg or .pdf.", rich_help_panel=SEARCH),
+    test: str = typer.Option(None, help="Test set of the best model.", rich_help_panel=RUN),
+    test_size: float = typer.Option(
+        None, help="Fraction of DATA held out to test the best model, before the search.", rich_help_panel=RUN
+    ),
+    C: float = typer.Option(None, "-C", help="Weight of the summed losses where it is not searched; default 1."),
+    kernel: str = typer.Option(
+        None,
+        help="See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it.",
+        rich_help_panel=MODEL,
+    ),
+    gamma: str = typer.Option(None, help="scale, auto, msd or a number: not searched.", rich_help_panel=MODEL),
+    degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
+    coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
+    sampler: str = typer.Option(
+        None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
+    ),
+    tol: float = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE),
+    stop: str = typer.Option(
+        None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps).", rich_help_panel=SOLVE
+    ),
+    max_iter: int = typer.Option(None, help="Budget of steps of one fit.", rich_help_panel=SOLVE),
+    max_epochs: float = typer.Option(None, help="Budget of passes over the data of one fit.", rich_help_panel=SOLVE),
+    time_limit: float = typer.Option(None, help="Budget in seconds of one fit.", rich_help_panel=SOLVE),
+    class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
+    scale: str = typer.Option(
+        "none", help="none, standard, minmax or maxabs, fitted in each fold.", rich_help_panel=MODEL
+    ),
+    n_features: int = typer.Option(
+        None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
+    ),
+    label: str = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN),
+    memory: str = typer.Option("1GB", help="Budget of the row caches of all jobs.", rich_help_panel=SOLVE),
+    threads: int = THREADS,
+    seed: int = typer.Option(0, min=0, help="Of every random choice, the folds' too.", rich_help_panel=SOLVE),
+    option: list[str] = OPTIONS,
+    out: str = typer.Option(None, help="Write the best model here.", rich_help_panel=RUN),
+    experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),
+    tracking_uri: str = TRACKING_URI,
+    no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
+    json: bool = JSON,
+) -> None:
+    """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.
+
+    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Of equal accuracies
+    the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: what was tried in all
+    folds counts.
+    """
+    from svmkit.cli.common import emit, warnings_as_notes
+    from svmkit.cli.tuning import TuneJob
+
+    with warnings_as_notes():
+        job = TuneJob(**{k: v for k, v in context.params.items() if k != "json"})
+        fitted = job.run()
+        if json:
+            emit(job.summary(fitted))
+        else:
+            report(job, fitted)
+
+
+def report(job: TuneJob, fitted: Fit) -> None:
+    """The best candidates, then the model of the best as `svmkit train` shows it."""
+    from svmkit.cli.train import report as report_model
+    from svmkit.cli.tuning import table
+
+    found = job.found
+    print(
+        f"{job.search} search over {', '.join(found.best.params)}: {len(found.candidates):,} candidates, "
+        f"{job.cv} folds, {found.n_fits:,} fits in {found.seconds:.2f} s"
+    )
+    print("\n".join(table(found, SHOWN)))
+    if job.plot:
+        print(f"picture: {job.plot}")
+    print()
+    report_model(job, fitted, False)

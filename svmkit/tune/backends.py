@@ -1,0 +1,79 @@
+"""joblib's backends: where the fits of a search run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from svmkit.errors import InputError
+
+_NEEDS = {"loky": "joblib", "threading": "joblib", "dask": "distributed", "ray": "ray"}
+_INSTALL = {"dask": "pip install 'dask[distributed]'", "ray": "pip install ray"}
+BACKENDS = tuple(_NEEDS)
+
+
+def require(backend: str) -> None:
+    """InputError for a backend that is not known or not installed, with how to install it."""
+    if backend not in _NEEDS:
+        raise InputError(f"backend {backend!r} is not known; there are: {', '.join(BACKENDS)}")
+    try:
+        importlib.import_module(_NEEDS[backend])
+    except ImportError as error:
+        raise InputError(f"backend {backend} is not installed ({error}): {_INSTALL[backend]}") from None
+
+
+@contextmanager
+def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
+    """The block's parallel loops run as `jobs` at a time on this backend, with n_threads each.
+
+    dask : on the client that is active, else on one of our own on this machine; ray : likewise
+    """
+    import joblib
+
+    config: dict[str, Any] = {"backend": backend, "n_jobs": jobs}
+    with ExitStack() as stack:
+        if jobs == 1 and backend in ("loky", "threading"):
+            config = {"n_jobs": 1}
+        elif backend == "loky":  # else a worker would have its share of the cores, whatever it is told
+            config["inner_max_num_threads"] = n_threads
+        elif backend == "dask":
+            stack.enter_context(_dask(jobs))
+        elif backend == "ray":
+            stack.enter_context(_ray(jobs))
+        stack.enter_context(joblib.parallel_config(**config))
+        yield
+
+
+@contextmanager
+def _dask(jobs: int) -> Iterator[None]:
+    import logging
+
+    from distributed import Client, get_client
+
+    try:
+        get_client()
+    except ValueError:  # none is active
+        with Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL):
+            yield
+        return
+    yield
+
+
+@contextmanager
+def _ray(jobs: int) -> Iterator[None]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would call home
+    import ray
+    from ray.util.joblib import register_ray
+
+    ours = not ray.is_initialized()
+    if ours:
+        ray.init(num_cpus=jobs, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    register_ray()
+    try:
+        yield
+    finally:
+        if ours:
+            ray.shutdown()

@@ -1,0 +1,139 @@
+"""What a search fits in each fold: one model for each C of a path, on shared kernel rows, each from the last one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from svmkit.kernels import Precomputed
+from svmkit.path import c_path
+from svmkit.sampler import Sampler
+from svmkit.solver import Status
+from svmkit.stopping import Criterion, Stop
+from svmkit.training import Fit
+from svmkit.tune.records import Records
+from svmkit.tune.result import FACTS
+from svmkit.tune.space import Path
+
+
+@dataclass(frozen=True)
+class Training:
+    """What all candidates share; parameters as for `svmkit.c_path`.
+
+    width : the most values of C of any path; folder : of the `Records`
+    """
+
+    width: int
+    folder: str
+    sampler: str | Sampler | None = None
+    stop: Criterion | Stop | None = None
+    class_weight: str | dict | None = None
+    scale: str | None = None
+    memory: str | int = "1GB"
+    seed: int = 0
+    n_threads: int = 1
+
+    @property
+    def threads(self) -> int:
+        """n_threads, or as many as this process was given: a worker may have fewer."""
+        return min(self.n_threads, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+class PathClassifier(ClassifierMixin, BaseEstimator):
+    """A model for each C of a path; a C whose training fails has None, and its reason.
+
+    path : Path; training : Training
+
+    fits_ : list of Fit or None; reasons_ : {position of C: why it has none}
+    """
+
+    def __init__(self, path: Path | None = None, training: Training | None = None) -> None:
+        self.path = path
+        self.training = training
+
+    def fit(self, X, y) -> PathClassifier:
+        """Train on X (n_samples, n_features) and labels y (n_samples,). KeyboardInterrupt when a search is ended."""
+        assert self.path is not None and self.training is not None
+        self.classes_ = np.unique(y)
+        self.reasons_: dict[int, str] = {}
+        self.fits_: list[Fit | None] = []
+        try:
+            self.fits_ += self._fits(X, y, self.path.Cs)
+        except Exception:  # of one C, perhaps: the others shall not suffer
+            for i, C in enumerate(self.path.Cs):
+                try:
+                    self.fits_ += self._fits(X, y, (C,))
+                except Exception as error:
+                    self.fits_.append(None)
+                    self.reasons_[i] = reason(error)
+        self.n_samples_ = X.shape[0]
+        return self
+
+    def _fits(self, X, y, Cs: tuple[float, ...]) -> list[Fit]:
+        path, t = self.path, self.training
+        assert path is not None and t is not None
+        records = Records(t.folder)
+        fits = c_path(
+            X,
+            y,
+            Cs,
+            solver=path.solver,
+            kernel=path.kernel,
+            sampler=t.sampler,
+            stop=t.stop,
+            class_weight=t.class_weight,
+            scale=t.scale,
+            memory=t.memory,
+            seed=t.seed,
+            n_threads=t.threads,
+            watch=lambda k, n, name: [lambda point: records.stopped],
+        )
+        if any(fitted.status is Status.INTERRUPTED for fitted in fits):
+            raise KeyboardInterrupt
+        return fits
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.path is not None and isinstance(self.path.kernel, Precomputed)
+        return tags
+
+
+def score(estimator: PathClassifier, X, y) -> dict[str, float]:
+    """The facts of each C as numbers, FACT_i for the i-th, nan beyond the last; `score` is the best accuracy.
+
+    Writes them and the reasons of what failed to the records, too.
+    """
+    path, training = estimator.path, estimator.training
+    assert path is not None and training is not None
+    found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
+    for i, fitted in enumerate(estimator.fits_):
+        if fitted is not None:
+            predicted = fitted.model.predict(X, n_threads=training.threads)
+            facts = (
+                (predicted == y).mean(),
+                fitted.seconds,
+                fitted.n_iter,
+                fitted.kernel_values,
+                len(fitted.support),
+                fitted.status is Status.CONVERGED,
+            )
+            found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
+    known = [found[f"accuracy_{i}"] for i in range(training.width) if not math.isnan(found[f"accuracy_{i}"])]
+    found["score"] = max(known, default=math.nan)
+    record = {"path": path.number, "n_rows": estimator.n_samples_ + X.shape[0], "n_fits": len(path.Cs), "scores": found}
+    Records(training.folder).add(record | {"reasons": {str(i): text for i, text in estimator.reasons_.items()}})
+    return found
+
+
+def reason(error: BaseException) -> str:
+    """One line of an error."""
+    text: Any = " ".join(str(error).split())
+    return (
+        text if text and type(error).__module__.startswith("svmkit") else f"{type(error).__name__}: {text}".rstrip(": ")
+    )

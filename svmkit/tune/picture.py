@@ -1,0 +1,168 @@
+"""Accuracy over what was searched: a contour over two numbers, lines with error bars over one."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.tune.result import Candidate
+from svmkit.tune.space import Path as Setting
+
+KINDS = (".png", ".svg", ".pdf")
+LEVELS = 12  # of colour
+LINES = 8  # of one picture; of more settings only the best at each place is drawn
+WIDE = 20.0  # the largest over the smallest value from which on an axis is logarithmic
+
+
+def require_drawable(path: str, among: Sequence[Setting]) -> None:
+    """InputError for a file name whose kind of picture is not known, and when none of what differs is a number."""
+    if Path(path).suffix.lower() not in KINDS:
+        raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
+    if not (any(len(p.Cs) > 1 for p in among) or any(_differs(among, name) for name in among[0].values)):
+        raise InputError("there is nothing to draw: search C, gamma or another number at more than one value")
+
+
+def _differs(among: Sequence[Setting], name: str) -> bool:
+    values = {p.values[name] for p in among}
+    return len(values) > 1 and (name == "gamma" or not any(isinstance(v, bool | str) for v in values))
+
+
+def axes_of(candidates: Sequence[Candidate]) -> list[str]:
+    """Names of the numbers that differ among the candidates: C and gamma first."""
+    names = ["C", "gamma", *(name for name in candidates[0].params if name not in ("C", "gamma"))]
+    return [name for name in names if len({value(c, name) for c in candidates} - {None}) > 1]
+
+
+def value(candidate: Candidate, name: str) -> float | None:
+    """The number that `name` has, gamma's own where it was given in words; None for what is no number."""
+    if name in ("C", "gamma"):
+        return getattr(candidate, name)
+    found = candidate.params.get(name)
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
+    """Write the picture of the candidates (best first) to a file, whose ending is its format.
+
+    InputError when the file cannot be written. Where no number differs there is nothing to draw: see `axes_of`.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    tried = [c for c in candidates if not c.failed]
+    names = axes_of(tried) or ["C"]
+    figure = Figure(figsize=(7.5, 5.6) if len(names) > 1 else (7.5, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    if len(names) > 1:
+        _contour(figure, axes, tried, names)
+    else:
+        _lines(axes, tried, names[0])
+    axes.set_title(title, fontsize=11, loc="left")
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}; give another path") from None
+
+
+def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence[str]) -> None:
+    (to_x, to_y), best = [_axis(axes, tried, name, k) for k, name in enumerate(names[:2])], tried[0]
+    top: dict[tuple[float, float], float] = {}  # over whatever else was searched
+    for c in tried:
+        at = to_x(value(c, names[0])), to_y(value(c, names[1]))
+        top[at] = max(top.get(at, 0.0), 100 * c.mean_accuracy)
+    x, y = np.array(list(top)).T
+    z = np.array(list(top.values()))
+    drawn = _filled(axes, x, y, z)
+    axes.plot(x, y, ".", color="0.15", markersize=4, label="tried")
+    at = to_x(value(best, names[0])), to_y(value(best, names[1]))
+    axes.plot(*at, "*", color="crimson", markeredgecolor="white", markersize=17, label=_name(best, names), zorder=5)
+    axes.margins(0.04)
+    figure.colorbar(drawn, ax=axes, label="accuracy in cross-validation, %")
+    others = [name for name in tried[0].params if name not in names[:2]]
+    note = f"best over {', '.join(others)}" if others else None
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False, title=note)
+
+
+def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
+    """Filled contours: of a whole grid as it is, else of a triangulation; dots where there is no area."""
+    from matplotlib.ticker import MaxNLocator
+
+    levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + 1e-3))
+    xs, ys = np.unique(x), np.unique(y)
+    if len(z) == len(xs) * len(ys):
+        table = np.empty((len(ys), len(xs)))
+        table[np.searchsorted(ys, y), np.searchsorted(xs, x)] = z
+        return axes.contourf(xs, ys, table, levels=levels, cmap="viridis")
+    try:
+        return axes.tricontourf(x, y, z, levels=levels, cmap="viridis")
+    except (ValueError, RuntimeError):  # fewer than three points, or all on one line
+        return axes.scatter(x, y, c=z, s=160, cmap="viridis", vmin=levels[0], vmax=levels[-1])
+
+
+def _lines(axes: Any, tried: Sequence[Candidate], name: str) -> None:
+    to_x, best = _axis(axes, tried, name, 0), tried[0]
+    lines = defaultdict(list)
+    for c in tried:
+        lines[", ".join(f"{k}={v}" for k, v in c.params.items() if k != name)].append(c)
+    if len(lines) > LINES:
+        lines = {f"best of {len(lines)} settings": _best_at_each(tried, name)}  # type: ignore[assignment]
+    for label, points in lines.items():
+        points = sorted(points, key=lambda c: value(c, name) or 0.0)
+        x = [to_x(value(c, name)) for c in points]
+        mean, std = (100 * np.array([getattr(c, k) for c in points]) for k in ("mean_accuracy", "std_accuracy"))
+        axes.errorbar(x, mean, std, fmt="o-", markersize=4, capsize=3, linewidth=1.3, label=label or None)
+    axes.plot(
+        to_x(value(best, name)),
+        100 * best.mean_accuracy,
+        "*",
+        color="crimson",
+        markeredgecolor="white",
+        markersize=17,
+        label=_name(best, [name]),
+        zorder=5,
+    )
+    axes.set_ylabel("accuracy in cross-validation, %\n(bars: standard deviation over the folds)")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
+
+
+def _best_at_each(tried: Sequence[Candidate], name: str) -> list[Candidate]:
+    top: dict[Any, Candidate] = {}
+    for c in tried:  # best first
+        top.setdefault(value(c, name), c)
+    return list(top.values())
+
+
+def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[[Any], float]:
+    """Label the k-th axis; the way from a value to its place on it. Log axes have log10 of the values, marked 10^k:
+    contours are then straight between neighbours, as they are drawn."""
+    values = [value(c, name) or 0.0 for c in tried]
+    logarithmic = min(values) > 0 and (name in ("C", "gamma") or max(values) / min(values) > WIDE)
+    axis = (axes.xaxis, axes.yaxis)[k]
+    axis.set_label_text(f"{name}  (log scale)" if logarithmic else name)
+    if not logarithmic:
+        return float
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+    low, high = math.log10(min(values)), math.log10(max(values))
+    if high - low >= 1.5:
+        axis.set_major_locator(MaxNLocator(8, integer=True))
+        axis.set_major_formatter(FuncFormatter(lambda at, _: f"$10^{{{at:.0f}}}$"))
+        decades = range(math.floor(low) - 1, math.ceil(high) + 1)
+        axis.set_minor_locator(FixedLocator([decade + math.log10(k) for decade in decades for k in range(2, 10)]))
+    else:
+        axis.set_major_formatter(FuncFormatter(lambda at, _: f"{10**at:.3g}"))
+    return math.log10
+
+
+def _name(best: Candidate, names: Sequence[str]) -> str:
+    known = {name: value(best, name) for name in names} | {k: v for k, v in best.params.items() if k not in names}
+    shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in known.items())
+    return f"best: {100 * best.mean_accuracy:.2f} % at {shown}"

@@ -1,0 +1,169 @@
+"""What a search found: candidates, best first, from scikit-learn's results or from what was recorded on the way."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.kernels import Kernel
+from svmkit.scaling import Scaling
+from svmkit.solver import Solver
+from svmkit.tune.space import Path
+
+FACTS = ("accuracy", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # of each C in each fold
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of a search and how it did.
+
+    params : what was searched, by name; solver, kernel, C : what to fit, gamma as it was given; gamma : its number on
+    all rows, None where the kernel has none; mean_accuracy, std_accuracy : over the folds, nan when a fit failed,
+    which `reason` tells; fit_s, n_iter, kernel_values, n_support : means over the folds; converged : in every fold;
+    n_rows : that the folds were made of: all, or of halving those that it was last tried on
+    """
+
+    params: dict[str, Any]
+    solver: Solver
+    kernel: Kernel
+    C: float
+    gamma: float | None
+    n_rows: int
+    mean_accuracy: float
+    std_accuracy: float
+    fit_s: float
+    n_iter: float
+    kernel_values: float
+    n_support: float
+    converged: bool
+    reason: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        return math.isnan(self.mean_accuracy)
+
+
+@dataclass(frozen=True)
+class Result:
+    """candidates : best first; n_fits : models that were trained; interrupted : not all candidates were looked at."""
+
+    candidates: list[Candidate]
+    n_fits: int
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def best(self) -> Candidate:
+        """Highest mean accuracy (of those that halving left over); of equals that of the smallest C, then gamma."""
+        return self.candidates[0]
+
+
+class Tried(NamedTuple):
+    """A path in all folds. path : its number; n_rows : that it was tried on; scores : (cv,) of each FACT_i."""
+
+    path: int
+    n_rows: int
+    scores: dict[str, np.ndarray]
+
+
+def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
+    """What scikit-learn's `cv_results_` holds, in its order; n_rows : of a search that does not say."""
+    prefix = "split0_test_"
+    facts = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
+    return [
+        Tried(
+            params["path"].number,
+            int(results["n_resources"][i]) if "n_resources" in results else n_rows,
+            {fact: np.array([results[f"split{k}_test_{fact}"][i] for k in range(cv)]) for fact in facts},
+        )
+        for i, params in enumerate(results["params"])
+    ]
+
+
+def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
+    """What the records hold of paths that were tried in all folds, once or, by halving, on ever more rows."""
+    by_path = defaultdict(list)
+    for record in records:
+        by_path[record["path"]].append(record)
+    tried = []
+    for number, found in by_path.items():
+        for lo in range(0, len(found) - cv + 1, cv):
+            folds = found[lo : lo + cv]
+            scores = {fact: np.array([fold["scores"][fact] for fold in folds]) for fact in folds[0]["scores"]}
+            tried.append(Tried(number, max(fold["n_rows"] for fold in folds), scores))
+    return tried
+
+
+def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
+    """The first reason why {(path, position of C)} failed."""
+    found: dict[tuple[int, int], str] = {}
+    for record in records:
+        for i, text in record["reasons"].items():
+            found.setdefault((record["path"], int(i)), text)
+    return found
+
+
+def ranked(
+    paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any, scale: str | None
+) -> list[Candidate]:
+    """A candidate for each C of each path, best first, as it did on the most rows that it was tried on.
+
+    Judged on more rows comes first, then the higher accuracy, then the smaller C, then the smaller gamma.
+    """
+    last: dict[int, Tried] = {}
+    for t in tried:
+        if t.path not in last or t.n_rows > last[t.path].n_rows:
+            last[t.path] = t
+    gammas = _Gammas(X, scale)
+    found = []
+    for path in (path for path in paths if path.number in last):
+        for i, C in enumerate(path.Cs):
+            reason = why.get((path.number, i))
+            found.append(_candidate(path, i, C, gammas.of(path.kernel), last[path.number], reason))
+    return sorted(found, key=lambda c: (c.failed, -c.n_rows, -round(c.mean_accuracy, 9), c.C, c.gamma or 0.0))
+
+
+def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
+    of = {fact: tried.scores[f"{fact}_{i}"] for fact in FACTS}
+    means = {fact: float(of[fact].mean()) for fact in FACTS}
+    if math.isnan(means["accuracy"]):
+        reason = reason or "a fit failed in a worker that could not say why"
+    return Candidate(
+        params=path.params(C),
+        solver=path.solver,
+        kernel=path.kernel,
+        C=C,
+        gamma=gamma,
+        n_rows=tried.n_rows,
+        mean_accuracy=means["accuracy"],
+        std_accuracy=float(of["accuracy"].std()),
+        fit_s=means["fit_s"],
+        n_iter=means["n_iter"],
+        kernel_values=means["kernel_values"],
+        n_support=means["n_support"],
+        converged=means["converged"] == 1.0,
+        reason=reason,
+    )
+
+
+class _Gammas:
+    """The number behind gamma on all rows, looked up once for each way to choose it."""
+
+    def __init__(self, X: Any, scale: str | None) -> None:
+        self._X, self._scale = X, scale
+        self._known: dict[str, float] = {}
+
+    def of(self, kernel: Kernel) -> float | None:
+        gamma = kernel.params.get("gamma")
+        if not isinstance(gamma, str):
+            return gamma
+        if gamma not in self._known:
+            scaling = Scaling.fit(self._scale, self._X) if self._scale and self._scale != "none" else None
+            X = scaling.apply(self._X) if scaling else self._X
+            self._known[gamma] = kernel.resolve(X).params["gamma"]
+        return self._known[gamma]

@@ -1,0 +1,266 @@
+"""Model selection by cross-validation: scikit-learn's searches over paths of C."""
+
+from __future__ import annotations
+
+import math
+import signal
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401  it makes the next line work
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
+
+from svmkit import checks, plugins, threads
+from svmkit.errors import InputError, SvmkitError
+from svmkit.gram import parse_bytes
+from svmkit.sampler import Sampler
+from svmkit.solver import Solver
+from svmkit.stopping import Criterion, Stop
+from svmkit.training import as_kernel
+from svmkit.tune import backends
+from svmkit.tune.estimator import PathClassifier, Training, score
+from svmkit.tune.grids import Values
+from svmkit.tune.records import Records
+from svmkit.tune.result import Result, from_records, from_results, ranked, reasons
+from svmkit.tune.space import Path, plan
+
+Report = Callable[["Progress"], Any]
+LOOK = 0.3  # seconds between two looks at what is finished
+FEWEST = 5  # samples of the rarest class that halving begins with, on average, in what it trains on
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is. fits, of : models trained, and to be trained (None: not known); seconds : since it began;
+    best : the highest mean accuracy so far, nan before the first."""
+
+    fits: int
+    of: int | None
+    seconds: float
+    best: float
+
+
+def search(
+    X,
+    y,
+    *,
+    solver: str | Solver = "swap2o",
+    kernel: Any = None,
+    grid: Mapping[str, Values],
+    C: float = 1.0,
+    search: str = "grid",
+    n_iter: int = 20,
+    seed: int = 0,
+    **options: Any,
+) -> Result:
+    """Search for the best C, kernel parameters and solver options by cross-validation.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features), dense or CSR; y : (n_samples,) labels
+    solver, kernel : as for `SVMClassifier`
+    grid : {name: values}; names and spans as for `svmkit.tune.plan`: {"C": [1, 10], "gamma": Span(1e-3, 1)}
+    C : where it is not searched; search : "grid", "random" (n_iter points) or "halving"; seed : of draws and folds
+    options : as for `svmkit.tune.run`
+
+    Returns
+    -------
+    Result; `svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C)` trains its `best`
+
+    Raises
+    ------
+    InputError for options that cannot be, before any fit; SvmkitError when every candidate fails.
+    """
+    built = plugins.build("solver", solver) if isinstance(solver, str) else solver
+    paths = plan(built, as_kernel(kernel, solver=built), grid, C=C, search=search, n_iter=n_iter, seed=seed)
+    return run(paths, X, y, search=search, seed=seed, **options)
+
+
+def run(
+    paths: Sequence[Path],
+    X,
+    y,
+    *,
+    search: str = "grid",
+    factor: int = 3,
+    cv: int = 5,
+    sampler: str | Sampler | None = None,
+    stop: Criterion | Stop | None = None,
+    class_weight: str | dict | None = None,
+    scale: str | None = None,
+    memory: str | int = "1GB",
+    seed: int = 0,
+    n_threads: int | None = None,
+    jobs: int = 1,
+    backend: str = "loky",
+    report: Report | None = None,
+) -> Result:
+    """Try the candidates of `plan` by stratified cross-validation.
+
+    The values of C of a path are trained one after the other in each fold, each from the last solution, on shared
+    kernel rows. Halving: paths compete with their best C for the rows; a single path is taken apart.
+
+    Parameters
+    ----------
+    factor : of halving, the share of candidates that go on is 1 / factor; cv : folds
+    memory, n_threads : for all jobs together; jobs : fits at a time; backend : loky, threading, dask or ray
+    report : called now and then, in a thread of its own, with the Progress
+    all others : as for `svmkit.fit`, and fitted in each fold anew
+
+    Ctrl-C and SIGTERM end the search; what has been tried in all folds counts.
+    """
+    backends.require(backend)
+    if jobs < 1:
+        raise InputError(f"jobs must be at least 1, not {jobs}")
+    X = checks.as_features(X)
+    checks.require_finite(X)
+    classes, codes = checks.encode_labels(y, n_samples=X.shape[0])
+    _require_folds(cv, classes, codes)
+    if search == "halving" and factor < 2:
+        raise InputError(f"factor must be at least 2, not {factor}")
+    began = time.perf_counter()
+    halving = search == "halving"
+    pieces = len(paths[0].Cs) if halving and len(paths) == 1 else 1 if halving else math.ceil(jobs / cv / len(paths))
+    paths = _divided(paths, pieces)
+    with threads.using(n_threads) as all_threads, tempfile.TemporaryDirectory(prefix="svmkit-tune-") as folder:
+        training = Training(
+            width=max(len(path.Cs) for path in paths),
+            folder=folder,
+            sampler=sampler,
+            stop=stop,
+            class_weight=class_weight,
+            scale=scale,
+            memory=parse_bytes(memory) // jobs,
+            seed=seed,
+            n_threads=max(1, all_threads // jobs),
+        )
+        folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
+        common: dict[str, Any] = {"scoring": score, "cv": folds, "refit": False}
+        estimator, among = PathClassifier(training=training), {"path": paths}
+        if halving:
+            fewest = _fewest_rows(len(paths), codes, factor, cv)
+            searcher = _Halving(
+                estimator,
+                among,
+                factor=factor,
+                min_resources=fewest,
+                random_state=seed,
+                return_train_score=False,
+                **common,
+            )
+        else:
+            searcher = GridSearchCV(estimator, among, **common)
+        records, interrupted = Records(folder), False
+        n_fits = None if halving else cv * sum(len(path.Cs) for path in paths)
+        try:
+            with _ending(), _watched(records, cv, n_fits, report), backends.running(backend, jobs, training.n_threads):
+                _fit(searcher, X, classes[codes])
+            tried = from_results(searcher.cv_results_, cv, X.shape[0])
+        except KeyboardInterrupt:
+            records.stop()
+            tried, interrupted = from_records(records.all(), cv), True
+        why = reasons(records.all())
+    candidates = ranked(paths, tried, why, X, scale)
+    if not candidates:
+        raise SvmkitError("interrupted before a candidate was tried in all folds")
+    if candidates[0].failed:
+        raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
+    n_fits = cv * sum(len(paths[t.path].Cs) for t in tried)
+    return Result(candidates, n_fits, time.perf_counter() - began, interrupted)
+
+
+class _Halving(HalvingGridSearchCV):
+    best_index_ = 0  # of several scores and no refit it has none, but `fit` looks at it
+
+
+def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
+        try:
+            searcher.fit(X, y)
+        except BrokenProcessPool:
+            raise SvmkitError(
+                "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
+            ) from None
+
+
+def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
+    if cv < 2:
+        raise InputError(f"cv must be at least 2 folds, not {cv}")
+    counts = np.bincount(codes)
+    fewest = counts.min()
+    if cv > fewest:
+        mend = f"give --cv {fewest}" if fewest > 1 else "it cannot be cross-validated"
+        name = classes[counts.argmin()]
+        raise InputError(f"cv={cv} folds need {cv} samples of each class, but class {name} has {fewest}: {mend}")
+
+
+def _divided(paths: Sequence[Path], pieces: int) -> list[Path]:
+    """Each path cut into `pieces` or, of fewer C, one for each C; numbered anew."""
+    parts = []
+    for path in paths:
+        cut = np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))
+        parts += [replace(path, Cs=path.Cs[at[0] : at[-1] + 1]) for at in cut]
+    return [replace(part, number=k) for k, part in enumerate(parts)]
+
+
+def _fewest_rows(n_paths: int, codes: np.ndarray, factor: int, cv: int) -> int:
+    """Rows that halving begins with: so few that the last round has all, but with some of each class.
+
+    That is scikit-learn's "exhaust", which takes no care of rare classes.
+    """
+    n, counts = len(codes), np.bincount(codes)
+    rounds = math.floor(math.log(n_paths, factor) + 1e-9)
+    needed = math.ceil(FEWEST * n / counts.min() * cv / (cv - 1))
+    return min(n, max(n // factor**rounds, needed, 2 * cv * len(counts)))
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """SIGINT and SIGTERM raise KeyboardInterrupt, wherever the main thread waits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handler(signum, frame):
+        raise KeyboardInterrupt
+
+    before = {signum: signal.signal(signum, handler) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old if old is not None else signal.SIG_DFL)
+
+
+@contextmanager
+def _watched(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
+    """A thread that tells `report` what is finished."""
+    if report is None:
+        yield
+        return
+    over, began = threading.Event(), time.perf_counter()
+
+    def look() -> None:
+        while not over.wait(LOOK):
+            done = records.all()
+            means = [fact.mean() for t in from_records(done, cv) for k, fact in t.scores.items() if k == "score"]
+            known = [mean for mean in means if not math.isnan(mean)]
+            fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
+            report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,168 @@
+"""The candidates of a search: points of the grid, put together into paths that differ in C alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.kernels import Kernel
+from svmkit.solver import Solver
+from svmkit.tune.grids import MOST, Span, Values
+
+SEARCHES = ("grid", "random", "halving")
+
+
+@dataclass(frozen=True)
+class Path:
+    """All of a candidate but C, and the values of C that are fitted one after the other.
+
+    values : what is searched beside C, by the names of the grid; has_C : whether C is searched, or has one value
+    """
+
+    number: int
+    solver: Solver
+    kernel: Kernel
+    Cs: tuple[float, ...]
+    values: dict[str, Any] = field(default_factory=dict)
+    has_C: bool = True
+
+    def params(self, C: float) -> dict[str, Any]:
+        """What is searched, by name, at this C."""
+        return ({"C": C} if self.has_C else {}) | self.values
+
+
+def plan(
+    solver: Solver,
+    kernel: Kernel,
+    grid: Mapping[str, Values],
+    *,
+    C: float = 1.0,
+    search: str = "grid",
+    n_iter: int = 20,
+    seed: int = 0,
+) -> list[Path]:
+    """The paths of a search, every one of them checked.
+
+    Parameters
+    ----------
+    solver, kernel : what stays as it is
+    grid : values by name: C, a parameter of the kernel (gamma, or kernel.NAME) or an option of the solver; a `Span`
+        is for search="random", where n_iter points are drawn by seed (of lists alone: without repetition)
+    C : where it is not searched
+
+    Raises
+    ------
+    InputError for a name or a value that cannot be, a kernel that the solver cannot take, or more than 100,000 points.
+    """
+    if search not in SEARCHES:
+        raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
+    if not grid:
+        raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
+    grid = {_known(name, solver, kernel): values for name, values in grid.items()}
+    for name, values in grid.items():
+        _require_values(name, values, _default(name, solver, kernel), search)
+    grid = {
+        name: values if isinstance(values, Span) else _distinct(_checked(name, v, solver, kernel) for v in values)
+        for name, values in grid.items()
+    }
+    points = _drawn(grid, n_iter, seed) if search == "random" else _all(grid)
+    return _paths(points, solver, kernel, C)
+
+
+def _require_values(name: str, values: Values, default: Any, search: str) -> None:
+    if not isinstance(values, Span):
+        if not len(values):
+            raise InputError(f"--grid {name}: there is no value: give at least one")
+        return
+    if search != "random":
+        raise InputError(
+            f"--grid {name}: a range without a step is for --search random; for --search {search} write "
+            f"{values.low:g}:{values.high:g}:log5, or powers with a step, as in 2^-5:2^15:2"
+        )
+    if isinstance(default, bool | int | str) and name != "gamma":
+        raise InputError(f"--grid {name}: a range gives fractions, which {name} cannot be: list its values")
+
+
+def _all(grid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    size = math.prod(len(values) for values in grid.values())
+    if size > MOST:
+        raise InputError(f"the grid has {size:,} points, more than {MOST:,}: make it coarser, or take --search random")
+    return [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
+
+
+def _drawn(grid: Mapping[str, Any], n_iter: int, seed: int) -> list[dict[str, Any]]:
+    from scipy.stats import loguniform
+    from sklearn.model_selection import ParameterSampler
+
+    if not 1 <= n_iter <= MOST:
+        raise InputError(f"--n-iter must be from 1 to {MOST:,}, not {n_iter}")
+    if not any(isinstance(values, Span) for values in grid.values()):
+        n_iter = min(n_iter, math.prod(len(values) for values in grid.values()))
+    among = {k: loguniform(v.low, v.high) if isinstance(v, Span) else v for k, v in grid.items()}
+    drawn = ParameterSampler(among, n_iter, random_state=seed)
+    return [{k: float(v) if isinstance(grid[k], Span) else v for k, v in point.items()} for point in drawn]
+
+
+def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: float) -> list[Path]:
+    Cs: dict[tuple, dict[float, None]] = {}
+    for point in points:
+        rest = tuple((name, value) for name, value in point.items() if name != "C")
+        Cs.setdefault(tuple(sorted(rest)), {})[point.get("C", C)] = None
+    return [
+        Path(k, *_built(dict(rest), solver, kernel), tuple(sorted(values)), dict(rest), "C" in points[0])
+        for k, (rest, values) in enumerate(Cs.items())
+    ]
+
+
+def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
+    """The value as its owner takes it, text turned into a number; InputError when it cannot be."""
+    if name == "C":
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not (number > 0 and math.isfinite(number)):
+            raise InputError(f"--grid C: {value!r} is not a finite number > 0")
+        return number
+    whole = isinstance(value, float) and value.is_integer() and isinstance(_default(name, solver, kernel), int)
+    try:
+        new_solver, new_kernel = _built({name: int(value) if whole else value}, solver, kernel)
+    except InputError as error:
+        raise InputError(f"--grid {name}: {error}") from None
+    return getattr(new_kernel if name in kernel.params else new_solver, name)
+
+
+def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solver, Kernel]:
+    of_kernel = {name: v for name, v in values.items() if name in kernel.params}
+    of_solver = {name: v for name, v in values.items() if name not in kernel.params}
+    if of_kernel:
+        kernel = plugins.build("kernel", kernel.name, kernel.params | of_kernel)
+    if of_solver:
+        solver = plugins.build("solver", solver.name, solver.params | of_solver)
+    solver.check_kernel(kernel)
+    return solver, kernel
+
+
+def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
+    return (kernel.params if name in kernel.params else solver.params).get(name)
+
+
+def _known(name: str, solver: Solver, kernel: Kernel) -> str:
+    """The name without `kernel.`; where kernel and solver share a name, the kernel's is meant."""
+    bare = name.removeprefix("kernel.")
+    if name == "C" or bare in kernel.params or name in solver.params:
+        return bare
+    what = "--grid " + name
+    if bare in ("gamma", "degree", "coef0"):
+        raise InputError(f"{what}: the {kernel.name} kernel has no {bare}: leave it out, or give another --kernel")
+    known = ", ".join(["C", *kernel.params, *solver.params])
+    raise InputError(f"{what}: solver {solver.name} with the {kernel.name} kernel has no such option; it has {known}")
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
