@@ -18,7 +18,7 @@ SHOWN = 10  # candidates in the table
 
 GRID = typer.Option(
     [],
-    help="NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0 or an option of the solver. VALUES: a list (1,10,100), "
+    help="NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0 or an option of the solver. VALUES: a list 1,10,100, "
     "0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's 2^-5:2^15:2 (a step in exponents), or, for --search "
     "random, a range (0.1:1000, drawn even in log). Default: LIBSVM's grid, C=2^-5:2^15:2 and, for kernels with "
     "gamma, gamma=2^-15:2^3:2; for --search random the same as ranges.",

@@ -16,6 +16,8 @@ from svmkit.tune.space import Path as Setting
 
 KINDS = (".png", ".svg", ".pdf")
 LEVELS = 12  # of colour
+LEAST = 0.5  # per cent that the colours span
+BELOW = (2.0, 1.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
 LINES = 8  # of one picture; of more settings only the best at each place is drawn
 WIDE = 20.0  # the largest over the smallest value from which on an axis is logarithmic
 
@@ -80,10 +82,11 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
     x, y = np.array(list(top)).T
     z = np.array(list(top.values()))
     drawn = _filled(axes, x, y, z)
+    axes.use_sticky_edges = False
+    axes.margins(0.03)
     axes.plot(x, y, ".", color="0.15", markersize=4, label="tried")
     at = to_x(value(best, names[0])), to_y(value(best, names[1]))
     axes.plot(*at, "*", color="crimson", markeredgecolor="white", markersize=17, label=_name(best, names), zorder=5)
-    axes.margins(0.04)
     figure.colorbar(drawn, ax=axes, label="accuracy in cross-validation, %")
     others = [name for name in tried[0].params if name not in names[:2]]
     note = f"best over {', '.join(others)}" if others else None
@@ -94,16 +97,22 @@ def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
     """Filled contours: of a whole grid as it is, else of a triangulation; dots where there is no area."""
     from matplotlib.ticker import MaxNLocator
 
-    levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + 1e-3))
+    levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + LEAST))
     xs, ys = np.unique(x), np.unique(y)
-    if len(z) == len(xs) * len(ys):
+    whole = len(z) == len(xs) * len(ys)
+    fill, lines, data = axes.tricontourf, axes.tricontour, (x, y, z)
+    if whole:
         table = np.empty((len(ys), len(xs)))
         table[np.searchsorted(ys, y), np.searchsorted(xs, x)] = z
-        return axes.contourf(xs, ys, table, levels=levels, cmap="viridis")
+        fill, lines, data = axes.contourf, axes.contour, (xs, ys, table)
     try:
-        return axes.tricontourf(x, y, z, levels=levels, cmap="viridis")
+        drawn = fill(*data, levels=levels, cmap="viridis")
     except (ValueError, RuntimeError):  # fewer than three points, or all on one line
         return axes.scatter(x, y, c=z, s=160, cmap="viridis", vmin=levels[0], vmax=levels[-1])
+    below = [z.max() - points for points in BELOW if z.max() - points > z.min()]
+    if below:
+        axes.clabel(lines(*data, levels=below, colors="black", linewidths=0.7), fmt="%.1f", fontsize=8)
+    return drawn
 
 
 def _lines(axes: Any, tried: Sequence[Candidate], name: str) -> None:
@@ -113,7 +122,7 @@ def _lines(axes: Any, tried: Sequence[Candidate], name: str) -> None:
         lines[", ".join(f"{k}={v}" for k, v in c.params.items() if k != name)].append(c)
     if len(lines) > LINES:
         lines = {f"best of {len(lines)} settings": _best_at_each(tried, name)}  # type: ignore[assignment]
-    for label, points in lines.items():
+    for label, points in lines.items() if len(lines) > 1 else [("", tried)]:
         points = sorted(points, key=lambda c: value(c, name) or 0.0)
         x = [to_x(value(c, name)) for c in points]
         mean, std = (100 * np.array([getattr(c, k) for c in points]) for k in ("mean_accuracy", "std_accuracy"))
@@ -147,17 +156,20 @@ def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[
     logarithmic = min(values) > 0 and (name in ("C", "gamma") or max(values) / min(values) > WIDE)
     axis = (axes.xaxis, axes.yaxis)[k]
     axis.set_label_text(f"{name}  (log scale)" if logarithmic else name)
-    if not logarithmic:
-        return float
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
+    if not logarithmic:
+        axis.set_major_locator(MaxNLocator(8, integer=all(at == round(at) for at in values)))
+        return float
     low, high = math.log10(min(values)), math.log10(max(values))
+    marks = [math.log10(m) + k for k in range(math.floor(low) - 1, math.ceil(high) + 1) for m in range(1, 10)]
+    axis.set_minor_locator(FixedLocator(marks))
     if high - low >= 1.5:
         axis.set_major_locator(MaxNLocator(8, integer=True))
         axis.set_major_formatter(FuncFormatter(lambda at, _: f"$10^{{{at:.0f}}}$"))
-        decades = range(math.floor(low) - 1, math.ceil(high) + 1)
-        axis.set_minor_locator(FixedLocator([decade + math.log10(k) for decade in decades for k in range(2, 10)]))
     else:
+        if high - low > 0.5:
+            axis.set_major_locator(FixedLocator(sorted(at for k in (0, 1, 4) for at in marks[k::9])))
         axis.set_major_formatter(FuncFormatter(lambda at, _: f"{10**at:.3g}"))
     return math.log10
 
