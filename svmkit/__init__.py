@@ -30,6 +30,7 @@ _HOME = {
     "fit": "svmkit.training",
     "load": "svmkit.data",
     "minimize_simplex": "svmkit.simplex",
+    "plot_history": "svmkit.plotting",
     "solve": "svmkit.loop",
 }
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Point(NamedTuple):
@@ -24,10 +27,18 @@ class Point(NamedTuple):
 
 
 class History(list[Point]):
-    """Points of one solve in order; `columns()` gives them as lists by name."""
+    """Points of one solve in order; `columns()` gives them as lists by name, `to_frame()` as a DataFrame."""
 
     def columns(self) -> dict[str, list]:
         return {name: [getattr(p, name) for p in self] for name in Point._fields}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a point, one column a field of `Point`: counts int64, all others float64, None as NaN."""
+        import pandas as pd
+
+        counts = {"n_iter", "n_support", "kernel_values"}
+        columns = self.columns().items()
+        return pd.DataFrame({k: pd.Series(v, dtype="int64" if k in counts else "float64") for k, v in columns})
 
 
 class Clock:

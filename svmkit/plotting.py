@@ -1,0 +1,225 @@
+"""Pictures of how solves went."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmkit.errors import InputError, SvmkitWarning
+from svmkit.history import History, Point
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+WORDS = {
+    "n_iter": "iterations",
+    "seconds": "seconds",
+    "objective": "objective, as the solver states it",
+    "gap": "relative gap, estimated while solving",
+    "n_support": "support vectors",
+    "kernel_values": "kernel values computed",
+    "accuracy": "accuracy on the validation set",
+}
+"""What the columns of a history are called on an axis."""
+
+# Okabe and Ito's colours, which stay apart for people who see few, darkest first; 7 of them and 4 styles: 28 pairs
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+STYLES = ("-", "--", "-.", ":")
+
+_MANY = 8  # names above which the legend leaves the picture, pairs above which their lines are thin
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Frames of one solve for each pair of classes; what is known of the model, for a label."""
+
+    frames: list[pd.DataFrame]
+    about: Mapping[str, Any]
+
+
+def plot_history(
+    items: Any,
+    *,
+    x: str = "seconds",
+    y: str = "gap",
+    ax: Axes | None = None,
+    labels: str | Sequence[str] | None = None,
+) -> Axes:
+    """Curves of solves, one colour and line style a solve.
+
+    Parameters
+    ----------
+    items : fitted SVMClassifier or SVMOneClass, Fit, Solution, History or its DataFrame; list or {label: item} of them
+        Of a model with several pairs of classes the curves of all pairs are drawn alike.
+    x, y : {"n_iter", "seconds", "objective", "gap", "n_support", "kernel_values", "accuracy"}
+        Columns of the history. Accuracy is on a linear axis, an objective that is not positive throughout too, all
+        others are on logarithmic ones, where values that are not positive are left out; so are missing ones.
+    ax : matplotlib Axes, default=None
+        Where to draw; default those of a new figure that pyplot does not know: `ax.figure.savefig("gap.png")`.
+    labels : str or sequence of str, default=None
+        Names for the legend, one an item; default the keys, else the solvers' names, with C where these are equal.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InputError
+        No item, one without a history, an unknown column, labels that do not fit, or nothing to draw.
+
+    Warns
+    -----
+    SvmkitWarning
+        An item has no point with both values, and is left out.
+    """
+    for name, column in (("x", x), ("y", y)):
+        if column not in WORDS:
+            raise InputError(f"{name} must be one of {', '.join(WORDS)}, not {column!r}")
+    runs, names = _labelled(items, labels)
+    logarithmic = {column for column in (x, y) if _is_logarithmic(column, runs)}
+    curves = {name: _curves(run, x, y, logarithmic) for name, run in zip(names, runs, strict=True)}
+    empty = [name for name, points in curves.items() if not points]
+    why = " (fit with validation=(X, y) to measure accuracy)" if "accuracy" in (x, y) else ""
+    if len(empty) == len(curves):
+        raise InputError(f"nothing to draw: no point has both {x} and {y}{why}")
+    if empty:
+        warnings.warn(f"left out, no point has both {x} and {y}{why}: {', '.join(empty)}", SvmkitWarning, stacklevel=2)
+    ax = _new_axes() if ax is None else ax
+    drawn = len(ax.get_legend_handles_labels()[1])  # by an earlier call
+    for k, (name, points) in enumerate(curves.items(), drawn):
+        style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
+        style["linewidth"] = 1.6 if len(points) <= _MANY else 0.8
+        for part, (across, up) in enumerate(points):
+            marker = "o" if len(across) == 1 else ""
+            ax.plot(across, up, label=None if part else name, marker=marker, **style)
+    _dress(ax, x, y, logarithmic)
+    return ax
+
+
+def _labelled(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_Run], list[str]]:
+    """The items as runs, and what the legend calls them: no name twice."""
+    keys: list[str] | None = None
+    if isinstance(items, Mapping):
+        keys, items = [str(key) for key in items], list(items.values())
+    elif isinstance(items, str) or not isinstance(items, Iterable) or _is_one(items):
+        items = [items]
+    runs = [_run(item) for item in items]
+    if not runs:
+        raise InputError("nothing to draw: give a fitted model, a history, or a list or dict of them")
+    if labels is not None:
+        keys = [labels] if isinstance(labels, str) else [str(label) for label in labels]
+        if len(keys) != len(runs):
+            raise InputError(f"labels must be one for each of the {len(runs)} items, not {len(keys)}")
+    return runs, _distinct(keys or _solvers(runs))
+
+
+def _is_one(item: Any) -> bool:
+    """An item, though it can be iterated over."""
+    return isinstance(item, History) or hasattr(item, "columns")
+
+
+def _run(item: Any) -> _Run:
+    if isinstance(item, History):
+        return _Run([item.to_frame()], {})
+    if hasattr(item, "columns") and hasattr(item, "to_numpy"):  # a DataFrame, without importing pandas to ask
+        missing = [name for name in Point._fields if name not in item.columns]
+        if missing:
+            raise InputError(f"the DataFrame is no history: it lacks {', '.join(missing)}; see History.to_frame")
+        return _Run([item], {})
+    model = getattr(item, "model_", getattr(item, "model", None))
+    if hasattr(item, "solutions"):
+        histories = [solution.history for solution in item.solutions]
+    else:
+        found = getattr(item, "history_", getattr(item, "history", None))
+        histories = [found] if isinstance(found, History) else list(found) if isinstance(found, list) else []
+    if not histories or not all(isinstance(history, History) for history in histories):
+        what = f"{type(item).__name__} has no history{'; call fit first' if hasattr(item, 'fit') else ''}"
+        raise InputError(f"{what}: give a fitted SVMClassifier or SVMOneClass, a Fit or a History")
+    return _Run([history.to_frame() for history in histories], getattr(model, "about", {}))
+
+
+def _solvers(runs: list[_Run]) -> list[str]:
+    """The solvers' names, with C where two are the same."""
+    names = [str(run.about.get("solver", "solve")) for run in runs]
+    weights = [f", C = {run.about['C']:.3g}" if "C" in run.about else "" for run in runs]
+    return [name + weight if names.count(name) > 1 else name for name, weight in zip(names, weights, strict=True)]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names that occur again get a number."""
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name} ({k})" for k in range(2, len(names) + 2))
+        found.append(name if name not in found else next(n for n in numbered if n not in found))
+    return found
+
+
+def _is_logarithmic(column: str, runs: list[_Run]) -> bool:
+    if column != "objective":
+        return column != "accuracy"
+    values = np.concatenate([_values(frame, column) for run in runs for frame in run.frames])
+    return bool(np.all(values[np.isfinite(values)] > 0))
+
+
+def _values(frame: pd.DataFrame, column: str) -> np.ndarray:
+    try:
+        return frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise InputError(f"column {column} of the DataFrame is not numeric") from None
+
+
+def _curves(run: _Run, x: str, y: str, logarithmic: set[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """What can be drawn of each pair, those without a point left out."""
+    found = []
+    for frame in run.frames:
+        values = {column: _values(frame, column) for column in (x, y)}
+        usable = np.ones(len(frame), dtype=bool)
+        for column, numbers in values.items():
+            usable &= np.isfinite(numbers) & ((numbers > 0) | (column not in logarithmic))
+        if usable.any():
+            found.append((values[x][usable], values[y][usable]))
+    return found
+
+
+def _new_axes() -> Axes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def _between_powers(axis: Axis, value: float, place: int | None) -> str:
+    """The label of a tick between powers of ten: short, and only where the axis is not longer than a decade."""
+    low, high = sorted(axis.get_view_interval())
+    digit = round(value / 10.0 ** math.floor(math.log10(value)))
+    return f"{value:g}" if high <= 10.0 * low and digit in (2, 3, 5, 7) else ""
+
+
+def _dress(ax: Axes, x: str, y: str, logarithmic: set[str]) -> None:
+    """Axes, their names, grid and legend."""
+    ax.set_xscale("log" if x in logarithmic else "linear")
+    ax.set_yscale("log" if y in logarithmic else "linear")
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_minor_formatter(partial(_between_powers, axis))
+    ax.set_xlabel(WORDS[x])
+    ax.set_ylabel(WORDS[y])
+    ax.grid(True, which="major", color="0.88", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    n_curves = len(ax.get_legend_handles_labels()[1])
+    place: dict[str, Any] = {"loc": "best"}
+    if n_curves > _MANY:
+        place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": -(-n_curves // 16), "fontsize": "small"}
+    ax.legend(**place, frameon=False, handlelength=3.2)
