@@ -126,7 +126,7 @@ class Resumable:
                 left -= len(block)
                 if left < 0:
                     raise WrongFile(
-                        f"{self.remote.name}: what came is larger than the set, removed: it is another file"
+                        f"{self.remote.name}: what came is larger than the set, so it is another file (removed)"
                     )
                 file.write(block)
 
