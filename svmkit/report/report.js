@@ -1,0 +1,213 @@
+(() => {
+  "use strict";
+  const { sets, solvers } = JSON.parse(document.getElementById("data").textContent);
+  const CHARTS = [
+    { id: "time-gap", x: "seconds", y: "gap" },
+    { id: "iterations-gap", x: "n_iter", y: "gap" },
+    { id: "time-accuracy", x: "seconds", y: "accuracy" },
+    { id: "support-accuracy", x: "n_support", y: "accuracy" },
+  ];
+  const AXES = {
+    seconds: "training time (seconds)",
+    n_iter: "iterations",
+    n_support: "support vectors",
+    gap: "relative duality gap",
+    accuracy: "test accuracy (%)",
+  };
+  const BELOW = 0.2; // how far under the worst result the axis of accuracies begins
+  const DASHES = { solid: "", dash: "7 3", dot: "2 2", dashdot: "7 2 2 2" };
+  const SHAPES = {
+    circle: "M21 6a4 4 0 1 1-8 0a4 4 0 1 1 8 0",
+    square: "M13.5 2.5h7v7h-7z",
+    diamond: "M17 1.2l4.8 4.8l-4.8 4.8l-4.8-4.8z",
+    "triangle-up": "M17 1.5l4.6 8h-9.2z",
+    x: "M13 3.8l1.8-1.8l2.2 2.2l2.2-2.2l1.8 1.8l-2.2 2.2l2.2 2.2l-1.8 1.8l-2.2-2.2l-2.2 2.2l-1.8-1.8l2.2-2.2z",
+  };
+  const hidden = new Set();
+  const byId = (id) => document.getElementById(id);
+  const checked = (id) => byId(id).checked;
+  const literally = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;"); // plotly reads tags
+  const short = (x) => (x === null ? "unknown" : Number(x.toPrecision(3)).toString());
+  const tiny = (x) => (x === null ? "unknown" : x.toExponential(1));
+
+  function words(run, at, ended) {
+    const solver = literally(solvers[run.solver].name);
+    const lines = [
+      `<b>${solver}</b>, seed ${run.seed}`,
+      ended ? `the end: ${literally(run.status)}` : "on the way",
+      `${short(at.seconds)} seconds, ${at.n_iter === null ? "unknown" : at.n_iter.toLocaleString("en")} iterations`,
+      `${ended ? "certified" : "estimated"} gap ${tiny(at.gap)}`,
+    ];
+    if (at.n_support !== null) lines.push(`${at.n_support.toLocaleString("en")} support vectors`);
+    if (at.accuracy !== null) lines.push(`test accuracy ${(100 * at.accuracy).toFixed(2)} %`);
+    return lines.join("<br>");
+  }
+
+  const isLog = (axis) => (axis === "gap" ? checked("log-gap") : axis !== "accuracy" && checked("log-x"));
+
+  function drawn(axis, value, floor) {
+    if (value === null) return null;
+    if (axis === "accuracy") return 100 * value;
+    if (isLog(axis) && value <= 0) return axis === "gap" ? floor : null;
+    return value;
+  }
+
+  function traces(set, chart) {
+    const found = [];
+    const several = new Set(set.runs.map((run) => run.seed)).size > 1;
+    for (const run of set.runs) {
+      const how = solvers[run.solver];
+      const shared = { name: how.name, hoverinfo: "text", legendgroup: how.name, meta: run.solver, visible: !hidden.has(run.solver) };
+      const put = (points, ended) => {
+        const seen = points.filter((at) => [chart.x, chart.y].every((axis) => drawn(axis, at[axis], set.floor) !== null));
+        if (!seen.length) return;
+        found.push({
+          ...shared,
+          type: "scatter",
+          mode: ended ? "markers" : "lines",
+          x: seen.map((at) => drawn(chart.x, at[chart.x], set.floor)),
+          y: seen.map((at) => drawn(chart.y, at[chart.y], set.floor)),
+          text: seen.map((at) => words(run, at, ended)),
+          line: { color: how.colour, dash: how.dash, width: several ? 1.6 : 2.2 },
+          marker: { color: how.colour, symbol: how.symbol, size: 10, line: { color: colour("--page"), width: 1 } },
+          opacity: several && !ended ? 0.65 : 1,
+        });
+      };
+      const names = Object.keys(run.columns);
+      const rows = names.length ? run.columns.seconds.map((_, k) => Object.fromEntries(names.map((name) => [name, run.columns[name][k]]))) : [];
+      put(rows, false);
+      put([run.end], true);
+    }
+    return found.sort((a, b) => (a.mode === b.mode ? 0 : a.mode === "lines" ? -1 : 1)); // markers on top
+  }
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function axisOf(axis, set) {
+    const look = {
+      title: { text: AXES[axis], standoff: 8 },
+      type: isLog(axis) ? "log" : "linear",
+      gridcolor: colour("--line"),
+      linecolor: colour("--soft"),
+      zeroline: false,
+      automargin: true,
+      ticks: "outside",
+      tickcolor: colour("--soft"),
+      exponentformat: "power",
+      minexponent: 4,
+      nticks: 8,
+    };
+    if (isLog(axis)) look.dtick = null;
+    const ends = set.runs.map((run) => run.end.accuracy).filter((value) => value !== null);
+    if (axis === "accuracy" && checked("near") && ends.length) {
+      const all = set.runs.flatMap((run) => [...(run.columns.accuracy || []), run.end.accuracy]).filter((value) => value !== null);
+      const low = Math.max(Math.min(...all), Math.min(...ends) - BELOW);
+      const high = Math.max(...all);
+      const room = Math.max(0.04 * (high - low), 0.002);
+      look.range = [100 * (low - room), 100 * (high + room)];
+    }
+    return look;
+  }
+
+  function draw() {
+    const set = sets[byId("set").selectedIndex];
+    const small = matchMedia("(max-width: 600px)").matches;
+    for (const chart of CHARTS) {
+      const box = byId(chart.id);
+      const found = traces(set, chart);
+      const empty = box.parentElement.querySelector(".empty");
+      box.hidden = !found.length;
+      empty.hidden = Boolean(found.length);
+      empty.textContent = `No run on ${set.name} has both ${AXES[chart.x]} and ${AXES[chart.y]}.`;
+      if (!found.length) continue;
+      const layout = {
+        xaxis: axisOf(chart.x, set),
+        yaxis: axisOf(chart.y, set),
+        showlegend: false,
+        hovermode: "closest",
+        dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
+        margin: { l: 8, r: small ? 8 : 16, t: 8, b: 8 },
+        paper_bgcolor: colour("--page"),
+        plot_bgcolor: colour("--page"),
+        font: { family: getComputedStyle(document.body).fontFamily, size: small ? 12 : 13, color: colour("--text") },
+        hoverlabel: { bgcolor: colour("--band"), bordercolor: colour("--soft"), font: { color: colour("--text") }, align: "left" },
+      };
+      const config = { responsive: true, displaylogo: false, displayModeBar: !small && "hover", modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+      Plotly.react(box, found, layout, config);
+    }
+    byId("floor").textContent =
+      set.floor !== null && checked("log-gap") ? `Gaps of zero or below are drawn at ${tiny(set.floor)}.` : "";
+  }
+
+  function show() {
+    for (const button of byId("legend").querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(!hidden.has(Number(button.value))));
+    for (const { id } of CHARTS) {
+      const box = byId(id);
+      if (box.data) Plotly.restyle(box, { visible: box.data.map((trace) => !hidden.has(trace.meta)) });
+    }
+  }
+
+  function swatch(how) {
+    const name = "http://www.w3.org/2000/svg";
+    const picture = document.createElementNS(name, "svg");
+    for (const [key, value] of Object.entries({ width: 34, height: 12, "aria-hidden": "true" })) picture.setAttribute(key, value);
+    const put = (d, attributes) => {
+      const path = document.createElementNS(name, "path");
+      for (const [key, value] of Object.entries({ d, ...attributes })) path.setAttribute(key, value);
+      picture.append(path);
+    };
+    put("M0 6H34", { stroke: how.colour, "stroke-width": 2.2, "stroke-dasharray": DASHES[how.dash], fill: "none" });
+    put(SHAPES[how.symbol], { fill: how.colour, stroke: "var(--page)" });
+    return picture;
+  }
+
+  function legend() {
+    solvers.forEach((how, k) => {
+      const item = document.createElement("li");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.value = k;
+      button.setAttribute("aria-pressed", "true");
+      const label = document.createElement("span");
+      label.textContent = how.name;
+      button.append(swatch(how), label);
+      button.addEventListener("click", () => {
+        if (!hidden.delete(k)) hidden.add(k);
+        show();
+      });
+      button.addEventListener("dblclick", () => {
+        const alone = hidden.size === solvers.length - 1 && !hidden.has(k);
+        hidden.clear();
+        if (!alone) solvers.forEach((_, other) => other !== k && hidden.add(other));
+        show();
+      });
+      item.append(button);
+      byId("legend").append(item);
+    });
+  }
+
+  function sort(head) {
+    const row = head.parentElement;
+    const body = row.closest("table").tBodies[0];
+    const at = [...row.children].indexOf(head);
+    const order = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+    for (const other of row.children) other.setAttribute("aria-sort", other === head ? order : "none");
+    const keyOf = (line) => line.children[at].dataset.key;
+    const sign = order === "ascending" ? 1 : -1;
+    const compare = (a, b) => {
+      const [p, q] = [keyOf(a), keyOf(b)];
+      if (p === undefined || q === undefined) return (p === undefined) - (q === undefined); // unknown ones last
+      const numbers = head.classList.contains("number");
+      return sign * (numbers ? Number(p) - Number(q) : p.localeCompare(q, "en", { numeric: true }));
+    };
+    body.append(...[...body.rows].sort(compare));
+  }
+
+  for (const head of document.querySelectorAll("thead th")) head.firstElementChild.addEventListener("click", () => sort(head));
+  for (const set of sets) byId("set").add(new Option(set.name));
+  for (const id of ["set", "log-x", "log-gap", "near"]) byId(id).addEventListener("change", draw);
+  for (const query of ["(prefers-color-scheme: dark)", "(max-width: 600px)"]) matchMedia(query).addEventListener("change", draw);
+  legend();
+  draw();
+})();
