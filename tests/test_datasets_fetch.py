@@ -4,7 +4,6 @@ import bz2
 import contextlib
 import gzip
 import hashlib
-import http.server
 import json
 import os
 import socket
@@ -15,77 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fetch_helpers import TOY, TOY_T, Files, Server, serving
 
 from svmkit.data import available, download, fetching, load, sources
 from svmkit.data.remote import REMOTE, Remote
 from svmkit.errors import InputError, SvmkitError
 
 pytestmark = pytest.mark.usefixtures("alone")
-
-TOY = "".join(f"{1 if i % 3 else -1} 1:{i} 2:{i * i % 97}\n" for i in range(4000)).encode()
-TOY_T = TOY[: TOY.index(b"\n", 500) + 1]
-
-
-class Files(http.server.BaseHTTPRequestHandler):
-    """Serves `server.files`, {path: bytes}, with ranges if `server.ranges`; at most `server.most` bytes an answer."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        server = self.server
-        server.requests.append((self.path, self.headers.get("Range"), self.headers.get("If-Range")))
-        if self.path not in server.files:
-            self.send_error(404)
-            return
-        body, etag, first = server.files[self.path], f'"{server.version}"', 0
-        wanted = self.headers.get("Range")
-        if server.ranges and wanted and self.headers.get("If-Range", etag) == etag:
-            first = int(wanted.removeprefix("bytes=").removesuffix("-"))
-        if first >= len(body) > 0:
-            self.send_error(416)
-            return
-        self.send_response(206 if first else 200)
-        if first:
-            self.send_header("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}")
-        if server.ranges:
-            self.send_header("ETag", etag)
-        self.send_header("Content-Length", str(len(body) - first))
-        self.end_headers()
-        sent = body[first:][: server.most]
-        with contextlib.suppress(ConnectionError):  # a client that has seen enough
-            self.wfile.write(sent)
-        self.close_connection = len(sent) < len(body) - first
-
-    def log_message(self, *args):
-        pass
-
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Files)
-        self.files, self.requests, self.version = {}, [], "1"
-        self.ranges, self.most = True, None
-
-    def handle_error(self, request, client_address):
-        """Silent: clients that hang up belong to the tests."""
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-@contextlib.contextmanager
-def serving(server):
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
@@ -163,6 +98,12 @@ def test_a_mirror_may_be_one_folder_and_pack_otherwise(site, monkeypatch, pack):
     assert cache("toy").read_bytes() == TOY
 
 
+def test_what_a_server_packs_on_the_way_is_unpacked_as_a_file_would_be(site):
+    site.files["/binary/toy.bz2"], site.also = gzip.compress(TOY), {"Content-Encoding": "x-gzip"}
+    assert fetching.fetch("toy").fetched
+    assert cache("toy").read_bytes() == TOY
+
+
 def test_a_packed_copy_in_the_cache_will_do_and_another_file_will_not(site):
     Path("cache").mkdir()
     cache("toy.bz2").write_bytes(bz2.compress(TOY))
@@ -189,7 +130,7 @@ def test_a_transfer_that_broke_off_goes_on(site, failed, svmkit, ranges):
     site.ranges, site.most = ranges, 3000
     failed(["toy: the transfer broke off after 3,000 of", "they are kept"], "toy")
     assert in_cache() == {"toy.part", "toy.part.json"}
-    assert Path("cache/.fetching/toy.part").read_bytes() == packed[:3000]
+    assert Path("cache/.fetching/toy/toy.part").read_bytes() == packed[:3000]
     assert "toy" not in {entry.name for entry in available()}
     site.requests.clear()
     failed([f"after {6000 if ranges else 3000:,} of"], "toy")
@@ -215,7 +156,7 @@ def test_a_range_of_another_length_starts_over(site, failed, shorter):
     """As a server without ETag would answer: nothing tells versions apart but the length."""
     site.most = 3000
     failed(["broke off"], "toy")
-    state = Path("cache/.fetching/toy.part.json")
+    state = Path("cache/.fetching/toy/toy.part.json")
     state.write_text(json.dumps(json.loads(state.read_text()) | {"validator": None}))
     contents = gzip.compress(TOY)
     site.files["/binary/toy.bz2"] = contents if not shorter else contents[:2000]
@@ -231,7 +172,7 @@ def test_a_range_of_another_length_starts_over(site, failed, shorter):
 def test_a_part_of_unknown_origin_starts_over(site, failed, state):
     site.most = 3000
     failed(["broke off"], "toy")
-    Path("cache/.fetching/toy.part.json").write_text(state)
+    Path("cache/.fetching/toy/toy.part.json").write_text(state)
     site.most = None
     fetching.fetch("toy")
     assert site.requests[-1] == ("/binary/toy.bz2", None, None) and cache("toy").read_bytes() == TOY
@@ -244,6 +185,15 @@ def test_a_whole_part_is_not_asked_for_again(site, monkeypatch):
         fetching.fetch("toy")
     site.requests.clear()
     assert fetching.fetch("toy").fetched and not site.requests
+
+
+def test_what_a_killed_process_left_is_removed(site):
+    for name in ("tmpabc", "toy"):  # unpacked in part; verified, but not yet in its place
+        left_over = Path("cache/.fetching/toy") / name
+        left_over.parent.mkdir(parents=True, exist_ok=True)
+        left_over.write_bytes(TOY)
+    assert fetching.fetch("toy").fetched and not site.requests
+    assert in_cache() == {"toy"} and cache("toy").read_bytes() == TOY
 
 
 # --- the wrong file

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -88,7 +89,7 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
         path = _present(remote)
         if path is not None:
             return Fetched(name, path, remote.size, remote.sha256, False)
-        working = folder / ".fetching"  # hidden, so that nothing in it is ever taken for a set
+        working = folder / ".fetching" / name  # hidden, so that nothing in it is ever taken for a set
         working.mkdir(parents=True, exist_ok=True)
         with _alone(working / f"{name}.lock", name):
             path = _present(remote)  # by the process that we waited for
@@ -121,6 +122,8 @@ def _download(remote: Remote, bases: list[str], working: Path, progress: Progres
     """The verified contents, in a file of the folder `working`."""
     import pooch
 
+    for left_over in working.glob(f"{tempfile.gettempprefix()}*"):  # by a process that was killed while it unpacked
+        left_over.unlink()
     downloader = Resumable(remote, working / f"{remote.name}.part", progress)
     log, files = pooch.get_logger(), dict.fromkeys([remote.file, *(remote.name + end for end in ("", *COMPRESSIONS))])
     level = log.level
