@@ -8,7 +8,11 @@ from svmkit.compare.results import TITLES, Results, Row
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+    from svmkit.report.stats import Tests
+
+ALPHA = 0.05
 WIDE = 160  # columns where there is no terminal to ask
 _SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
           "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}"}  # fmt: skip
@@ -62,21 +66,48 @@ def _shown(row: Row, metric: str) -> str:
 
 
 def _tests(console: Console, results: Results) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from svmkit.report.stats import tests
+    """Average ranks and tests over the sets, metric by metric; what keeps all of them from being made, once."""
+    from svmkit.report.stats import over_sets
 
     if len(results.treatments) < 2:
         return
-    for test in tests(results):
-        console.print(Text(test.title, "bold"))
-        if test.ranks is not None:
-            table = Table(box=None, pad_edge=False)
-            for column in ("", *results.treatments):
-                table.add_column(column, justify="right")
-            table.add_row("average rank", *(f"{rank:.2f}" for rank in test.ranks))
-            console.print(table)
-        for said in test.lines:
-            console.print(said, markup=False)
-        console.print()
+    found = over_sets(results)
+    tested = [test for test in found if test.friedman is not None]
+    if tested:
+        console.print(_ranks(tested, results.treatments))
+        for test in tested:
+            _one_test(console, test)
+    elif found:
+        console.print(f"no test of significance: {found[0].notes[-1]}", markup=False)
+    console.print()
+
+
+def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="average ranks", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in ("", "sets", *treatments, "Friedman's p", "critical difference"):
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    for test in tested:
+        assert test.friedman is not None
+        rank = dict(zip(test.treatments, test.friedman.ranks, strict=True))
+        best = min(rank.values())
+        shown = [Text(f"{rank[t]:.2f}", "bold" if rank[t] == best else "") if t in rank else "" for t in treatments]
+        table.add_row(test.title, str(len(test.sets)), *shown, f"{test.friedman.p:.2g}", f"{test.cd:.2f}")
+    return table
+
+
+def _one_test(console: Console, test: Tests) -> None:
+    assert test.wilcoxon is not None and test.friedman is not None
+    better = sorted(range(len(test.treatments)), key=lambda t: test.friedman.ranks[t])  # type: ignore[union-attr]
+    pairs = [
+        f"{test.treatments[i]} < {test.treatments[j]} (p = {test.wilcoxon[i, j]:.2g})"
+        for at, i in enumerate(better)
+        for j in better[at + 1 :]
+        if test.wilcoxon[i, j] <= ALPHA
+    ]
+    said = "; ".join(pairs) or "no pair differs"
+    console.print(f"{test.title}: Wilcoxon with Holm's correction, by rank: {said}", markup=False)
+    for note in test.notes:
+        console.print(f"  {note}", markup=False)

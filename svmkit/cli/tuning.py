@@ -16,6 +16,7 @@ from svmkit.cli.common import labels_of, note
 from svmkit.cli.job import Job
 from svmkit.data import Dataset
 from svmkit.errors import InputError
+from svmkit.tracking import Tracker
 from svmkit.training import Fit
 from svmkit.tune import backends, grids, picture
 
@@ -157,18 +158,28 @@ class TuneJob(Job):
         self._log_candidates()
 
     def _log_candidates(self) -> None:
-        o, parent = self.options, self.tracker.run_id
-        nested = plugins.load("tracker", "mlflow")
-        for c in self.found.candidates:
-            tracker = nested(uri=o["tracking_uri"], experiment=o["experiment"])
-            kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
-            params = runs.params(c.solver, kernel, c.C, self.data, tol=o["tol"], seed=o["seed"], cv=self.cv)
-            name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
-            tracker.start(name, params, {"reason": c.reason} if c.reason else {}, parent=parent)
-            if tracker.run_id is None:  # the store failed, and said so
-                return
-            tracker.metrics(_metrics(c))
-            tracker.end("FAILED" if c.failed else "FINISHED")
+        o = self.options
+        nested, candidates = plugins.load("tracker", "mlflow"), self.found.candidates
+        with progress.live("logging the candidates") as show:
+            for k, c in enumerate(candidates):
+                if show:
+                    show(f"logging candidate {k + 1:,} of {len(candidates):,}")
+                if not self._log_candidate(c, nested(uri=o["tracking_uri"], experiment=o["experiment"])):
+                    return
+
+    def _log_candidate(self, c: tune.Candidate, tracker: Tracker) -> bool:
+        """Whether it worked: a store that failed has said so, and would say it again for each of the others."""
+        kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
+        params = runs.params(
+            c.solver, kernel, c.C, self.data, tol=self.options["tol"], seed=self.options["seed"], cv=self.cv
+        )
+        name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
+        tracker.start(name, params, {"reason": c.reason} if c.reason else {}, parent=self.tracker.run_id)
+        if tracker.run_id is None:
+            return False
+        tracker.metrics(_metrics(c))
+        tracker.end("FAILED" if c.failed else "FINISHED")
+        return True
 
     def summary(self, fitted: Fit) -> dict[str, Any]:
         """The keys of `svmkit tune --json`."""

@@ -124,7 +124,9 @@ def _measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Track
         return bare | {"status": TIMEOUT, "reason": f"stopped after {hard:.0f} s: it did not end on its own"}
     except WorkerLost as error:
         return worker.failed(bare, str(error))
-    except (SvmkitError, MemoryError) as error:  # while getting ready: the data do not fit
+    except Stopped:
+        raise
+    except Exception as error:  # while getting ready: the data cannot be used
         return worker.failed(bare, error)
     if record["status"] == Status.INTERRUPTED:
         raise Stopped
@@ -135,7 +137,9 @@ def _measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Track
     except NotYet:
         lane.renew()
         reason = f"prediction and logging took more than {AROUND:.0f} s"
-    except (WorkerLost, SvmkitError, MemoryError) as error:
+    except Stopped:
+        raise
+    except Exception as error:
         reason = f"prediction or logging failed: {' '.join(str(error).split()) or type(error).__name__}"
     return record | {"notes": [*record.get("notes", []), reason]}
 

@@ -99,7 +99,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 seed=cell.seed,
                 validation=(sets.test.X, sets.test.y) if curve and sets.test is not None else None,
             )
-    except (SvmkitError, MemoryError, ArithmeticError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a stranger's solver may raise anything
         return failed(record, error)
     _bench.fitted = fitted
     return record | plain(_result(fitted, solver, kernel, sets)) | ({"notes": notes} if notes else {})
@@ -125,9 +125,11 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
 
 def failed(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
     """The record of a cell that has no model, with the reason in one line."""
-    reason = error if isinstance(error, str) else str(error) or type(error).__name__
+    reason = str(error)
+    if isinstance(error, BaseException) and not isinstance(error, SvmkitError):
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, MemoryError):
-        reason = "out of memory"
+        reason = "out of memory: give a smaller memory, or fewer rows"
     return record | {"status": FAILED, "reason": " ".join(reason.split())}
 
 
@@ -196,7 +198,7 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                 )
                 if test is not None:
                     fitted.model.predict(test.X[:WARM_ROWS])
-            except (SvmkitError, ArithmeticError, ValueError, RuntimeError):
+            except Exception:
                 return  # what is wrong shows in the fit itself
 
 

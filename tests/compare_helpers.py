@@ -1,0 +1,79 @@
+"""What the tests of comparisons share: solvers that misbehave, registered as a stranger's package would be."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from svmkit import plugins
+
+STRANGERS = '''
+import os, signal, time
+from dataclasses import dataclass
+from svmkit_decomposition.smo import SMO
+from svmkit.errors import SvmkitError
+
+
+@dataclass(frozen=True)
+class Crash(SMO):
+    """Dies as the system's memory killer would have it."""
+    name = "crash"
+    def step(self, state):
+        if state.problem.m > 130:  # not while it is warmed up
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(state)
+
+
+@dataclass(frozen=True)
+class Hang(SMO):
+    """Never comes back."""
+    name = "hang"
+    def step(self, state):
+        while state.problem.m > 130:
+            time.sleep(0.1)
+        return super().step(state)
+
+
+@dataclass(frozen=True)
+class Refuse(SMO):
+    """Fails in words."""
+    name = "refuse"
+    def step(self, state):
+        raise SvmkitError("it is\\nMonday")
+
+
+@dataclass(frozen=True)
+class Broken(SMO):
+    """Fails with an error that is nobody's."""
+    name = "broken"
+    def step(self, state):
+        raise KeyError("nobody's")
+'''
+NAMES = ("crash", "hang", "refuse", "broken")
+
+
+@pytest.fixture
+def strangers(tmp_path, monkeypatch):
+    """Solvers crash, hang, refuse and broken, in this process and in those that it starts."""
+    folder = tmp_path / "strangers"
+    info = folder / "strangers-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "strangers.py").write_text(STRANGERS, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n", encoding="utf-8")
+    points = "".join(f"{name} = strangers:{name.capitalize()}\n" for name in NAMES)
+    (info / "entry_points.txt").write_text(f"[svmkit.solvers]\n{points}", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    plugins._found.cache_clear()
+    yield folder
+    plugins._found.cache_clear()
+    sys.modules.pop("strangers", None)
+
+
+def wide_test(folder: Path) -> tuple[Path, Path]:
+    """An svmlight training file, and a test file with one more column."""
+    rows = [f"{'+1' if k % 2 else '-1'} 1:{k % 7} 2:{1 + k % 3}" for k in range(40)]
+    train, test = folder / "narrow.svm", folder / "narrow.svm.t"
+    train.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    test.write_text("\n".join([*rows[:10], "+1 4:1"]) + "\n", encoding="utf-8")
+    return train, test
