@@ -3,7 +3,7 @@
     python examples/papers/reproduce.py examples/papers/sfw.yaml --out docs/papers/sfw
 
 Writes OUT.md (what is printed, too), OUT.png and OUT.jsonl, one line for each finished cell: run it again and it goes
-on where it was stopped. Cells run one after the other in this process; compilation is not in the times.
+on where it was stopped. Cells run as those of `svmkit compare` do; compilation is not in the times.
 The file's keys are described in comparison/spec.py.
 """
 
@@ -11,25 +11,32 @@ from __future__ import annotations
 
 import argparse
 import sys
-from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from comparison import cells, figures, spec, tables
+from comparison import figures, tables
+from comparison.results import Results
+from comparison.spec import load_paper
 
-from svmkit import plugins
+from svmkit.compare import runner
+from svmkit.compare.results import NO_MODEL
+from svmkit.compare.spec import Cell
+from svmkit.compare.store import Store
 from svmkit.errors import SvmkitError
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0: every cell asked for is there; 1: some failed; 2: the call or the spec is wrong; 130: interrupted."""
+    """0: every cell asked for has a model; 1: some have none; 2: the call or the spec is wrong; 130: interrupted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("spec")
     parser.add_argument("--out", required=True, help="write OUT.md, OUT.png and OUT.jsonl")
     parser.add_argument("--only", type=_names, metavar="DATASET[,..]", help="these data sets (default all)")
     parser.add_argument("--solvers", type=_names, metavar="NAME[,..]", help="these solvers of the spec (default all)")
     parser.add_argument("--seeds", type=_whole, help="seeds of a cell (default: the spec's)")
-    parser.add_argument("--limit", type=_positive, help="seconds for a cell (default: the spec's)")
     parser.add_argument("--decades", type=_whole, help="the first DECADES stops (default: the spec's)")
+    parser.add_argument("--time-limit", type=_positive, help="seconds for a cell (default: the spec's)")
+    parser.add_argument("--jobs", type=_whole, default=1, help="cells side by side: times then disturb each other")
+    parser.add_argument("--threads", type=_whole, help="for all jobs together (default: all cores)")
     args = parser.parse_args(argv)
     try:
         return reproduce(args)
@@ -40,57 +47,42 @@ def main(argv: list[str] | None = None) -> int:
 
 def reproduce(args: argparse.Namespace) -> int:
     """Run what is missing, then write the report over everything that the store holds."""
-    plan = spec.load_spec(args.spec)
-    limit = args.limit or plan.limit
-    wanted = plan.cells(only=args.only, solvers=args.solvers, seeds=args.seeds, decades=args.decades)
-    for cell in wanted:
-        how = cell.settings["solver"]
-        plugins.build("solver", how["solver"], how["options"])
-        if "sampler" in how:
-            plugins.sampler(how["sampler"])
-    store = cells.Store(Path(f"{args.out}.jsonl"))
-    store.path.parent.mkdir(parents=True, exist_ok=True)
-    todo = [cell for cell in wanted if not store.has(cell, limit)]
-    _say(f"{plan.name}: {len(wanted)} cells, {len(wanted) - len(todo)} of them finished before")
-    try:
-        whole = _run(plan, todo, store, limit)
-    finally:
-        results = cells.Results(plan, store.records)
-        report = tables.render(plan, results)
-        if plan.figure is not None:
-            figures.draw(plan, results, Path(f"{args.out}.png"))
-            report += f"\n![{plan.figure['kind']}]({Path(args.out).name}.png)\n"
-        Path(f"{args.out}.md").write_text(report, encoding="utf-8")
-    print(report)
+    paper = load_paper(args.spec)
+    limit = args.time_limit or paper.comparison.time_limit
+    wanted = paper.cells(data=args.only, solvers=args.solvers, seeds=args.seeds, decades=args.decades)
+    store = Store(f"{args.out}.jsonl")
+    done = sum(store.has(cell, limit) for cell in wanted)
+    _say(f"{paper.comparison.name}: {len(wanted)} cells, {done} of them finished before")
+    curve = False  # no accuracy on the way: no figure shows it
+    whole = runner.run(wanted, store, limit=limit, jobs=args.jobs, threads=args.threads, curve=curve, told=_told)
+    print(_report(Results(paper, store), Path(args.out)))
     if not whole:
         return 130
-    return int(any(store.records[cell.key]["status"] == "failed" for cell in wanted))
+    return int(any(record["status"] in NO_MODEL for record in store.of(wanted)))
 
 
-def _run(plan: spec.Spec, todo: list[cells.Cell], store: cells.Store, limit: float) -> bool:
-    """Run the cells, each set loaded once; False when the user interrupted."""
-    curves = plan.figure["solvers"] if plan.figure and plan.figure["kind"] == "curves" else []
-    if todo:
-        cells.warm(todo)
-    for name, group in groupby(todo, key=lambda cell: cell.data):
-        try:
-            sets = cells.prepare(plan.data[name])
-            for cell in group:
-                record = cells.run(cell, sets, limit, cell.solver in curves)
-                if record is None:
-                    return False
-                store.add(record)
-                _say(f"{' '.join(map(str, record['cell']))}: {_short(record)}")
-        except KeyboardInterrupt:
-            return False
-    return True
+def _report(results: Results, out: Path) -> str:
+    """What OUT.md holds, written there; the picture beside it."""
+    report, figure = tables.render(results), results.paper.figure
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if figure is not None:
+        figures.draw(results, Path(f"{out}.png"))
+        report += f"\n![{figure['kind']}]({out.name}.png)\n"
+    Path(f"{out}.md").write_text(report, encoding="utf-8")
+    return report
 
 
-def _short(record: dict) -> str:
-    if record["status"] == "failed":
-        return f"failed: {record['reason']}"
-    return "{status}, {iterations:,} iterations, {seconds:.1f} s, {support:,} vectors, {accuracy:.2f} %".format(
-        **record
+def _told(cell: Cell, record: dict[str, Any] | None) -> None:
+    if record is not None:
+        _say(f"{cell.name}: {_short(record)}")
+
+
+def _short(record: dict[str, Any]) -> str:
+    if record["status"] in NO_MODEL:
+        return f"{record['status']}: {record['reason']}"
+    accuracy = record["test_accuracy"]
+    return "{status}, {n_iter:,} iterations, {solve_s:.1f} s, {n_support:,} vectors".format(**record) + (
+        "" if accuracy is None else f", {100 * accuracy:.2f} %"
     )
 
 

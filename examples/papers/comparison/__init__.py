@@ -1,1 +1,1 @@
-"""Comparison specs: what to solve, the numbers that were published, and how to set one beside the other."""
+"""What a paper printed beside what svmkit.compare runs: specs, results, tables, figures."""

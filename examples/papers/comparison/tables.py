@@ -17,17 +17,18 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from comparison import stats
-from comparison.cells import Results
+from comparison.results import TITLE, Results
+from svmkit.compare.results import HIGHER
+from svmkit.report import stats
 
-DIGITS = {"accuracy": ".2f", "support": ",.0f", "iterations": ",.0f", "seconds": ",.2f", "fit_seconds": ",.2f"}
-HIGHER = {"accuracy"}  # better when higher: ranked from the top
+DIGITS = {"test_accuracy": ".2f", "n_support": ",.0f", "n_iter": ",.0f", "solve_s": ",.2f", "fit_s": ",.2f"}
 
 
-def render(spec, results: Results) -> str:
+def render(results: Results) -> str:
     """The whole report but for the picture."""
-    parts = [f"# {spec.name}", spec.about]
-    for table in spec.tables:
+    paper = results.paper
+    parts = [f"# {paper.comparison.name}", paper.comparison.about]
+    for table in paper.tables:
         lines = {"cells": _cells, "ratios": _ratios, "growth": _growth, "friedman": _friedman, "wilcoxon": _wilcoxon}
         parts += [f"## {table['title']}", *([table["note"]] if "note" in table else [])]
         parts += ["\n".join(lines[table["kind"]](table, results))]
@@ -42,20 +43,20 @@ def _text(metric: str, value: float | None) -> str:
     return "" if value is None else format(value, DIGITS.get(metric, ".2e"))
 
 
-def _reduced(values: list[float], metric: str, how: str) -> str:
-    if not values:
+def _reduced(values: np.ndarray, metric: str, how: str) -> str:
+    if not values.size:
         return ""
     if how == "range":
-        return f"{_text(metric, min(values))} to {_text(metric, max(values))}"
+        return f"{_text(metric, values.min())} to {_text(metric, values.max())}"
     return _text(metric, _number(values, metric, how))
 
 
-def _number(values: list[float], metric: str, how: str) -> float | None:
-    if not values:
+def _number(values: np.ndarray, metric: str, how: str) -> float | None:
+    if not values.size:
         return None
     if how == "mean":
-        return float(np.mean(values))
-    return max(values) if metric in HIGHER else min(values)
+        return float(values.mean())
+    return float(values.max() if metric in HIGHER else values.min())
 
 
 def _difference(metric: str, published: float | None, ours: float | None) -> str:
@@ -73,7 +74,7 @@ def _outside(limit: float | str, published: float, ours: float) -> bool:
 
 def _rows(table: dict, results: Results):
     """(data, solver, stop) of the table that the spec has a cell or a published number for."""
-    spec = results.spec
+    spec = results.paper.comparison
     for at in product(table["data"], table["solvers"], table["stops"]):
         data, solver, stop = at
         wanted = solver in spec.data[data].get("solvers", spec.solvers)
@@ -86,8 +87,8 @@ def _cells(table: dict, results: Results) -> list[str]:
     show = [tuple(shown.split()) for shown in table.get("show", [])]
     header = ["data", "solver", "stop"]
     for metric, how in compare.items():
-        header += [f"{metric}, published", f"ours, {how}", "difference"]
-    header += [f"{metric}, {how}" for metric, how in show]
+        header += [f"{TITLE[metric]}, published", f"ours, {how}", "difference"]
+    header += [f"{TITLE[metric]}, {how}" for metric, how in show]
     header += ["mark"] * bool(within) + ["ended"]
     rows, marks = [], []
     for at in _rows(table, results):
@@ -98,7 +99,7 @@ def _cells(table: dict, results: Results) -> list[str]:
             limit = within.get(metric, {}).get(at[2])
             if limit is not None and published is not None and ours is not None:
                 judged = True
-                failed += [metric] if _outside(limit, published, ours) else []
+                failed += [TITLE[metric]] if _outside(limit, published, ours) else []
         row += [_reduced(results.values(*at, metric), metric, how) for metric, how in show]
         mark = ("FAIL: " + ", ".join(failed) if failed else "pass") if judged else ""
         rows.append([*row, *([mark] if within else []), results.status(*at)])
@@ -146,7 +147,7 @@ def _ratios(table: dict, results: Results) -> list[str]:
                 row += [printed if isinstance(printed, str) else _fold(printed)]
                 row += [_fold(value) + "*" * any(mark for _, mark in here)]
             rows.append(row)
-        lines += [*([""] if lines else []), f"{metric}, stop {stop}:", "", *_grid(header, rows)]
+        lines += [*([""] if lines else []), f"{TITLE[metric]}, stop {stop}:", "", *_grid(header, rows)]
     note = "≥, ≤, ?: a time limit ended the dividend, the divisor, both; * a summary over such numbers."
     return [*lines, "", note] if marked else lines
 
@@ -195,11 +196,11 @@ def _friedman(table: dict, results: Results) -> list[str]:
     for metric in table["metrics"]:
         whole, values = _matrix(table, results, metric, solvers)
         if len(whole) < 2:
-            rows.append([metric, str(len(whole)), *[""] * (len(solvers) + 3)])
+            rows.append([TITLE[metric], str(len(whole)), *[""] * (len(solvers) + 3)])
             continue
         test = stats.friedman(-values if metric in HIGHER else values)
         ranks = [f"{rank:.2f}" for rank in test.ranks]
-        rows.append([metric, str(len(whole)), *ranks, f"{test.chi2:.2f}", f"{test.F:.2f}", f"{test.p:.2g}"])
+        rows.append([TITLE[metric], str(len(whole)), *ranks, f"{test.chi2:.2f}", f"{test.F:.2f}", f"{test.p:.2g}"])
     header = ["metric", "sets", *[f"mean rank, {s}" for s in solvers], "chi2_F", "F_F", "p"]
     return _grid(header, rows) + _cut(table, results, solvers)
 
@@ -213,5 +214,5 @@ def _wilcoxon(table: dict, results: Results) -> list[str]:
         whole, values = _matrix(table, results, pair["metric"], both)
         p = f"{stats.wilcoxon(*values.T, pair['alternative']):.4g}" if len(whole) else ""
         claim = f"{both[0]} {words[pair['alternative']]} {both[1]}"
-        rows.append([pair["metric"], claim, f"{float(pair['p']):.4g}", p, str(len(whole))])
+        rows.append([TITLE[pair["metric"]], claim, f"{float(pair['p']):.4g}", p, str(len(whole))])
     return _grid(["metric", "alternative", "p, published", "p, ours", "sets"], rows) + _cut(table, results, solvers)
