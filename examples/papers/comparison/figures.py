@@ -32,9 +32,9 @@ def draw(results: Results, path: Path) -> None:
         axis.grid(alpha=0.3)
     for axis in list(axes.flat)[len(figure["data"]) :]:
         axis.axis("off")
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    if handles:
-        axes.flat[0].legend(handles, labels, frameon=False, fontsize=8)
+    named = next((axis for axis in axes.flat if axis.get_legend_handles_labels()[0]), None)
+    if named is not None:
+        named.legend(frameon=False, fontsize=8)
     canvas.savefig(path, dpi=110)
     plt.close(canvas)
 
