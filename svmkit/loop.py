@@ -161,7 +161,9 @@ class _Run:
     def _measured(self, info: StepInfo) -> StepInfo:
         """`info` with objective and gap from a certificate, taken off the clock."""
         with self.clock.stopped():
-            self.measured = self.problem.certificate(self.solver.solution(self.state))
+            iterate = self.solver.solution(self.state)
+            with self.problem.gram.unnoticed():
+                self.measured = self.problem.certificate(iterate)
         P, D, gap = self.measured.primal, self.measured.dual, self.measured.gap
         info = info._replace(objective=P)
         return info if gap is None or D is None else info._replace(gap=gap, gap_abs=P - D)
@@ -272,7 +274,8 @@ class _Run:
 
     def _scored(self, point: Point, iterate: np.ndarray, certificate: Certificate) -> Point:
         assert self.score is not None
-        return point._replace(accuracy=self.score(iterate, certificate))
+        with self.problem.gram.unnoticed():
+            return point._replace(accuracy=self.score(iterate, certificate))
 
     def _save(self, seconds: float) -> None:
         assert self.saver is not None

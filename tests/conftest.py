@@ -44,6 +44,7 @@ def alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SVMKIT_DATA", raising=False)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("SVMKIT_MIRROR", raising=False)
     monkeypatch.setenv("SVMKIT_CACHE", str(tmp_path / "cache"))
     return real
 

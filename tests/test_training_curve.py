@@ -190,3 +190,14 @@ def test_a_curve_needs_rows_to_measure_on(sets, refused):
 
 def test_kernels_without_products(sets, train):
     assert train(sets[0], "--test", sets[1], "--kernel", Linear().name, "--curve")["curve"]
+
+
+@pytest.mark.parametrize("name", ["swap2o", "smo", "fcsmo", "norma"])
+def test_measuring_costs_the_solve_no_kernel_values(name):
+    X, y = overlapping()
+    plain, curved = (
+        fit(X, y, solver=name, kernel=RBF(0.5), stop=Iterations(60), validation=validation)
+        for validation in (None, held_out())
+    )
+    assert curved.kernel_values == plain.kernel_values
+    assert any(p.accuracy is not None for p in curved.solutions[0].history)
