@@ -1,6 +1,5 @@
 """The papers' comparison specs and what runs them: examples/papers."""
 
-import itertools
 import json
 import sys
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from scipy import stats as scipy_stats
 
 from svmkit.compare import runner, worker
 from svmkit.compare.sets import prepare
@@ -16,7 +14,6 @@ from svmkit.compare.spec import read
 from svmkit.data import load
 from svmkit.errors import InputError
 from svmkit.kernels import resolve_gamma
-from svmkit.report import stats
 
 ROOT = Path(__file__).parents[1]
 PAPERS, RECORDS = ROOT / "examples" / "papers", ROOT / "docs" / "papers"
@@ -175,47 +172,6 @@ def test_a_wrong_spec_ends_with_2_and_one_line(alone, tmp_path, capsys):
     assert reproduce.main([str(write(tmp_path)), "--out", str(tmp_path / "out"), "--jobs", "2", "--threads", "1"]) == 2
     assert "--jobs must be between 1 and the 1 threads" in capsys.readouterr().err
     assert not list(tmp_path.glob("out*"))
-
-
-# --- statistics
-
-# Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 sets; 975.01 is printed as 0.975, ranked above it
-DEMSAR = """763 768 771 798  599 591 590 569  954 971 968 967  628 661 654 657  882 888 886 898  936 931 916 931
-            661 668 609 685  583 583 563 625  775 838 866 875  1000 1000 1000 1000  940 962 965 962  619 666 614 669
-            972 981 975.01 975  957 978 946 970"""
-
-
-def test_friedman_is_demsars_example():
-    found = stats.friedman(-np.array(DEMSAR.split(), dtype=float).reshape(14, 4))
-    np.testing.assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
-    assert (round(found.chi2, 2), round(found.F, 2)) == (9.28, 3.69)
-    assert 0.01 < found.p < 0.05  # F(3, 39): 2.85 at 5 %, 4.33 at 1 %
-    values = np.random.default_rng(0).normal(size=(9, 5))  # no ties: as scipy has it
-    assert stats.friedman(values).chi2 == pytest.approx(scipy_stats.friedmanchisquare(*values.T).statistic)
-
-
-def test_wilcoxon_by_hand_and_by_scipy():
-    first, second = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 4.0, 6.0, 3.9])
-    # ranks of the differences: -2 -3 -4 +1, so W+ = 1: two of 16 sign patterns give no more, 15 no less
-    assert stats.wilcoxon(first, second, "less") == pytest.approx(2 / 16)
-    assert stats.wilcoxon(first, second, "greater") == pytest.approx(15 / 16)
-    assert stats.wilcoxon(first, second, "two-sided") == pytest.approx(4 / 16)
-    assert stats.wilcoxon(first, first, "two-sided") == 1.0
-    first, second = np.random.default_rng(1).normal(size=(2, 12))
-    expected = scipy_stats.wilcoxon(first, second, alternative="less", method="exact").pvalue
-    assert stats.wilcoxon(first, second, "less") == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
-def test_wilcoxon_counts_ties_and_zeros_as_pratt_does(alternative):
-    first, second = np.array([5, 3, 8, 4, 4, 9, 1]), np.array([4, 4, 6, 4, 2, 5, 2])
-    ranks = scipy_stats.rankdata(np.abs(first - second))
-    signs = np.sign(first - second)
-    seen = ranks[signs > 0].sum()
-    at_random = [np.dot(ranks[signs != 0], pick) for pick in itertools.product((0, 1), repeat=int((signs != 0).sum()))]
-    less, greater = np.mean(np.array(at_random) <= seen), np.mean(np.array(at_random) >= seen)
-    by_hand = {"less": less, "greater": greater, "two-sided": min(1, 2 * min(less, greater))}
-    assert stats.wilcoxon(first, second, alternative) == pytest.approx(by_hand[alternative])
 
 
 # --- what it runs and writes
