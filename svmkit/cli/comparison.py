@@ -161,13 +161,13 @@ class Comparison:
         from svmkit.report import html, pictures
 
         if self.options["report"]:
-            html.write(self.results, self.options["report"], command=_command())
+            html.write(self.results, self.options["report"], command=_command(), threads=self.options["threads"])
         if self.tracker.run_id is None:
             return
         with tempfile.TemporaryDirectory() as folder:
             page = Path(self.options["report"] or Path(folder) / "report.html")
             if not self.options["report"]:
-                html.write(self.results, page, command=_command())
+                html.write(self.results, page, command=_command(), threads=self.options["threads"])
             lines = Path(folder) / "results.jsonl"
             lines.write_text("".join(json.dumps(as_line(r)) + "\n" for r in self.results.records), encoding="utf-8")
             for path in (page, lines, *pictures.draw(self.results, Path(folder), "compare")):
