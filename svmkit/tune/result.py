@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit.kernels import Kernel
-from svmkit.scaling import Scaling
 from svmkit.solver import Solver
 from svmkit.tune.space import Path
 
@@ -108,18 +107,17 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
     return found
 
 
-def ranked(
-    paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any, scale: str | None
-) -> list[Candidate]:
+def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
     """A candidate for each C of each path, best first, as it did on the most rows that it was tried on.
 
     Judged on more rows comes first, then the higher accuracy, then the smaller C, then the smaller gamma.
+    X : all rows, scaled, for the number behind gamma="scale"
     """
     last: dict[int, Tried] = {}
     for t in tried:
         if t.path not in last or t.n_rows > last[t.path].n_rows:
             last[t.path] = t
-    gammas = _Gammas(X, scale)
+    gammas = _Gammas(X)
     found = []
     for path in (path for path in paths if path.number in last):
         for i, C in enumerate(path.Cs):
@@ -154,8 +152,8 @@ def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, 
 class _Gammas:
     """The number behind gamma on all rows, looked up once for each way to choose it."""
 
-    def __init__(self, X: Any, scale: str | None) -> None:
-        self._X, self._scale = X, scale
+    def __init__(self, X: Any) -> None:
+        self._X = X
         self._known: dict[str, float] = {}
 
     def of(self, kernel: Kernel) -> float | None:
@@ -163,7 +161,5 @@ class _Gammas:
         if not isinstance(gamma, str):
             return gamma
         if gamma not in self._known:
-            scaling = Scaling.fit(self._scale, self._X) if self._scale and self._scale != "none" else None
-            X = scaling.apply(self._X) if scaling else self._X
-            self._known[gamma] = kernel.resolve(X).params["gamma"]
+            self._known[gamma] = kernel.resolve(self._X).params["gamma"]
         return self._known[gamma]

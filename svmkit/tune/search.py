@@ -18,9 +18,10 @@ import numpy as np
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  it makes the next line work
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
 
-from svmkit import checks, plugins, threads
+from svmkit import plugins, threads
 from svmkit.errors import InputError, SvmkitError
 from svmkit.gram import parse_bytes
+from svmkit.prepared import Prepared
 from svmkit.sampler import Sampler
 from svmkit.solver import Solver
 from svmkit.stopping import Criterion, Stop
@@ -120,9 +121,9 @@ def run(
     backends.require(backend)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
-    X = checks.as_features(X)
-    checks.require_finite(X)
-    classes, codes = checks.encode_labels(y, n_samples=X.shape[0])
+    # what cannot be trained on as a whole is refused at once, not once in each fold
+    data = Prepared.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
+    X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
     if search == "halving" and factor < 2:
         raise InputError(f"factor must be at least 2, not {factor}")
@@ -168,7 +169,7 @@ def run(
             records.stop()
             tried, interrupted = from_records(records.all(), cv), True
         why = reasons(records.all())
-    candidates = ranked(paths, tried, why, X, scale)
+    candidates = ranked(paths, tried, why, data.X)
     if not candidates:
         raise SvmkitError("interrupted before a candidate was tried in all folds")
     if candidates[0].failed:
