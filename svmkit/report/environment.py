@@ -13,8 +13,8 @@ from pathlib import Path
 import svmkit
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
-# /home/me/data/a9a, C:\Users\me\a9a: the folders, of whatever begins a word
-_FOLDERS = re.compile(r"(?<![\w./:~-])(?:~?/(?:[^/\s'\"]+/)*|[A-Za-z]:\\(?:[^\\\s'\"]+\\)*)(?=[^/\\\s'\"])")
+# /home/me/data/a9a, C:\Users\me\a9a: the folders, where a word or a value begins
+_FOLDERS = re.compile(r"(?<![^\s'\"=(,])(?:[~/](?:[^/\s'\"]*/)+|[A-Za-z]:\\(?:[^\\\s'\"]+\\)+)(?=[^/\\\s'\"])")
 _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 
 

@@ -46,7 +46,7 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         summary=words.summary(results),
         disagreements=results.disagreements(),
         sets=[(names[name], words.of_set(results, name)) for name in results.sets],
-        tests=[_shown(tests) for tests in stats.over_sets(results)],
+        tests=[_shown(tests, results.treatments) for tests in stats.over_sets(results)],
         environment=environment.describe(command, threads),
         chart=chart_data(results),
         nonce=secrets.token_urlsafe(16),
@@ -83,9 +83,9 @@ def _run(curve: Curve, solver: int) -> dict[str, Any]:
     }
 
 
-def _shown(tests: stats.Tests) -> dict[str, Any]:
+def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
     """What the template needs of a metric's tests."""
-    figure = pictures.difference_diagram(tests)
+    figure = pictures.difference_diagram(tests, treatments)
     return {
         "title": tests.title,
         "verdict": words.verdict(tests),

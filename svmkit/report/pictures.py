@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from svmkit.compare.results import Results
+from svmkit.errors import SvmkitError
 from svmkit.report import stats
 from svmkit.report.curves import Curve, Style, curves, floor, style
-from svmkit.report.environment import without_places
+from svmkit.report.words import short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,24 +30,27 @@ _AXES = {
 _KINDS = {"time-gap": ("seconds", "gap"), "time-accuracy": ("seconds", "accuracy")} | {
     "support-accuracy": ("n_support", "accuracy")
 }
-_LONG = 32  # characters of a name in a picture
+BELOW = 0.1  # how far under the worst result accuracies are drawn: early ones can be anything
+Points = list[tuple[float, float]]
 
 
 def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
     """PNGs named STEM-KIND.png in the folder, which is made: those for which there is something to draw.
 
     time-gap, time-accuracy, support-accuracy : a panel a set; cd-METRIC : a critical-difference diagram of each tested
-    metric, for two sets and three treatments at least
+    metric, for two sets and three treatments at least. Raises SvmkitError when a file cannot be written.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
-    drawn |= {f"cd-{tests.metric}": difference_diagram(tests) for tests in stats.over_sets(results)}
+    drawn |= {f"cd-{tests.metric}": difference_diagram(tests, results.treatments) for tests in stats.over_sets(results)}
     paths = []
-    for kind, figure in drawn.items():
-        if figure is not None:
-            paths.append(folder / f"{stem}-{kind}.png")
-            figure.savefig(paths[-1], dpi=150)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for kind, figure in drawn.items():
+            if figure is not None:
+                paths.append(Path(folder) / f"{stem}-{kind}.png")
+                figure.savefig(paths[-1], dpi=150)
+    except OSError as error:
+        raise SvmkitError(f"cannot write pictures to {folder}: {error.strerror}") from None
     return paths
 
 
@@ -52,7 +59,7 @@ def panels(results: Results, x: str, y: str) -> Figure | None:
     from matplotlib.figure import Figure
 
     at = {name: k for k, name in enumerate(results.treatments)}
-    found = [curve for curve in curves(results) if _points(curve, x, y)]
+    found = [curve for curve in curves(results) if _end(curve, x, y)]
     sets = [name for name in results.sets if any(curve.set == name for curve in found)]
     if not sets:
         return None
@@ -64,32 +71,27 @@ def panels(results: Results, x: str, y: str) -> Figure | None:
     legend = 0.25 * -(-len(treatments) // per_line) + 0.2
     figure = Figure(figsize=(wide, 3.5 * rows + legend), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax, name in zip(axes, sets, strict=False):
+    for ax, name, title in zip(axes, sets, short_names(sets), strict=False):
         _panel(ax, [(curve, style(at[curve.treatment])) for curve in found if curve.set == name], x, y)
-        ax.set_title(shortened(name), fontsize=10, parse_math=False)
+        ax.set_title(title, fontsize=10, parse_math=False)
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
     handles = [_handle(style(at[t])) for t in treatments]
-    box = figure.legend(
-        handles, [shortened(t) for t in treatments], loc="outside lower center", ncols=per_line, frameon=False
-    )
+    box = figure.legend(handles, short_names(treatments), loc="outside lower center", ncols=per_line, frameon=False)
     for text in box.get_texts():
         text.set(parse_math=False, fontsize=9)
     return figure
 
 
 def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
-    low = {axis: floor([p[k] for curve, _ in found for p in _points(curve, x, y)]) for k, axis in enumerate((x, y))}
+    low = _lowest(found, x, y)
+    alpha = 0.6 if len({curve.seed for curve, _ in found}) > 1 else 1.0
     for curve, how in found:
-        line, end = _line(curve, x, y), (curve.end[x], curve.end[y])
-        alpha = 0.5 if len({other.seed for other, _ in found}) > 1 else 1.0
-        if line:
-            xs, ys = zip(*(_shown(point, (x, y), low) for point in line), strict=True)
-            ax.plot(xs, ys, color=how.colour, linestyle=_DASHES[how.dash], linewidth=1.3, alpha=alpha)
-        if None not in end:
-            px, py = _shown(end, (x, y), low)
-            ax.plot(px, py, _SYMBOLS[how.symbol], color=how.colour, markersize=5.5, markeredgecolor="white")
+        line, end = _drawn(_line(curve, x, y), y, low), _drawn(_end(curve, x, y), y, low)
+        ax.plot(*line.T, color=how.colour, linestyle=_DASHES[how.dash], linewidth=1.3, alpha=alpha)
+        ax.plot(*end.T, _SYMBOLS[how.symbol], color=how.colour, markersize=5.5, markeredgecolor="white")
     ax.set_xscale("log")
+    ax.margins(0.06)
     if y == "gap":
         ax.set_yscale("log")
     ax.set_xlabel(_AXES[x], fontsize=9)
@@ -98,27 +100,50 @@ def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
-    if any(value is not None and axis != "accuracy" for axis, value in low.items()):
-        ax.annotate("0 and below at the edge", (0.01, 0.01), xycoords="axes fraction", fontsize=7, color="0.4")
+    for axis in (ax.xaxis, ax.yaxis) if y == "gap" else (ax.xaxis,):
+        _tick(axis)
 
 
-def _line(curve: Curve, x: str, y: str) -> list[tuple[float, float]]:
-    pairs = zip(curve.columns.get(x, []), curve.columns.get(y, []), strict=True)
-    return [(a, b) for a, b in pairs if a is not None and b is not None]
+def _tick(axis: Any) -> None:
+    """Ticks of a logarithmic axis: decades, or 1, 2 and 5 where there are few."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = axis.get_view_interval()
+    if high / low < 100:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
-def _points(curve: Curve, x: str, y: str) -> list[tuple[float, float]]:
-    a, b = curve.end[x], curve.end[y]
-    return _line(curve, x, y) + ([(a, b)] if a is not None and b is not None else [])
+def _line(curve: Curve, x: str, y: str) -> Points:
+    return _pairs(curve.columns.get(x, []), curve.columns.get(y, []))
 
 
-def _shown(point: Any, axes: tuple[str, str], low: dict[str, float | None]) -> tuple[float, float]:
-    """Where a point is drawn: accuracies in percent, the rest above the floor of its logarithmic axis."""
-    values = []
-    for axis, value in zip(axes, point, strict=True):
-        at = low[axis]
-        values.append(100.0 * value if axis == "accuracy" else value if value > 0 or at is None else at)
-    return values[0], values[1]
+def _end(curve: Curve, x: str, y: str) -> Points:
+    return _pairs([curve.end[x]], [curve.end[y]])
+
+
+def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
+    return [(a, b) for a, b in zip(xs, ys, strict=True) if a is not None and b is not None and a > 0]
+
+
+def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
+    """Where gaps of zero and below are drawn; the least accuracy that is drawn."""
+    ends = [b for curve, _ in found for _, b in _end(curve, x, y)]
+    if y == "accuracy":
+        return min(ends, default=BELOW) - BELOW
+    return floor(ends + [b for curve, _ in found for _, b in _line(curve, x, y)])
+
+
+def _drawn(points: Points, y: str, low: float | None) -> np.ndarray:
+    """(n, 2): accuracies in percent, nan below the lowest; gaps above the floor of the logarithmic axis."""
+    found = np.array(points, dtype=float).reshape(-1, 2)
+    if y == "accuracy":
+        found[found[:, 1] < low, 1] = np.nan
+        found[:, 1] *= 100.0
+    elif low is not None:
+        found[:, 1] = np.where(found[:, 1] > 0, found[:, 1], low)
+    return found
 
 
 def _handle(how: Style) -> Any:
@@ -128,33 +153,41 @@ def _handle(how: Style) -> Any:
     return Line2D([], [], linewidth=1.5, markersize=5.5, markeredgecolor="white", **look)  # type: ignore[arg-type]
 
 
-def difference_diagram(tests: stats.Tests) -> Figure | None:
-    """Mean ranks on a line, the best left, bars over those within Nemenyi's critical difference; None below 2 x 3."""
+def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:
+    """Mean ranks on a line, the best left, bars over those within Nemenyi's critical difference; None below 2 x 3.
+
+    treatments : all of the comparison, in whose order they have their colours
+    """
     if tests.friedman is None or tests.nemenyi is None or len(tests.treatments) < 3:
         return None
     import pandas as pd
     import scikit_posthocs
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
-    names = [shortened(name) for name in tests.treatments]
-    tall = 1.0 + 0.32 * ((len(names) + 1) // 2 + 2)
-    figure = Figure(figsize=(9.0, tall), layout="constrained")
+    names, ranks = short_names(tests.treatments), tests.friedman.ranks
+    colours = [style(treatments.index(name)).colour for name in tests.treatments]
+    figure = Figure(figsize=(9.0, 1.6 + 0.3 * ((len(names) + 1) // 2 + 2)), layout="constrained")
     ax = figure.subplots()
     scikit_posthocs.critical_difference_diagram(
-        pd.Series(tests.friedman.ranks, index=names),
+        pd.Series(ranks, index=names),
         pd.DataFrame(tests.nemenyi, index=names, columns=names),
-        cd=tests.cd,
         alpha=stats.ALPHA,
         ax=ax,
-        label_fmt_left="{label}  {rank:.2f}",
-        label_fmt_right="{rank:.2f}  {label}",
+        label_fmt_left="{label}  {rank:.2f} ",
+        label_fmt_right=" {rank:.2f}  {label}",
         label_props={"parse_math": False, "fontsize": 10},
-        color_palette={name: style(k).colour for k, name in enumerate(names)},
+        color_palette=dict(zip(names, colours, strict=True)),
         crossbar_props={"linewidth": 3},
-        text_h_margin=0.05,
+        text_h_margin=0.03 * float(np.ptp(ranks)),
     )
-    ax.set_xlabel(f"mean rank of {tests.title}, 1 is the best", fontsize=10)
-    ax.xaxis.set_label_position("top")
+    left, right = float(ranks.min()), float(ranks.min()) + float(tests.cd or 0.0)
+    ax.errorbar([(left + right) / 2], [2.2], xerr=[(right - left) / 2], color="black", capsize=4)
+    ax.text(right, 2.2, f"  CD = {tests.cd:.2f}", va="center", fontsize=10)
+    ax.set_ylim(top=3.0)
+    ax.set_xlim(1 - 0.02 * len(names), max(len(names), right) + 0.02 * len(names))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10, steps=[1, 2, 5, 10]))
+    ax.set_title(f"mean rank of {tests.title}, 1 is the best", fontsize=10)
     return figure
 
 
@@ -174,9 +207,3 @@ def svg(figure: Figure) -> bytes:
     file = BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
     return file.getvalue()
-
-
-def shortened(name: str) -> str:
-    """A name that fits into a picture."""
-    name = without_places(name)
-    return name if len(name) <= _LONG else f"{name[: _LONG - 8]}...{name[-5:]}"

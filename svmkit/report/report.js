@@ -14,7 +14,7 @@
     gap: "relative duality gap",
     accuracy: "test accuracy (%)",
   };
-  const BELOW = 0.2; // how far under the worst result the axis of accuracies begins
+  const BELOW = 0.1; // how far under the worst result accuracies are shown
   const DASHES = { solid: "", dash: "7 3", dot: "2 2", dashdot: "7 2 2 2" };
   const SHAPES = {
     circle: "M21 6a4 4 0 1 1-8 0a4 4 0 1 1 8 0",
@@ -45,10 +45,15 @@
 
   const isLog = (axis) => (axis === "gap" ? checked("log-gap") : axis !== "accuracy" && checked("log-x"));
 
-  function drawn(axis, value, floor) {
+  function lowest(set) {
+    const ends = set.runs.map((run) => run.end.accuracy).filter((value) => value !== null);
+    return checked("near") && ends.length ? Math.min(...ends) - BELOW : -1;
+  }
+
+  function drawn(axis, value, set) {
     if (value === null) return null;
-    if (axis === "accuracy") return 100 * value;
-    if (isLog(axis) && value <= 0) return axis === "gap" ? floor : null;
+    if (axis === "accuracy") return value < lowest(set) ? null : 100 * value;
+    if (isLog(axis) && value <= 0) return axis === "gap" ? set.floor : null;
     return value;
   }
 
@@ -59,18 +64,18 @@
       const how = solvers[run.solver];
       const shared = { name: how.name, hoverinfo: "text", legendgroup: how.name, meta: run.solver, visible: !hidden.has(run.solver) };
       const put = (points, ended) => {
-        const seen = points.filter((at) => [chart.x, chart.y].every((axis) => drawn(axis, at[axis], set.floor) !== null));
+        const seen = points.filter((at) => at[chart.x] !== null && at[chart.y] !== null);
         if (!seen.length) return;
         found.push({
           ...shared,
           type: "scatter",
           mode: ended ? "markers" : "lines",
-          x: seen.map((at) => drawn(chart.x, at[chart.x], set.floor)),
-          y: seen.map((at) => drawn(chart.y, at[chart.y], set.floor)),
+          x: seen.map((at) => drawn(chart.x, at[chart.x], set)),
+          y: seen.map((at) => drawn(chart.y, at[chart.y], set)),
           text: seen.map((at) => words(run, at, ended)),
           line: { color: how.colour, dash: how.dash, width: several ? 1.6 : 2.2 },
           marker: { color: how.colour, symbol: how.symbol, size: 10, line: { color: colour("--page"), width: 1 } },
-          opacity: several && !ended ? 0.65 : 1,
+          opacity: several && !ended ? 0.8 : 1,
         });
       };
       const names = Object.keys(run.columns);
@@ -83,7 +88,7 @@
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  function axisOf(axis, set) {
+  function axisOf(axis, values) {
     const look = {
       title: { text: AXES[axis], standoff: 8 },
       type: isLog(axis) ? "log" : "linear",
@@ -97,42 +102,38 @@
       minexponent: 4,
       nticks: 8,
     };
-    if (isLog(axis)) look.dtick = null;
-    const ends = set.runs.map((run) => run.end.accuracy).filter((value) => value !== null);
-    if (axis === "accuracy" && checked("near") && ends.length) {
-      const all = set.runs.flatMap((run) => [...(run.columns.accuracy || []), run.end.accuracy]).filter((value) => value !== null);
-      const low = Math.max(Math.min(...all), Math.min(...ends) - BELOW);
-      const high = Math.max(...all);
-      const room = Math.max(0.04 * (high - low), 0.002);
-      look.range = [100 * (low - room), 100 * (high + room)];
-    }
+    const positive = values.filter((value) => value > 0);
+    const decades = positive.length ? Math.log10(Math.max(...positive) / Math.min(...positive)) : 0;
+    if (isLog(axis) && decades > 0.7) look.dtick = decades > 2 ? Math.ceil(decades / 8) : "D2"; // D2: 1, 2 and 5
     return look;
   }
 
   function draw() {
     const set = sets[byId("set").selectedIndex];
     const small = matchMedia("(max-width: 600px)").matches;
+    const family = getComputedStyle(document.body).fontFamily;
     for (const chart of CHARTS) {
       const box = byId(chart.id);
       const found = traces(set, chart);
+      box.parentElement.querySelector("span").textContent = set.name;
       const empty = box.parentElement.querySelector(".empty");
       box.hidden = !found.length;
       empty.hidden = Boolean(found.length);
       empty.textContent = `No run on ${set.name} has both ${AXES[chart.x]} and ${AXES[chart.y]}.`;
       if (!found.length) continue;
       const layout = {
-        xaxis: axisOf(chart.x, set),
-        yaxis: axisOf(chart.y, set),
+        xaxis: axisOf(chart.x, found.flatMap((trace) => trace.x)),
+        yaxis: axisOf(chart.y, found.flatMap((trace) => trace.y)),
         showlegend: false,
         hovermode: "closest",
         dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
         margin: { l: 8, r: small ? 8 : 16, t: 8, b: 8 },
         paper_bgcolor: colour("--page"),
         plot_bgcolor: colour("--page"),
-        font: { family: getComputedStyle(document.body).fontFamily, size: small ? 12 : 13, color: colour("--text") },
-        hoverlabel: { bgcolor: colour("--band"), bordercolor: colour("--soft"), font: { color: colour("--text") }, align: "left" },
+        font: { family, size: small ? 12 : 13, color: colour("--text") },
+        hoverlabel: { bgcolor: colour("--band"), bordercolor: colour("--soft"), font: { family, color: colour("--text") }, align: "left" },
       };
-      const config = { responsive: true, displaylogo: false, displayModeBar: !small && "hover", modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+      const config = { responsive: true, displaylogo: false, displayModeBar: !small && "hover", modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
       Plotly.react(box, found, layout, config);
     }
     byId("floor").textContent =
@@ -170,7 +171,7 @@
       button.value = k;
       button.setAttribute("aria-pressed", "true");
       const label = document.createElement("span");
-      label.textContent = how.name;
+      label.textContent = button.title = how.name;
       button.append(swatch(how), label);
       button.addEventListener("click", () => {
         if (!hidden.delete(k)) hidden.add(k);

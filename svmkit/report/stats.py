@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -30,7 +31,8 @@ class Tests:
     """What can be said about one metric over the sets.
 
     sets : those on which every treatment has a value; values : (sets, treatments) means over the repeats, as they are;
-    friedman : its ranks are 1 for the best, whichever way the metric goes; wilcoxon : (k, k) two-sided p, Holm's
+    friedman : its ranks are 1 for the best, whichever way the metric goes, its p no smaller than these sets can
+    show; wilcoxon : (k, k) two-sided p, Holm's
     correction over all pairs; cd : Nemenyi's critical difference of mean ranks at `ALPHA`, and nemenyi : (k, k) its p;
     all four None where there is no test. notes : what is missing and what to know, sentences
     """
@@ -144,7 +146,7 @@ def tests(results: Results, metric: str) -> Tests:
         notes.append("Runs that were cut by their time limit count with the time at which they were cut.")
     n, k = values.shape
     if n < 2 or k < 2:
-        what = f"{n} set{'s' * (n != 1)} and {k} treatment{'s' * (k != 1)}"
+        what = f"{n} set{'s' * (n != 1)} and {k} solver{'s' * (k != 1)}"
         return Tests(metric, sets, treatments, values, (*notes, f"{what}: a test needs two of each."))
     return _tested(metric, sets, treatments, values, notes)
 
@@ -153,6 +155,8 @@ def _tested(metric: str, sets: list[str], treatments: list[str], values: np.ndar
     n, k = values.shape
     ranked = _rounded(-values if metric in HIGHER else values)
     found = friedman(ranked)
+    agreed = math.exp((1 - n) * math.lgamma(k + 1))  # chance that all sets rank alike: with few sets F promises more
+    found = found._replace(p=max(found.p, agreed))
     least = 2.0 ** (1 - n)
     if least * (pairs := k * (k - 1) // 2) > ALPHA:
         held = f", and Holm's correction for {pairs} pairs not below {min(1.0, least * pairs):.2g}" if pairs > 1 else ""

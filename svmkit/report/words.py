@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from svmkit.compare.results import TITLES, Results, Row
 from svmkit.compare.store import FAILED, TIMEOUT
@@ -13,6 +12,7 @@ from svmkit.report.stats import ALPHA, Tests
 from svmkit.solver import Status
 
 NONE = "n/a"
+_LONG = 32  # characters of a name where there is little room
 _HEADS = TITLES | {
     "fit_s": "time (s)",
     "gap": "relative gap",
@@ -20,7 +20,7 @@ _HEADS = TITLES | {
     "test_accuracy": "accuracy (%)",
 }
 _ORDER = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
-_WINS = {"fit_s": "fastest", "test_accuracy": "most accurate", "suboptimality": "nearest to the optimum"}
+_WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "suboptimality": "Nearest to the optimum"}
 _ENDED = {
     Status.CONVERGED: "converged",
     Status.TIME_LIMIT: "cut by the time limit",
@@ -55,6 +55,14 @@ def shown_names(names: list[str]) -> dict[str, str]:
     return {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in names}
 
 
+def short_names(names: list[str]) -> list[str]:
+    """Names that fit into a picture or a head, all different."""
+    short = [
+        name if len(name) <= _LONG else f"{name[: _LONG - 8]}...{name[-5:]}" for name in map(without_places, names)
+    ]
+    return [f"{name} ({k + 1})" if short.count(name) > 1 else name for k, name in enumerate(short)]
+
+
 def summary(results: Results) -> list[str]:
     """How the runs ended, and who was best where: sentences."""
     missing = len(results.cells) - len(results.records)
@@ -70,7 +78,7 @@ def summary(results: Results) -> list[str]:
         won = [row.treatment for name in results.sets for row in results.best(name, metric)]
         if won:
             times = sorted(dict.fromkeys(won), key=lambda t: -won.count(t))
-            said.append(f"Most often {what}: " + ", ".join(f"{t} ({won.count(t)})" for t in times[:4]) + ".")
+            said.append(f"{what}: " + ", ".join(f"{t} on {_count(won.count(t), 'set')}" for t in times) + ".")
     return said
 
 
@@ -108,17 +116,20 @@ def value(row: Row, metric: str) -> str:
     if metric == "test_accuracy":
         return f"{100 * mean:.2f}" + (f" ± {100 * spread:.2f}" if spread is not None else "")
     if metric == "fit_s":
-        return number(mean) + (f" ± {number(spread)}" if spread is not None else "")
+        return number(mean) + (f" ± {spread:.{decimals(mean)}f}" if spread is not None else "")
     if metric in ("gap", "suboptimality"):
         return f"{mean:.1e}"
     return f"{mean:.7g}" if metric == "objective" else f"{mean:,.0f}"
 
 
-def number(x: float) -> str:
-    """Three significant digits, without an exponent where that is short."""
-    if x == 0 or not 1e-4 <= abs(x) < 1e6:
-        return f"{x:.2e}" if x else "0"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.{3 - len(str(int(abs(x)))) if abs(x) >= 1 else 3}f}"
+def number(seconds: float) -> str:
+    """Seconds with three digits, to the tenth of a millisecond."""
+    return f"{seconds:,.{decimals(seconds)}f}"
+
+
+def decimals(seconds: float) -> int:
+    """Digits after the point that make three in all, four at most."""
+    return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
 
 
 def p_value(p: float) -> str:
@@ -131,7 +142,7 @@ def verdict(tests: Tests) -> str:
     if tests.friedman is None or tests.cd is None:
         return ""
     found, (a, b) = tests.friedman, tests.freedom
-    F = "infinite (all sets agree)" if np.isinf(found.F) else f"{found.F:.2f}"
+    F = "infinite (all sets agree)" if math.isinf(found.F) else f"{found.F:.2f}"
     differs = "the solvers differ" if found.p < ALPHA else "no difference is shown"
     return (
         f"Friedman's test over {_count(len(tests.sets), 'set')} and {_count(len(tests.treatments), 'solver')}: "
@@ -156,7 +167,7 @@ def ranking(tests: Tests) -> Table:
             p = float(tests.wilcoxon[k, other])
             entries.append(Entry("", None) if k == other else Entry(p_value(p), p, p < ALPHA))
         body.append(entries)
-    return Table(["solver", "mean rank", *(tests.treatments[k] for k in order)], body, [])
+    return Table(["solver", "mean rank", *short_names([tests.treatments[k] for k in order])], body, [])
 
 
 def _rank(kind: str) -> int:
