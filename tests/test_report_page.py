@@ -217,6 +217,13 @@ def test_the_environment_is_described_without_the_place(tmp_path):
     assert socket.gethostname() not in words_shown and getuser() not in words_shown
 
 
+def test_records_of_another_version_are_said(tmp_path):
+    text, _ = page(made(change=lambda cell, record: record | {"svmkit": "0.0.1"}), tmp_path)
+    assert "<dt>svmkit of the runs</dt><dd>0.0.1</dd>" in text
+    text, _ = page(made(change=lambda cell, record: record | {"svmkit": svmkit.__version__}), tmp_path)
+    assert "svmkit of the runs" not in text
+
+
 def test_the_commit_is_that_of_the_checkout():
     folder = Path(svmkit.__file__).parent
     head = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True)

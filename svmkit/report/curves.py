@@ -61,7 +61,7 @@ def _curve(record: dict[str, Any]) -> Curve:
     history = record.get("history") or {}
     size = min((len(history.get(name, ())) for name in COLUMNS), default=0)
     binary = len(record.get("classes") or ()) <= 2
-    columns = {name: [finite(v) for v in history[name]] for name in COLUMNS} if size and binary else {}
+    columns = {name: [finite(v) for v in history[name][:size]] for name in COLUMNS} if size and binary else {}
     end = {
         "seconds": finite(record.get("fit_s")),
         "n_iter": finite(record.get("n_iter")),

@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import svmkit
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.report import environment, pictures, stats, words
@@ -47,7 +48,7 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         disagreements=results.disagreements(),
         sets=[(names[name], words.of_set(results, name)) for name in results.sets],
         tests=[_shown(tests, results.treatments) for tests in stats.over_sets(results)],
-        environment=environment.describe(command, threads),
+        environment=environment.describe(command, threads) | _other_versions(results),
         chart=chart_data(results),
         nonce=secrets.token_urlsafe(16),
         css=(_FOLDER / "report.css").read_text(encoding="utf-8"),
@@ -71,6 +72,12 @@ def chart_data(results: Results) -> dict[str, Any]:
         sets.append({"name": names[name], "floor": floor(gaps), "runs": runs})
     solvers = [{"name": name} | vars(style(k)) for name, k in at.items()]
     return {"sets": sets, "solvers": solvers}
+
+
+def _other_versions(results: Results) -> dict[str, str]:
+    """The svmkit of records that were kept from an earlier call, where it was another."""
+    found = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
+    return {"svmkit of the runs": ", ".join(sorted(found))} if found - {svmkit.__version__} else {}
 
 
 def _run(curve: Curve, solver: int) -> dict[str, Any]:

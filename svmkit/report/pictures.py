@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,10 @@ _AXES = {
 }
 _KINDS = {"time-gap": ("seconds", "gap"), "time-accuracy": ("seconds", "accuracy")} | {
     "support-accuracy": ("n_support", "accuracy")
+}
+_HOW = {
+    "gap": "lines as estimated on the way, markers as certified at the end",
+    "accuracy": "lines on the way, left out far below the results, markers at the end",
 }
 BELOW = 0.1  # how far under the worst result accuracies are drawn: early ones can be anything
 Points = list[tuple[float, float]]
@@ -71,6 +76,8 @@ def panels(results: Results, x: str, y: str) -> Figure | None:
     legend = 0.25 * -(-len(treatments) // per_line) + 0.2
     figure = Figure(figsize=(wide, 3.5 * rows + legend), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    about = f"{_AXES[y]} over {_AXES[x]}: {_HOW[y]}"
+    figure.suptitle("\n".join(textwrap.wrap(about, int(12 * wide))), fontsize=10)
     for ax, name, title in zip(axes, sets, short_names(sets), strict=False):
         _panel(ax, [(curve, style(at[curve.treatment])) for curve in found if curve.set == name], x, y)
         ax.set_title(title, fontsize=10, parse_math=False)

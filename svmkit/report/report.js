@@ -98,8 +98,8 @@
       automargin: true,
       ticks: "outside",
       tickcolor: colour("--soft"),
-      exponentformat: "power",
-      minexponent: 4,
+      exponentformat: isLog(axis) || axis === "gap" ? "power" : "none",
+      separatethousands: true,
       nticks: 8,
     };
     const positive = values.filter((value) => value > 0);
