@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from svmkit import plugins
 from svmkit.history import Point
 from svmkit.kernels import Kernel
 from svmkit.solver import Solver
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: Any) -> dict[str, Any]:
-    """Parameters by name: solver, kernel, C, log10_C, data, n, d, `settings` that are not None, and the plugins' own.
+    """Parameters by name: solver, formulation, kernel, C, log10_C, data, n, d, `settings` that are not None, the
+    kernel's own, and those options of the solver that are not as they are by default.
+
+    MLflow's comparison page opens on the first three parameters that differ: with the options of every solver, which no
+    two have in common, it would show neither the solver nor what it minimises. `tags` has them all.
 
     kernel : resolved, so that gamma (and log10_gamma) are numbers
     """
@@ -26,7 +31,14 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     found |= {"data": data.name, "n": data.n_samples, "d": data.n_features}
     if gamma is not None:
         found |= {"gamma": gamma, "log10_gamma": _log10(gamma)}
-    return found | own | solver.params
+    found |= {"formulation": solver.formulation(kernel)} | own
+    defaults = plugins.options(solver)
+    return found | {key: value for key, value in solver.params.items() if value != defaults.get(key)}
+
+
+def tags(solver: Solver) -> dict[str, str]:
+    """All options of the solver, in one line."""
+    return {"svmkit.options": " ".join(f"{key}={value}" for key, value in solver.params.items())}
 
 
 def metrics(

@@ -1,8 +1,7 @@
 """The report in a headless Chromium: no network, no errors, tables sort, the legend hides, a phone does not scroll."""
 
-import shutil
-
 import pytest
+from browser_helpers import chromium  # noqa: F401  a fixture
 from report_helpers import failure, made
 
 from svmkit.report import html
@@ -11,18 +10,6 @@ pytestmark = pytest.mark.browser
 
 EVIL = "<script>alert(1)</script>"
 NAMES = ("fw", "swap", f"{EVIL} & a name that is quite long, as names of solvers with their options can be")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install svmkit[test]")
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("needs a Chromium on the PATH")
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +25,7 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(chromium, address):
+def opened(chromium, address):  # noqa: F811
     """opened(width) -> the report in a page of its own; at the end: no errors, no dialogs, nothing was asked for."""
     wrong, pages = [], []
 

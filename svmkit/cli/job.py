@@ -114,7 +114,7 @@ class Job:
         o, status = self.options, "FAILED"
         if not o["no_track"]:
             self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
-            self.tracker.start(f"{self.solver.name} {self.data.name}", self._params(), {}, data)
+            self.tracker.start(f"{self.solver.name} {self.data.name}", self._params(), runs.tags(self.solver), data)
         try:
             yield
             status = "FINISHED"

@@ -158,7 +158,7 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
     status = kinds[0] if len(kinds) == 1 else ", ".join(f"{statuses.count(kind)} {kind}" for kind in kinds)
     reasons = [record["reason"] for record in found if "reason" in record]
     reasons += [note for record in found for note in record.get("notes", [])]
-    formulation = next((record["formulation"] for record in with_model), "")
+    formulation = next((record.get("formulation", "") for record in with_model), "")
     return Row(*where, status, len(with_model), len(cells), formulation, values, tuple(dict.fromkeys(reasons)))
 
 

@@ -29,7 +29,7 @@ from svmkit.solver import Solver, Status
 from svmkit.stopping import Iterations, Seconds, Stop
 from svmkit.training import Fit, fit
 
-WARM_ROWS, WARM_STEPS = 120, 20
+WARM_ROWS, WARM_STEPS = 120, 200
 CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
 
 
@@ -153,7 +153,7 @@ def _result(fitted: Fit, solver: Solver, kernel: Kernel, sets: Sets) -> dict[str
         "objective": fitted.objective,
         "dual_objective": fitted.dual_objective,
         "gap": fitted.gap,
-        "kernel_values": fitted.kernel_values,
+        "kernel_values": None if solver.external else fitted.kernel_values,  # other software's are not known
         "test_accuracy": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "history": _thinned(History(runs.curve(fitted))),
@@ -227,11 +227,12 @@ def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, tracking: 
     )
     tracker = plugins.load("tracker", "mlflow")(uri=tracking.uri, experiment=tracking.experiment)
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
-    tags = {"svmkit.set": cell.data, "svmkit.label": cell.solver, "svmkit.status": record["status"]}
+    tags = runs.tags(solver) | {"svmkit.set": cell.data, "svmkit.label": cell.solver, "svmkit.status": record["status"]}
     tracker.start(title, params, tags, sets.train, parent=tracking.parent)
     tracker.metrics(
         runs.metrics(fitted, predict_s=record.get("predict_s"), test_accuracy=record["test_accuracy"])
-        | {"final/kernel_values": float(fitted.kernel_values), "final/n_iter": float(fitted.n_iter)}
+        | {"final/n_iter": float(fitted.n_iter)}
+        | ({} if solver.external else {"final/kernel_values": float(fitted.kernel_values)})
     )
     tracker.curve(runs.curve(fitted))
     about = fitted.model.about | {"data": sets.train.name, "gap": fitted.gap, "status": str(fitted.status)}
