@@ -278,3 +278,22 @@ def test_backends_where_installed(backend):
     X, y = overlapping(90)
     found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=2, backend=backend)
     assert scores_of(found) == scores_of(tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3))
+
+
+def test_threads_leave_a_search_that_was_left(tmp_path):
+    from svmkit.tune.records import Records
+
+    (tmp_path / "a").mkdir()
+    ours, elsewhere = Records(str(tmp_path / "a")), Records(str(tmp_path / "b"))
+    assert not ours.stopped and not elsewhere.stopped
+    elsewhere.stop()
+    elsewhere.add({"path": 0})
+    assert not elsewhere.stopped and elsewhere.all() == []
+    ours.add({"path": 1})
+    assert ours.all() == [{"path": 1}]
+    ours.stop()
+    assert ours.stopped and Records(str(tmp_path / "a")).stopped
+    for file in (tmp_path / "a").iterdir():
+        file.unlink()
+    (tmp_path / "a").rmdir()
+    assert ours.stopped

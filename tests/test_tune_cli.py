@@ -146,6 +146,7 @@ def test_runs_in_mlflow(svmkit):
     client = MlflowClient("sqlite:///m.db")
     parent = client.get_run(found["run_id"])
     assert parent.info.status == "FINISHED" and parent.data.params["grid"] == "C=0.1:10:log3 gamma=scale,0.1"
+    assert not {"C", "gamma"} & set(parent.data.params)
     assert parent.data.params["search"] == "grid" and parent.data.params["n_candidates"] == "6"
     metrics = parent.data.metrics
     assert metrics["best/C"] == found["best"]["params"]["C"] and metrics["final/gap"] == found["refit"]["gap"]

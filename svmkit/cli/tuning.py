@@ -50,7 +50,8 @@ class TuneJob(Job):
         fixed = self._fixed(C, options["option"])
         self.grids = grid or grids.defaults(self.kernel.params, fixed, drawn=search == "random")
         parsed = grids.parse(self.grids)
-        for name in {name.removeprefix("kernel.") for name in parsed} & fixed:
+        self.searched = {name.removeprefix("kernel.") for name in parsed}
+        for name in self.searched & fixed:
             raise InputError(f"{name} is searched by --grid and has a value of its own: give one of the two")
         self.paths = tune.plan(
             self.solver,
@@ -127,12 +128,14 @@ class TuneJob(Job):
         return f"{self.data.name}: {self.solver.name}, {self.kernel.name} kernel, {self.cv} folds"
 
     def _params(self) -> dict[str, Any]:
-        """Those of the search: C and gamma of the best are not known yet."""
+        """Those of the search: what is searched has no value yet."""
         o = self.options
         shown = ("tol", "seed", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit")
         found = {"solver": self.solver.name, "kernel": self.kernel.name, "search": self.search, "cv": self.cv}
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(self.sampler)}
         found |= {key: o[key] for key in shown if o[key] is not None}
+        fixed = {"C": o["C"]} | self.kernel.params | self.solver.params
+        found |= {key: value for key, value in fixed.items() if key not in self.searched}
         return found | {"data": self.data.name, "n": self.data.n_samples, "d": self.data.n_features}
 
     def _log_search(self, fitted: Fit) -> None:
@@ -184,13 +187,13 @@ class TuneJob(Job):
     def summary(self, fitted: Fit) -> dict[str, Any]:
         """The keys of `svmkit tune --json`."""
         refit = self.result(fitted)
-        found, searched = self.found, set(self.found.best.params)
+        found = self.found
         return {
             "data": self.data.name,
             "solver": self.solver.name,
             "kernel": {
                 "name": self.kernel.name,
-                "params": {k: v for k, v in refit["kernel"]["params"].items() if k not in searched},
+                "params": {k: v for k, v in refit["kernel"]["params"].items() if k not in self.searched},
             },
             "search": self.search,
             "cv": self.cv,

@@ -17,7 +17,7 @@ from svmkit.tune.space import Path as Setting
 KINDS = (".png", ".svg", ".pdf")
 LEVELS = 12  # of colour
 LEAST = 0.5  # per cent that the colours span
-BELOW = (2.0, 1.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
+BELOW = (2.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
 LINES = 8  # of one picture; of more settings only the best at each place is drawn
 WIDE = 20.0  # the largest over the smallest value from which on an axis is logarithmic
 

@@ -19,6 +19,7 @@ class Records:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self._here = os.path.isdir(folder)
         self._read: dict[str, dict[str, Any]] = {}
 
     def add(self, record: dict[str, Any]) -> None:
@@ -43,4 +44,5 @@ class Records:
 
     @property
     def stopped(self) -> bool:
-        return os.path.exists(os.path.join(self.folder, "stop"))
+        """Whether the search has been left; its folder may be gone by then."""
+        return self._here and (os.path.exists(os.path.join(self.folder, "stop")) or not os.path.isdir(self.folder))

@@ -129,9 +129,13 @@ def run(
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()
     halving = search == "halving"
-    pieces = len(paths[0].Cs) if halving and len(paths) == 1 else 1 if halving else math.ceil(jobs / cv / len(paths))
-    paths = _divided(paths, pieces)
-    with threads.using(n_threads) as all_threads, tempfile.TemporaryDirectory(prefix="svmkit-tune-") as folder:
+    if halving:  # of C alone, each C for itself
+        paths = _divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
+    else:
+        paths = _divided(paths, math.ceil(jobs / cv / len(paths)))
+    # threads that do not know yet that the search was left may still write
+    scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
+    with threads.using(n_threads) as all_threads, scratch as folder:
         training = Training(
             width=max(len(path.Cs) for path in paths),
             folder=folder,
@@ -143,22 +147,7 @@ def run(
             seed=seed,
             n_threads=max(1, all_threads // jobs),
         )
-        folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
-        common: dict[str, Any] = {"scoring": score, "cv": folds, "refit": False}
-        estimator, among = PathClassifier(training=training), {"path": paths}
-        if halving:
-            fewest = _fewest_rows(len(paths), codes, factor, cv)
-            searcher = _Halving(
-                estimator,
-                among,
-                factor=factor,
-                min_resources=fewest,
-                random_state=seed,
-                return_train_score=False,
-                **common,
-            )
-        else:
-            searcher = GridSearchCV(estimator, among, **common)
+        searcher = _searcher(PathClassifier(training=training), paths, codes, search, factor, cv, seed)
         records, interrupted = Records(folder), False
         n_fits = None if halving else cv * sum(len(path.Cs) for path in paths)
         try:
@@ -180,6 +169,25 @@ def run(
 
 class _Halving(HalvingGridSearchCV):
     best_index_ = 0  # of several scores and no refit it has none, but `fit` looks at it
+
+
+def _searcher(
+    estimator: PathClassifier, paths: list[Path], codes: np.ndarray, search: str, factor: int, cv: int, seed: int
+) -> GridSearchCV | _Halving:
+    folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
+    if search != "halving":
+        return GridSearchCV(estimator, {"path": paths}, scoring=score, cv=folds, refit=False)
+    return _Halving(
+        estimator,
+        {"path": paths},
+        scoring=score,
+        cv=folds,
+        refit=False,
+        factor=factor,
+        min_resources=_fewest_rows(len(paths), codes, factor, cv),
+        random_state=seed,
+        return_train_score=False,
+    )
 
 
 def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:
