@@ -185,6 +185,22 @@ def test_a_candidate_that_fails_in_one_fold_ends_nothing(monkeypatch):
     assert scores_of(found)[1.0, 0.1] == pytest.approx(whole[1.0, 0.1], abs=0.03)
 
 
+def test_a_model_that_cannot_predict_counts_as_failed(monkeypatch):
+    from svmkit.model import SVMModel
+
+    predict = SVMModel.predict
+
+    def failing(model, X, **options):
+        if model.about["C"] == 1.0:
+            raise MemoryError
+        return predict(model, X, **options)
+
+    monkeypatch.setattr(SVMModel, "predict", failing)
+    found = tune.search(*overlapping(60), grid={"C": CS}, cv=3)
+    assert [(c.C, c.reason) for c in found.candidates if c.failed] == [(1.0, "MemoryError")]
+    assert len(found.candidates) == 3
+
+
 def test_when_all_fail_the_reason_is_told():
     X, y = overlapping(60)
     with pytest.raises(SvmkitError, match="every candidate failed; the first one: FloatingPointError: values are") as e:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import people, svmlight
+from cli_helpers import people, process, svmlight
 from helpers import write
 
 from svmkit.model import SVMModel
@@ -109,6 +109,18 @@ def test_C_where_it_is_not_searched(tune):
     found = tune(svmlight(), "--grid", "gamma=0.1,1", "-C", 3, "--cv", 3)
     assert found["refit"]["params"]["C"] == 3.0 and set(found["best"]["params"]) == {"gamma"}
     assert found["kernel"]["params"] == {}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_kernel_values_that_overflow_fail_without_noise(jobs):
+    data = svmlight(spread=100.0)
+    values = ("--kernel", "poly", "--gamma", 1e3, "--grid", "degree=1,200")
+    done = process("tune", data, "--solver", "smo", *values, "--cv", 3, "--jobs", jobs, "--no-track", "--json")
+    first, last = done.json["candidates"]
+    assert first["params"] == {"degree": 1} and first["mean_accuracy"] > 0.4
+    assert last["params"] == {"degree": 200} and last["mean_accuracy"] is None
+    assert "positive semidefinite" in last["reason"] and "1 of 2 candidates failed" in done.err
+    assert "RuntimeWarning" not in done.err
 
 
 def test_a_failed_candidate_is_null_with_its_reason(tune, svmkit, monkeypatch):

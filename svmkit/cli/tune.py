@@ -44,7 +44,9 @@ def tune(
     test_size: float = typer.Option(
         None, help="Fraction of DATA held out to test the best model, before the search.", rich_help_panel=RUN
     ),
-    C: float = typer.Option(None, "-C", help="Weight of the summed losses where it is not searched; default 1."),
+    C: float = typer.Option(
+        None, "-C", help="Weight of the summed losses where it is not searched; default 1.", rich_help_panel=MODEL
+    ),
     kernel: str = typer.Option(
         None,
         help="See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
@@ -19,6 +18,8 @@ from svmkit.training import Fit
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
+
+QUIET = np.errstate(all="ignore")  # what overflows is refused, with a reason, and not warned of by each worker
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
         self.path = path
         self.training = training
 
+    @QUIET
     def fit(self, X, y) -> PathClassifier:
         """Train on X (n_samples, n_features) and labels y (n_samples,). KeyboardInterrupt when a search is ended."""
         assert self.path is not None and self.training is not None
@@ -104,6 +106,7 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+@QUIET
 def score(estimator: PathClassifier, X, y) -> dict[str, float]:
     """The facts of each C as numbers, FACT_i for the i-th, nan beyond the last; `score` is the best accuracy.
 
@@ -112,28 +115,34 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
     path, training = estimator.path, estimator.training
     assert path is not None and training is not None
     found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
+    reasons = dict(estimator.reasons_)
     for i, fitted in enumerate(estimator.fits_):
-        if fitted is not None:
+        if fitted is None:
+            continue
+        try:
             predicted = fitted.model.predict(X, n_threads=training.threads)
-            facts = (
-                (predicted == y).mean(),
-                fitted.seconds,
-                fitted.n_iter,
-                fitted.kernel_values,
-                len(fitted.support),
-                fitted.status is Status.CONVERGED,
-            )
-            found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
+        except Exception as error:
+            reasons[i] = reason(error)
+            continue
+        facts = (
+            (predicted == y).mean(),
+            fitted.seconds,
+            fitted.n_iter,
+            fitted.kernel_values,
+            len(fitted.support),
+            fitted.status is Status.CONVERGED,
+        )
+        found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
     known = [found[f"accuracy_{i}"] for i in range(training.width) if not math.isnan(found[f"accuracy_{i}"])]
     found["score"] = max(known, default=math.nan)
     record = {"path": path.number, "n_rows": estimator.n_samples_ + X.shape[0], "n_fits": len(path.Cs), "scores": found}
-    Records(training.folder).add(record | {"reasons": {str(i): text for i, text in estimator.reasons_.items()}})
+    Records(training.folder).add(record | {"reasons": {str(i): text for i, text in reasons.items()}})
     return found
 
 
 def reason(error: BaseException) -> str:
     """One line of an error."""
-    text: Any = " ".join(str(error).split())
-    return (
-        text if text and type(error).__module__.startswith("svmkit") else f"{type(error).__name__}: {text}".rstrip(": ")
-    )
+    text = " ".join(str(error).split())
+    if text and type(error).__module__.startswith("svmkit"):
+        return text
+    return f"{type(error).__name__}: {text}".rstrip(": ")
