@@ -137,8 +137,8 @@ class Comparison:
         """Whether a cell failed."""
         return any(record["status"] == FAILED for record in self.results.records)
 
-    def _open_run(self) -> Tracking:
-        """The run that the cells are nested in: a new one, or the one that the finished cells are nested in."""
+    def _open_run(self) -> Tracking | None:
+        """The run that the cells are nested in: a new one, or that of the finished cells; None where the store fails."""
         o = self.options
         self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
         before = {str(r["parent_run_id"]) for r in self.store.of(self.cells) if r.get("parent_run_id")}
@@ -152,6 +152,8 @@ class Comparison:
                 "cells": len(self.cells),
             }
             self.tracker.start(f"compare {self.spec.name}", params, {"svmkit.kind": "comparison"})
+        if self.tracker.run_id is None:
+            return None
         return Tracking(o["tracking_uri"], o["experiment"], self.tracker.run_id)
 
     def _keep(self) -> None:
