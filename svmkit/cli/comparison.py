@@ -138,7 +138,7 @@ class Comparison:
         return any(record["status"] == FAILED for record in self.results.records)
 
     def _open_run(self) -> Tracking | None:
-        """The run that the cells are nested in: a new one, or that of the finished cells; None where the store fails."""
+        """The run that cells are nested in: a new one, or that of the finished cells; None where the store fails."""
         o = self.options
         self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
         before = {str(r["parent_run_id"]) for r in self.store.of(self.cells) if r.get("parent_run_id")}
