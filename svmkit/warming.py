@@ -16,12 +16,14 @@ from svmkit.prepared import Prepared
 from svmkit.solver import Requires, Solver
 from svmkit.stopping import Iterations
 
+POINTS, STEPS = 96, 200
+
 
 def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
-    """24 points of two overlapping classes in the plane, and their labels in {-1, +1}."""
+    """Points of two overlapping classes in the plane, and their labels in {-1, +1}: more than a working set's batch."""
     rng = np.random.default_rng(0)
-    y = np.where(np.arange(24) % 2, 1.0, -1.0)
-    return (rng.normal(size=(24, 2)) + y[:, None]).astype(dtype), y
+    y = np.where(np.arange(POINTS) % 2, 1.0, -1.0)
+    return (rng.normal(size=(POINTS, 2)) + y[:, None]).astype(dtype), y
 
 
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -62,7 +64,7 @@ def _share() -> None:
     """One-versus-one, in both precisions."""
     X, _ = data()
     for memory in ("1GB", 1):
-        pairs = Prepared.of(X, np.arange(24) % 3, kernel=RBF(0.5), memory=memory)
+        pairs = Prepared.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
         gram = pairs.pair(0).gram
         gram.row(0)
         gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
@@ -77,4 +79,4 @@ def _solve(solver: Solver) -> None:
     if Requires.LINEAR_KERNEL not in solver.requires:
         grams += [Gram(RBF(0.5), X, dtype=rows) for rows in (np.float64, np.float32)]
     for gram in grams:
-        solve(solver.pose(gram, y, 1.0), solver, stop=Iterations(20))
+        solve(solver.pose(gram, y, 1.0), solver, stop=Iterations(STEPS))

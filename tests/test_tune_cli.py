@@ -180,10 +180,31 @@ def test_runs_in_mlflow(svmkit):
     assert float(of_one.params["gamma"]) > 0 and {"cv/std_accuracy", "time/fit_s"} <= set(of_one.metrics)
 
 
+def test_options_that_were_searched_are_parameters_of_each_run(svmkit):
+    from mlflow import MlflowClient
+
+    grid = ("--solver", "smo", "--grid", "loss=hinge,squared_hinge", "--cv", 3)
+    found = svmkit("tune", svmlight(), *grid, "--tracking-uri", "sqlite:///m.db", "--json").json
+    client = MlflowClient("sqlite:///m.db")
+    parent = client.get_run(found["run_id"])
+    runs = client.search_runs([parent.info.experiment_id], f"tags.mlflow.parentRunId = '{found['run_id']}'")
+    assert {run.data.params["loss"] for run in runs} == {"hinge", "squared_hinge"} and len(runs) == 2
+    assert parent.data.params["C"] == "1.0" and "loss" not in parent.data.params
+
+
 def test_a_store_that_fails_costs_one_warning(svmkit):
     write("blocked", "no folder")
     done = svmkit("tune", svmlight(), *GRID, "--tracking-uri", "sqlite:///blocked/m.db", "--json")
     assert done.json["run_id"] is None and done.err.count("MLflow") == 1
+
+
+def test_progress_in_words():
+    from svmkit.cli.tuning import _line
+    from svmkit.tune import Progress
+
+    assert _line(Progress(0, 30, 1.0, np.nan)).startswith("searching")
+    assert _line(Progress(10, 30, 4.0, 0.875)) == "10 of 30 fits  best so far 87.50%  about 8 s left"
+    assert _line(Progress(1000, None, 4.0, np.nan)) == "1,000 fits"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ class TuneJob(Job):
         found = {"solver": self.solver.name, "kernel": self.kernel.name, "search": self.search, "cv": self.cv}
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(self.sampler)}
         found |= {key: o[key] for key in shown if o[key] is not None}
-        fixed = {"C": o["C"]} | self.kernel.params | self.solver.params
+        fixed = {"C": o["C"]} | self.kernel.params
         found |= {key: value for key, value in fixed.items() if key not in self.searched}
         return found | {"data": self.data.name, "n": self.data.n_samples, "d": self.data.n_features}
 
@@ -173,11 +173,11 @@ class TuneJob(Job):
     def _log_candidate(self, c: tune.Candidate, tracker: Tracker) -> bool:
         """Whether it worked: a store that failed has said so, and would say it again for each of the others."""
         kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
-        params = runs.params(
-            c.solver, kernel, c.C, self.data, tol=self.options["tol"], seed=self.options["seed"], cv=self.cv
-        )
+        o, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
+        params = runs.params(c.solver, kernel, c.C, self.data, tol=o["tol"], seed=o["seed"], cv=self.cv)
+        params = c.params | params  # options that were searched, where they are as they are by default, too
         name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
-        tracker.start(name, params, {"reason": c.reason} if c.reason else {}, parent=self.tracker.run_id)
+        tracker.start(name, params, runs.tags(c.solver) | reason, parent=self.tracker.run_id)
         if tracker.run_id is None:
             return False
         tracker.metrics(_metrics(c))
