@@ -155,7 +155,7 @@ def test_runs_in_mlflow(svmkit):
     from mlflow import MlflowClient
 
     found = svmkit("tune", svmlight(), *GRID, "--tracking-uri", "sqlite:///m.db", "--experiment", "e", "--json").json
-    client = MlflowClient("sqlite:///m.db")
+    client = MlflowClient(f"sqlite:///{Path('m.db').absolute()}")
     parent = client.get_run(found["run_id"])
     assert parent.info.status == "FINISHED" and parent.data.params["grid"] == "C=0.1:10:log3 gamma=scale,0.1"
     assert not {"C", "gamma"} & set(parent.data.params)
@@ -185,7 +185,7 @@ def test_options_that_were_searched_are_parameters_of_each_run(svmkit):
 
     grid = ("--solver", "smo", "--grid", "loss=hinge,squared_hinge", "--cv", 3)
     found = svmkit("tune", svmlight(), *grid, "--tracking-uri", "sqlite:///m.db", "--json").json
-    client = MlflowClient("sqlite:///m.db")
+    client = MlflowClient(f"sqlite:///{Path('m.db').absolute()}")
     parent = client.get_run(found["run_id"])
     runs = client.search_runs([parent.info.experiment_id], f"tags.mlflow.parentRunId = '{found['run_id']}'")
     assert {run.data.params["loss"] for run in runs} == {"hinge", "squared_hinge"} and len(runs) == 2
