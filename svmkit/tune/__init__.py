@@ -1,12 +1,12 @@
 """Search for C, kernel parameters and solver options by cross-validation; `search` does it, `Span` is a range.
 
 The modules, in the order of the work: grids (texts), space (candidates), estimator (what each fold fits), backends,
-records (what is finished), search, result, picture.
+records (what is finished), crossval (the search), result, picture.
 """
 
 from svmkit.tune.grids import Span
 from svmkit.tune.result import Candidate, Result
-from svmkit.tune.search import Progress, run, search
+from svmkit.tune.crossval import Progress, run, search
 from svmkit.tune.space import Path, plan
 
 __all__ = ["Candidate", "Path", "Progress", "Result", "Span", "plan", "run", "search"]
