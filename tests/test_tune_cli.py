@@ -1,6 +1,7 @@
 """svmkit tune: results, what is saved and logged, and what is refused before any fit."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -190,6 +191,35 @@ def test_options_that_were_searched_are_parameters_of_each_run(svmkit):
     runs = client.search_runs([parent.info.experiment_id], f"tags.mlflow.parentRunId = '{found['run_id']}'")
     assert {run.data.params["loss"] for run in runs} == {"hinge", "squared_hinge"} and len(runs) == 2
     assert parent.data.params["C"] == "1.0" and "loss" not in parent.data.params
+
+
+def test_an_interrupt_with_candidates_that_are_whole_keeps_the_best(svmkit, monkeypatch):
+    from mlflow import MlflowClient
+
+    from svmkit.tune import estimator
+
+    c_path, calls = estimator.c_path, []
+
+    def interrupted(*args, **options):
+        calls.append(1)
+        if len(calls) == at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return c_path(*args, **options)
+
+    monkeypatch.setattr(estimator, "c_path", interrupted)
+    client = MlflowClient(f"sqlite:///{Path('m.db').absolute()}")
+    at = 5  # of two paths in three folds
+    done = svmkit("tune", svmlight(), *GRID, "--tracking-uri", "sqlite:///m.db", "--out", "m.svmkit", "--json")
+    assert "3 of 6 candidates are whole" in done.err
+    assert done.json["interrupted"] and done.json["n_candidates"] == 3 and Path("m.svmkit").exists()
+    run = client.get_run(done.json["run_id"])
+    assert run.info.status == "FINISHED"
+    calls.clear()
+    at = 2
+    done = svmkit("tune", svmlight(), *GRID, "--tracking-uri", "sqlite:///m.db", "--out", "n.svmkit")
+    assert (done.code, done.out) == (1, "") and not Path("n.svmkit").exists()
+    assert done.err == "svmkit: interrupted before a candidate was tried in all folds\n"
+    assert client.search_runs([run.info.experiment_id], max_results=1)[0].info.status == "KILLED"
 
 
 def test_a_store_that_fails_costs_one_warning(svmkit):

@@ -82,7 +82,11 @@ class TuneJob(Job):
     def _tracked(self, data: Dataset | None) -> Iterator[None]:
         """The search is a part of the run, before the fit of the best."""
         with super()._tracked(data):
-            self._search()
+            try:
+                self._search()
+            except tune.Interrupted:
+                self.tracker.end("KILLED")
+                raise
             yield
 
     def _search(self) -> None:

@@ -4,9 +4,9 @@ The modules, in the order of the work: grids (texts), space (candidates), estima
 records (what is finished), crossval (the search), result, picture.
 """
 
+from svmkit.tune.crossval import Interrupted, Progress, run, search
 from svmkit.tune.grids import Span
 from svmkit.tune.result import Candidate, Result
-from svmkit.tune.crossval import Progress, run, search
 from svmkit.tune.space import Path, plan
 
-__all__ = ["Candidate", "Path", "Progress", "Result", "Span", "plan", "run", "search"]
+__all__ = ["Candidate", "Interrupted", "Path", "Progress", "Result", "Span", "plan", "run", "search"]

@@ -49,6 +49,10 @@ class Progress:
     best: float
 
 
+class Interrupted(SvmkitError):
+    """A search was ended before any candidate had been tried in all folds."""
+
+
 def search(
     X,
     y,
@@ -78,7 +82,7 @@ def search(
 
     Raises
     ------
-    InputError for options that cannot be, before any fit; SvmkitError when every candidate fails.
+    InputError for options that cannot be, before any fit; SvmkitError when every candidate fails; Interrupted
     """
     built = plugins.build("solver", solver) if isinstance(solver, str) else solver
     paths = plan(built, as_kernel(kernel, solver=built), grid, C=C, search=search, n_iter=n_iter, seed=seed)
@@ -160,7 +164,7 @@ def run(
         why = reasons(records.all())
     candidates = ranked(paths, tried, why, data.X)
     if not candidates:
-        raise SvmkitError("interrupted before a candidate was tried in all folds")
+        raise Interrupted("interrupted before a candidate was tried in all folds")
     if candidates[0].failed:
         raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
     n_fits = cv * sum(len(paths[t.path].Cs) for t in tried)
