@@ -114,7 +114,7 @@ class Job:
         o, status = self.options, "FAILED"
         if not o["no_track"]:
             self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
-            self.tracker.start(f"{self.solver.name} {self.data.name}", self._params(), runs.tags(self.solver), data)
+            self.tracker.start(self._title(), self._params(), runs.tags(self.solver), data)
         try:
             yield
             status = "FINISHED"
@@ -173,6 +173,10 @@ class Job:
         predicted = self.model.predict(data.X, n_threads=self.options["threads"])
         self.predict_s = time.perf_counter() - began
         return accuracy(predicted, labels_of(data))
+
+    def _title(self) -> str:
+        """Of the run."""
+        return f"{self.solver.name} {self.data.name}"
 
     def _params(self) -> dict[str, Any]:
         o = self.options

@@ -124,11 +124,14 @@ class TuneJob(Job):
     def _finish(self, fitted: Fit) -> None:
         super()._finish(fitted)
         if self.plot:
-            picture.draw(self.found.candidates, self.plot, self._title())
+            picture.draw(self.found.candidates, self.plot, self._caption())
         if self.tracker.run_id:
             self._log_search(fitted)
 
     def _title(self) -> str:
+        return f"tune {super()._title()}"
+
+    def _caption(self) -> str:
         return f"{self.data.name}: {self.solver.name}, {self.kernel.name} kernel, {self.cv} folds"
 
     def _params(self) -> dict[str, Any]:
@@ -159,7 +162,7 @@ class TuneJob(Job):
             self.tracker.artifact(table)
             drawn = Path(self.plot or Path(folder) / "accuracy.png")
             if not self.plot and picture.axes_of([c for c in self.found.candidates if not c.failed]):
-                picture.draw(self.found.candidates, drawn, self._title())
+                picture.draw(self.found.candidates, drawn, self._caption())
             if drawn.exists():
                 self.tracker.artifact(drawn)
         self._log_candidates()
