@@ -172,7 +172,8 @@ class _Run:
         """The status with which the solve ends here, if it does."""
         if info.done:
             return Status.CONVERGED
-        self.stuck = 0 if info.moved else self.stuck + 1
+        if info.steps or not info.moved:  # a look between two steps that found nothing new says nothing
+            self.stuck = 0 if info.moved else self.stuck + 1
         stuck = self.stuck >= STUCK * (20 if info.sampled else 1)
         if stuck and not info.full:
             ending = self._stalled()

@@ -5,10 +5,13 @@ import pytest
 from helpers import SUBLINEAR, every_solver, make
 from solve_helpers import Replay, problem
 
+from svmkit import plugins
 from svmkit.errors import InputError
+from svmkit.kernels import RBF, Linear
 from svmkit.loop import solve
 from svmkit.solver import Status, StepInfo
 from svmkit.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
+from svmkit.training import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -137,3 +140,18 @@ def test_a_stall_at_the_optimum_is_convergence():
     assert solve(p, Replay(points=(best,), moved=False), stop=Gap(1e-3)).status is Status.CONVERGED
     tighter = Gap(0.1 * p.certificate(best).gap)
     assert solve(p, Replay(points=(best,), moved=False), stop=tighter).status is Status.STALLED
+
+
+@pytest.mark.parametrize("n", [2, 8])
+@pytest.mark.parametrize("name", plugins.solvers_where(lambda kind: not kind.external))
+def test_a_handful_of_samples_and_a_budget_of_iterations_alone(name, n):
+    """At the exact optimum no step is taken any more: the solve must end all the same, whatever room there is."""
+    rng = np.random.default_rng(n)
+    X, y = rng.normal(size=(n, 3)), np.where(np.arange(n) % 2, 1, -1)
+    solver = plugins.build("solver", name)
+    for kernel in (RBF(0.5), Linear()):
+        if all(need.holds(kernel) for need in solver.requires):
+            for memory in ("1GB", 1):
+                rules = Iterations(2000) | Seconds(20)
+                done = fit(X, y, solver=solver, kernel=kernel, C=32.0, stop=rules, memory=memory)
+                assert done.status is not Status.TIME_LIMIT and done.objective < 32.0 * n

@@ -98,6 +98,8 @@ class Corrective(Solver):
         info = self.meanwhile(state, steps, fell)
         if solved:
             state.leave()
+            if state.synced:  # not a weight of the set has changed
+                return info._replace(moved=False)
         return info
 
     def meanwhile(self, state: WorkingSet, steps: int, fell: float) -> StepInfo:

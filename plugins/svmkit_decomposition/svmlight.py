@@ -36,7 +36,7 @@ class SVMLight(Decomposition):
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         rows = state.source.rows
-        chosen = np.empty(min(self.q, len(rows.slab) // 4 * 2), dtype=np.int64)
+        chosen = np.empty(max(2, min(self.q, len(rows.slab) // 4 * 2)), dtype=np.int64)
         done, state.i, state.k, change, missing = sets(state.box, rows, state.i, state.k, chosen, most, target)
         state.source.bring(chosen[:missing])
         return done, change, missing == 0

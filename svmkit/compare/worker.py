@@ -29,7 +29,7 @@ from svmkit.solver import Solver, Status
 from svmkit.stopping import Iterations, Seconds, Stop
 from svmkit.training import Fit, fit
 
-WARM_ROWS, WARM_STEPS = 120, 200
+WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
 CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
 
 
@@ -192,7 +192,7 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                     kernel=kernel,
                     C=cell.settings["data"]["C"],
                     sampler=sampler,
-                    stop=_budgets_of(cell) | Iterations(WARM_STEPS),
+                    stop=_budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS),
                     scale=cell.settings["data"]["scale"],
                     memory=memory,
                 )
