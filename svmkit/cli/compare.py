@@ -5,8 +5,18 @@ from __future__ import annotations
 import typer
 
 from svmkit.cli.common import JSON, TRACKING_URI
+from svmkit.cli.spelling import (
+    CLASS_WEIGHT,
+    COEF0,
+    DEGREE,
+    EXPERIMENT,
+    MODEL,
+    NO_TRACK,
+    RUN,
+    SOLVE,
+)
 
-WHAT, MODEL, SOLVE, RUN = "What", "Model", "Solving", "Run"
+WHAT = "What"
 
 
 def compare(
@@ -35,10 +45,10 @@ def compare(
     gamma: list[str] = typer.Option(
         None, help="scale, auto, msd or a number; several make several problems.", rich_help_panel=MODEL
     ),
-    degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
-    coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
+    degree: str = DEGREE,
+    coef0: str = COEF0,
     scale: str = typer.Option(None, help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
-    class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
+    class_weight: str = CLASS_WEIGHT,
     tol: float = typer.Option(None, help="Relative duality gap to reach; default 1e-3.", rich_help_panel=SOLVE),
     stop: str = typer.Option(None, help='Rule instead of --tol, such as "abs:1e-6 | epochs:5".', rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Seconds for one cell; default 300.", rich_help_panel=SOLVE),
@@ -54,9 +64,9 @@ def compare(
     ),
     fresh: bool = typer.Option(False, "--fresh", help="Run cells again that are finished there.", rich_help_panel=RUN),
     report: str = typer.Option(None, help="Write an HTML report here.", rich_help_panel=RUN),
-    experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),
+    experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
-    no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
+    no_track: bool = NO_TRACK,
     json: bool = JSON,
 ) -> None:
     """Compare solvers: time, certified gap, suboptimality, accuracy, and whether differences are more than chance.

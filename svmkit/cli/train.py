@@ -7,63 +7,68 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+from svmkit.cli.spelling import (
+    CLASS_WEIGHT,
+    COEF0,
+    DEGREE,
+    EXPERIMENT,
+    KERNEL,
+    LABEL,
+    MODEL,
+    N_FEATURES,
+    NO_TRACK,
+    OPTIONS,
+    RUN,
+    SAMPLER,
+    SOLVE,
+    SOLVER,
+    STOP,
+    TOL,
+)
 
 if TYPE_CHECKING:
     from svmkit.cli.job import Job
     from svmkit.training import Fit
 
-MODEL, SOLVE, RUN, STREAM = "Model", "Solving", "Run", "Streams"
-OPTIONS = typer.Option(
-    [], "-o", help="KEY=VALUE of the solver, such as loss=squared_hinge where it has a choice; or kernel.KEY=VALUE."
-)
+STREAM = "Streams"
 
 
 def train(
     context: typer.Context,
     data: str = typer.Argument("breast_cancer", help="File, name of a set (svmkit datasets list), or - for a stream."),
-    solver: str = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE),
+    solver: str = SOLVER,
     test: str = typer.Option(None, help="Test set.", rich_help_panel=RUN),
     test_size: float = typer.Option(None, help="Fraction of DATA held out to test.", rich_help_panel=RUN),
     curve: bool = typer.Option(
         False, "--curve", help="Measure test accuracy as the model grows; also with --max-support.", rich_help_panel=RUN
     ),
     C: float = typer.Option(1.0, "-C", help="Weight of the summed losses.", rich_help_panel=MODEL),
-    kernel: str = typer.Option(
-        None,
-        help="See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it.",
-        rich_help_panel=MODEL,
-    ),
+    kernel: str = KERNEL,
     gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
-    degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
-    coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
-    sampler: str = typer.Option(
-        None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
-    ),
-    tol: float = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE),
-    stop: str = typer.Option(
-        None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps).", rich_help_panel=SOLVE
-    ),
+    degree: str = DEGREE,
+    coef0: str = COEF0,
+    sampler: str = SAMPLER,
+    tol: float = TOL,
+    stop: str = STOP,
     max_iter: int = typer.Option(None, help="Budget of steps.", rich_help_panel=SOLVE),
     max_epochs: float = typer.Option(None, help="Budget of passes over the data.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds.", rich_help_panel=SOLVE),
     max_support: int = typer.Option(
         None, help="Budget of support vectors, for each pair of classes.", rich_help_panel=SOLVE
     ),
-    class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
+    class_weight: str = CLASS_WEIGHT,
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
-    n_features: int = typer.Option(
-        None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
-    ),
-    label: str = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN),
+    n_features: int = N_FEATURES,
+    label: str = LABEL,
     memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
     threads: int = THREADS,
     seed: int = typer.Option(0, min=0, help="Of every random choice.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
     register: str = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN),
-    experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),
+    experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
-    no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
+    no_track: bool = NO_TRACK,
     checkpoint: str = typer.Option(None, help="Keep progress in this file.", rich_help_panel=RUN),
     resume: bool = typer.Option(
         False, "--resume", help="Go on from --checkpoint, else start at the model --out.", rich_help_panel=RUN

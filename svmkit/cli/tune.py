@@ -7,7 +7,24 @@ from typing import TYPE_CHECKING
 import typer
 
 from svmkit.cli.common import JSON, THREADS, TRACKING_URI
-from svmkit.cli.train import MODEL, OPTIONS, RUN, SOLVE
+from svmkit.cli.spelling import (
+    CLASS_WEIGHT,
+    COEF0,
+    DEGREE,
+    EXPERIMENT,
+    KERNEL,
+    LABEL,
+    MODEL,
+    N_FEATURES,
+    NO_TRACK,
+    OPTIONS,
+    RUN,
+    SAMPLER,
+    SOLVE,
+    SOLVER,
+    STOP,
+    TOL,
+)
 
 if TYPE_CHECKING:
     from svmkit.cli.tuning import TuneJob
@@ -29,7 +46,7 @@ GRID = typer.Option(
 def tune(
     context: typer.Context,
     data: str = typer.Argument("breast_cancer", help="File, or name of a set (svmkit datasets list)."),
-    solver: str = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE),
+    solver: str = SOLVER,
     grid: list[str] = GRID,
     search: str = typer.Option("grid", help="grid, random or halving.", rich_help_panel=SEARCH),
     n_iter: int = typer.Option(None, min=1, help="Points of --search random; default 20.", rich_help_panel=SEARCH),
@@ -47,40 +64,30 @@ def tune(
     C: float = typer.Option(
         None, "-C", help="Weight of the summed losses where it is not searched; default 1.", rich_help_panel=MODEL
     ),
-    kernel: str = typer.Option(
-        None,
-        help="See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it.",
-        rich_help_panel=MODEL,
-    ),
+    kernel: str = KERNEL,
     gamma: str = typer.Option(None, help="scale, auto, msd or a number: not searched.", rich_help_panel=MODEL),
-    degree: str = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL),
-    coef0: str = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL),
-    sampler: str = typer.Option(
-        None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
-    ),
-    tol: float = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE),
-    stop: str = typer.Option(
-        None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps).", rich_help_panel=SOLVE
-    ),
+    degree: str = DEGREE,
+    coef0: str = COEF0,
+    sampler: str = SAMPLER,
+    tol: float = TOL,
+    stop: str = STOP,
     max_iter: int = typer.Option(None, help="Budget of steps of one fit.", rich_help_panel=SOLVE),
     max_epochs: float = typer.Option(None, help="Budget of passes over the data of one fit.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds of one fit.", rich_help_panel=SOLVE),
-    class_weight: str = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL),
+    class_weight: str = CLASS_WEIGHT,
     scale: str = typer.Option(
         "none", help="none, standard, minmax or maxabs, fitted in each fold.", rich_help_panel=MODEL
     ),
-    n_features: int = typer.Option(
-        None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
-    ),
-    label: str = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN),
+    n_features: int = N_FEATURES,
+    label: str = LABEL,
     memory: str = typer.Option("1GB", help="Budget of the row caches of all jobs.", rich_help_panel=SOLVE),
     threads: int = THREADS,
     seed: int = typer.Option(0, min=0, help="Of every random choice, the folds' too.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the best model here.", rich_help_panel=RUN),
-    experiment: str = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN),
+    experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
-    no_track: bool = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN),
+    no_track: bool = NO_TRACK,
     json: bool = JSON,
 ) -> None:
     """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.

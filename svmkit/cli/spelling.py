@@ -1,0 +1,31 @@
+"""Options that mean the same in several commands, each written once; the panels of --help that they stand in."""
+
+from __future__ import annotations
+
+import typer
+
+MODEL, SOLVE, RUN = "Model", "Solving", "Run"
+
+KERNEL = typer.Option(
+    None,
+    help="See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it.",
+    rich_help_panel=MODEL,
+)
+DEGREE = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL)
+COEF0 = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL)
+CLASS_WEIGHT = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL)
+SAMPLER = typer.Option(
+    None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
+)
+SOLVER = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE)
+TOL = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE)
+STOP = typer.Option(None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps).", rich_help_panel=SOLVE)
+N_FEATURES = typer.Option(
+    None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
+)
+LABEL = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN)
+EXPERIMENT = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN)
+NO_TRACK = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN)
+OPTIONS = typer.Option(
+    [], "-o", help="KEY=VALUE of the solver, such as loss=squared_hinge where it has a choice; or kernel.KEY=VALUE."
+)
