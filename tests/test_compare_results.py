@@ -113,3 +113,19 @@ def test_a_file_of_another_kind_is_not_touched(tmp_path, text):
     with pytest.raises(InputError, match="--results FILE"):
         Store(path)
     assert path.read_bytes() == text.encode("latin-1")
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100, 200])
+def test_a_narrow_terminal_has_the_columns_that_matter_most_and_no_cell_is_cut(width, capsys):
+    from rich.console import Console
+
+    from svmkit.cli.comparison_table import _one_set
+
+    results = made(every(fit_s=1.25, gap=1e-4, n_iter=123456, n_support=77, kernel_values=1e7, test_accuracy=0.9))
+    console = Console(width=width, highlight=False)
+    _one_set(console, results, "iris")
+    shown = capsys.readouterr().out
+    assert "…" not in shown and "converged" in shown and "1.25 s" in shown
+    table = shown.split("in a wider terminal")[0]
+    assert ("objective" in table) == (width == 200) and ("accuracy" in table) == (width >= 80)
+    assert ("in a wider terminal" in shown) == (width < 200)

@@ -115,7 +115,7 @@ class Comparison:
         tracking = self._open_run() if not o["no_track"] else None
         status = "FAILED"
         try:
-            with cells_shown(len(self.cells), len(self.cells) - len(todo)) as told:
+            with cells_shown(len(todo)) as told:
                 self.whole = runner.run(
                     self.cells,
                     self.store,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmkit.compare.results import TITLES, Results, Row
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from svmkit.report.stats import Tests
 
 ALPHA = 0.05
-WIDE = 160  # columns where there is no terminal to ask
+WIDE = 160  # characters a line where there is no terminal to ask
+GAP = 2  # characters between columns
+PRIORITY = ("fit_s", "gap", "suboptimality", "test_accuracy", "n_support", "n_iter", "kernel_values", "objective")
 _SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
           "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}"}  # fmt: skip
 _SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "n_support": "{:,.0f}"}
@@ -37,24 +40,40 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in results.spec.metrics if any(row.mean(m) is not None for row in rows)]
-    objectives = list(dict.fromkeys(row.formulation for row in rows if row.formulation))
+    fitting = _fitting(console.width, rows, metrics)
     table = Table(title=Text(name), title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("solver", no_wrap=True)
-    table.add_column("status")
-    for metric in metrics:
+    table.add_column("status", no_wrap=True)
+    for metric in fitting:
         table.add_column(TITLES[metric], justify="right", no_wrap=True)
-    if len(objectives) > 1:
-        table.add_column("objective of", no_wrap=True)
-    best = {metric: results.best(name, metric) for metric in metrics}
+    best = {metric: results.best(name, metric) for metric in fitting}
     for row in rows:
-        cells = [Text(_shown(row, metric), "bold" if row in best[metric] else "") for metric in metrics]
-        also = [Text(row.formulation)] if len(objectives) > 1 else []
-        table.add_row(Text(row.treatment), Text(row.status), *cells, *also)
+        cells = [Text(_shown(row, metric), "bold" if row in best[metric] else "") for metric in fitting]
+        table.add_row(Text(row.treatment), Text(row.status), *cells)
     console.print(table)
+    if len(fitting) < len(metrics):
+        lacking = ", ".join(TITLES[metric] for metric in metrics if metric not in fitting)
+        console.print(f"  in a wider terminal, --json and --report: {lacking}", markup=False, style="dim")
+    objectives = list(dict.fromkeys(row.formulation for row in rows if row.formulation))
+    for words in objectives if len(objectives) > 1 else ():
+        who = ", ".join(dict.fromkeys(row.treatment for row in rows if row.formulation == words))
+        console.print(f"  {words}: {who}", markup=False)
     for row in rows:
         for reason in row.reasons:
             console.print(f"  {row.treatment}: {reason}", markup=False, style="red" if not row.runs else "")
     console.print()
+
+
+def _fitting(width: int, rows: list[Row], metrics: Sequence[str]) -> list[str]:
+    """Those of the metrics, in their order, for which there is room: the ones that matter most."""
+    wide = {m: max(len(TITLES[m]), *(len(_shown(row, m)) for row in rows)) + GAP for m in metrics}
+    left = width - max(6, *(len(row.treatment) for row in rows)) - max(6, *(len(row.status) for row in rows)) - GAP
+    kept: list[str] = []
+    for metric in sorted(metrics, key=PRIORITY.index):
+        left -= wide[metric]
+        if left >= 0 or not kept:
+            kept.append(metric)
+    return [metric for metric in metrics if metric in kept]
 
 
 def _shown(row: Row, metric: str) -> str:
@@ -87,14 +106,19 @@ def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
     from rich.text import Text
 
     table = Table(title="average ranks", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in ("", "sets", *treatments, "Friedman's p", "critical difference"):
-        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    table.add_column("", no_wrap=True)
     for test in tested:
-        assert test.friedman is not None
-        rank = dict(zip(test.treatments, test.friedman.ranks, strict=True))
-        best = min(rank.values())
-        shown = [Text(f"{rank[t]:.2f}", "bold" if rank[t] == best else "") if t in rank else "" for t in treatments]
-        table.add_row(test.title, str(len(test.sets)), *shown, f"{test.friedman.p:.2g}", f"{test.cd:.2f}")
+        table.add_column(test.title, justify="right", no_wrap=True)
+    ranks = [dict(zip(test.treatments, test.friedman.ranks, strict=True)) for test in tested if test.friedman]
+    for name in treatments:
+        shown = [
+            Text(f"{of[name]:.2f}", "bold" if of[name] == min(of.values()) else "") if name in of else ""
+            for of in ranks
+        ]
+        table.add_row(Text(name), *shown)
+    table.add_row("critical difference", *(f"{test.cd:.2f}" for test in tested), style="dim")
+    table.add_row("Friedman's p", *(f"{test.friedman.p:.2g}" for test in tested if test.friedman), style="dim")
+    table.add_row("sets", *(str(len(test.sets)) for test in tested), style="dim")
     return table
 
 

@@ -50,9 +50,9 @@ def line(point: Point, n_samples: int) -> str:
 
 
 @contextmanager
-def cells_shown(total: int, done: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
+def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
     """A `told` for `svmkit.compare.runner.run`: a bar with the time left on a terminal, and a line for each cell."""
-    if not sys.stderr.isatty():
+    if not (sys.stderr.isatty() and todo):
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return
     from rich.console import Console
@@ -68,7 +68,7 @@ def cells_shown(total: int, done: int) -> Iterator[Callable[[Any, dict[str, Any]
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
                TextColumn("{task.description}", markup=False))  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, under_way = bar.add_task("loading, compiling", total=total - done), []
+        task, under_way = bar.add_task("loading, compiling", total=todo), []
 
         def told(cell: Any, record: dict[str, Any] | None) -> None:
             if record is None:
