@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from svmkit import __version__
-from svmkit.cli import check, compare, datasets, evaluate, plugins, predict, train, tune, warmup
+from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, train, tune, warmup
 
 app = typer.Typer(
     name="svmkit",
@@ -37,6 +37,7 @@ for _name, _command in {
     "evaluate": evaluate.evaluate,
     "tune": tune.tune,
     "predict": predict.predict,
+    "export": export.export,
     "plugins": plugins.plugins,
     "check": check.check,
     "warmup": warmup.warmup,
