@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mlflow.exceptions import MlflowException
 
 from svmkit.data import Encoding
 from svmkit.errors import InputError
 from svmkit.model import SVMModel
+
+# a server asks from several threads, and each prediction uses all cores: taking turns loses nothing, and not every
+# threading layer of numba survives two at once
+_turn = threading.Lock()
+
+
+class Refused(MlflowException, InputError):
+    """An InputError that a scoring server answers with status 400 and its line; of any other it shows a traceback."""
 
 
 class Predictor:
@@ -30,12 +40,16 @@ class Predictor:
 
         Raises
         ------
-        InputError
+        Refused (an InputError)
             Missing columns, another number of them, text where numbers were, NaN or infinity.
         """
-        if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
-            model_input = self._features(model_input)
-        return self.model.predict(model_input)
+        try:
+            if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
+                model_input = self._features(model_input)
+            with _turn:
+                return self.model.predict(model_input)
+        except InputError as error:
+            raise Refused.invalid_parameter_value(str(error)) from error
 
     def _features(self, frame: Any) -> Any:
         encoding = self.model.encoding
