@@ -2,6 +2,17 @@
 
 Listing reads package metadata only; a plugin is imported when it is asked for, and one that fails to import, or that
 lacks the software it needs, is reported with its error and stops nobody else.
+
+INTERFACE is the version of what plugins are written against: the base classes (`Solver`, `Kernel`, `Sampler`, ...) and
+what they are handed (problem, Gram, draws). It rises when a plugin that passes `svmkit check` could stop doing so: a
+method that svmkit calls, or an attribute that a plugin may read, goes, is renamed or means something else. Additions
+with a default do not count. A package says which version it is written for in its metadata, so that it is known before
+anything of it is imported, for all its plugins at once; the name is the version, the value the package:
+
+    [project.entry-points."svmkit.interface"]
+    1 = "my_package"
+
+Several lines: it works with each of these. None: version 1.
 """
 
 from __future__ import annotations
@@ -13,7 +24,10 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
+from svmkit import __version__
 from svmkit.errors import InputError, Unavailable, UnknownName
+
+INTERFACE = 1
 
 Kind = Literal["solver", "kernel", "sampler", "tracker", "command"]
 Works = Literal["ok", "unavailable", "broken"]
@@ -34,19 +48,39 @@ def load(kind: Kind, name: str) -> Any:
     """The class registered as `name`.
 
     Raises UnknownName, which lists the right names, Unavailable when the plugin needs software that is not installed,
-    or InputError when its own import fails.
+    or InputError when it is written for another INTERFACE or its own import fails.
     """
     found = _found(kind)
     if name not in found:
         close = difflib.get_close_matches(name, found, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         raise UnknownName(f"there is no {kind} {name!r}{hint}; there are: {', '.join(found) or 'none'}")
+    _require_interface(kind, found[name])
     try:
         return found[name].load()
     except Unavailable as error:
         raise Unavailable(f"{kind} {name} is not available here: {error}", error.plugin) from error
     except (Exception, SystemExit) as error:
         raise InputError(f"{kind} {name!r} ({found[name].value}) is broken: {type(error).__name__}: {error}") from error
+
+
+def _require_interface(kind: Kind, point: EntryPoint) -> None:
+    """InputError when the package of a plugin says that it is written for other versions of the interface only."""
+    package = point.dist
+    if package is None:
+        return
+    said = sorted(found.name for found in package.entry_points if found.group == "svmkit.interface") or ["1"]
+    if str(INTERFACE) in said:
+        return
+    what = f"{kind} {point.name!r} of package {package.name} {package.version}"
+    wrong = [version for version in said if not (version.isascii() and version.isdigit() and len(version) < 10)]
+    if wrong:
+        raise InputError(f"{what} is broken: its svmkit.interface {wrong[0]!r} is no version: write {INTERFACE}")
+    upgrade = "svmkit" if min(map(int, said)) > INTERFACE else package.name
+    raise InputError(
+        f"{what} is written for version {' or '.join(said)} of the plugin interface, but svmkit {__version__} has "
+        f"version {INTERFACE}: upgrade {upgrade} (pip install --upgrade {upgrade})"
+    )
 
 
 @dataclass(frozen=True)

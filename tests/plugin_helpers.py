@@ -1,0 +1,36 @@
+"""Plugins as a stranger's package would bring them: a folder with a module and its metadata, on the path."""
+
+import sys
+
+import pytest
+
+from svmkit import plugins
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """package(source, {kind: {name: attribute}}, interface=("2",), name=..., version=...): found as if installed."""
+    made = []
+
+    def make(source, points, interface=(), name="strange", version="1.0"):
+        folder = tmp_path / f"site-{name}"
+        info = folder / f"{name}-{version}.dist-info"
+        info.mkdir(parents=True)
+        module = f"{name}_plugins"
+        (folder / f"{module}.py").write_text(source, encoding="utf-8")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+        groups = {
+            f"svmkit.{kind}s": [f"{n} = {module}:{to}" for n, to in found.items()] for kind, found in points.items()
+        }
+        groups["svmkit.interface"] = [f"{said} = {module}" for said in interface]
+        text = "".join(f"[{group}]\n" + "\n".join(lines) + "\n" for group, lines in groups.items() if lines)
+        (info / "entry_points.txt").write_text(text, encoding="utf-8")
+        monkeypatch.syspath_prepend(str(folder))
+        made.append(module)
+        plugins._found.cache_clear()
+        return folder
+
+    yield make
+    plugins._found.cache_clear()
+    for module in made:
+        sys.modules.pop(module, None)
