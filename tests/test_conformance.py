@@ -1,9 +1,10 @@
-"""Every registered solver, kernel and sampler keeps the contract."""
+"""Every registered solver, kernel and sampler keeps the contract; what `svmkit check` says of one that does not."""
 
 import pytest
 
 from svmkit import plugins
-from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin
+from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, told
+from svmkit.conformance.words import Result
 from svmkit.errors import Unavailable
 
 CASES = [(kind, name) for kind in ("solver", "kernel", "sampler") for name in plugins.names(kind)]
@@ -16,5 +17,31 @@ def test_conforms(kind, name):
     except Unavailable as missing:
         pytest.skip(str(missing))
     results = check_plugin(name, kind)
-    assert len(results) == 1 + len({"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}[kind])
-    assert not [f"{r.check}: {r.problem}" for r in results if r.problem]
+    assert len(results) == 3 + len({"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}[kind])
+    assert not [told(r) for r in results if r.problem]
+
+
+def test_every_check_says_what_is_expected_and_where():
+    import importlib
+
+    for check in (SOLVER | KERNEL | SAMPLER).values():
+        assert check.expected.endswith(".") and len(check.expected.split()) > 5
+        for place in check.where.split(", "):
+            module, _, rest = place.removeprefix("svmkit.").partition(".")
+            found = importlib.import_module(f"svmkit.{module}")
+            for part in rest.split("."):
+                found = getattr(found, part)
+    assert not set(SOLVER) & {""} and len(SOLVER) == 15
+
+
+def test_what_fails_is_told_in_four_lines():
+    assert told(Result("it swims", None, "It swims.", "a.b")) == "holds  it swims"
+    lines = told(Result("it swims", "it sank", "It swims.", "a.b")).splitlines()
+    assert lines == ["FAILS  it swims", "       found: it sank", "       expected: It swims.", "       look at: a.b"]
+
+
+def test_the_command_line(svmkit, alone):
+    done = svmkit("check", "cyclic")
+    assert done.code == 0 and done.out.splitlines()[-1] == "cyclic: 7 of 7 checks hold"
+    rows = svmkit("check", "linear", "--json").json
+    assert rows["passed"] and {"check", "problem", "expected", "where"} == set(rows["checks"][0])

@@ -12,17 +12,19 @@ def check(
     kind: str = typer.Option(None, help="solver, kernel or sampler, where the name alone is not clear."),
     json: bool = JSON,
 ) -> None:
-    """Run the conformance suite on a plugin; exit 1 when something does not hold."""
+    """Run the conformance suite on a plugin; exit 1 when something does not hold.
+
+    Below a check that fails: what was found, what was expected, and where the contract says so.
+    """
     from svmkit.cli.common import emit
-    from svmkit.conformance import check_plugin
+    from svmkit.conformance import check_plugin, told
 
     results = check_plugin(name, kind)
     failed = [r for r in results if r.problem]
     if json:
         emit({"name": name, "passed": not failed, "checks": [r._asdict() for r in results]})
     else:
-        for r in results:
-            print(f"{'FAILS' if r.problem else 'holds'}  {r.check}" + (f": {r.problem}" if r.problem else ""))
+        print("\n".join(map(told, results)))
         print(f"{name}: {len(results) - len(failed)} of {len(results)} checks hold")
     if failed:
         raise typer.Exit(1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
 from svmkit.conformance.solvers import problem_for, tolerance, toy
+from svmkit.conformance.words import Check
 from svmkit.gram import Gram
 from svmkit.kernels import Kernel, Precomputed
 from svmkit.loop import solve
@@ -90,12 +90,31 @@ def _sampler_solves(sampler: Sampler) -> str | None:
     return None
 
 
-KERNEL: dict[str, Callable] = {
-    "symmetric, diagonal and sums agree": _kernel_values,
-    "dense and CSR agree": _kernel_sparse,
-    "parameters can be stored": _kernel_params,
+KERNEL: dict[str, Check] = {
+    "values are finite and symmetric; diagonal and sums agree with them": Check(
+        _kernel_values,
+        "block(X, Z) is float64 of (rows of X, rows of Z) with k(x, z) = k(z, x), diag(X) is k(x, x), and normalised = "
+        "True only where k(x, x) is the same for all x.",
+        "svmkit.kernels.Kernel.block, svmkit.kernels.Kernel.diag",
+    ),
+    "dense and CSR rows give the same values": Check(
+        _kernel_sparse, "block and diag take both dense arrays and CSR.", "svmkit.kernels.Kernel.block"
+    ),
+    "its parameters can be stored with a model": Check(
+        _kernel_params,
+        "After resolve(X) every parameter is a number that JSON keeps, and the class builds the same kernel from it.",
+        "svmkit.kernels.Kernel.resolve, svmkit.kernels.Kernel.params",
+    ),
 }
-SAMPLER: dict[str, Callable] = {
-    "draws are valid, reproducible, complete": _sampler_draws,
-    "every solver with a dual point converges with it": _sampler_solves,
+SAMPLER: dict[str, Check] = {
+    "draws are valid, reproducible and reach every point": Check(
+        _sampler_draws,
+        "draws(y, rng) yields, for ever, non-empty 1-d integer arrays of indices into y; equal rng, equal arrays.",
+        "svmkit.sampler.Sampler.draws",
+    ),
+    "every solver with a dual point converges with it": Check(
+        _sampler_solves,
+        "Solvers reach their tolerance on the points that are drawn: none is left out for long.",
+        "svmkit.sampler.Sampler.draws",
+    ),
 }

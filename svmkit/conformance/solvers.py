@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from svmkit import plugins
+from svmkit.conformance.words import Check
 from svmkit.errors import InputError
 from svmkit.gram import Gram
 from svmkit.history import Point
@@ -100,7 +102,7 @@ def _same_seed(solver: Solver) -> str | None:
 def _counted(solver: Solver) -> str | None:
     problem = problem_for(solver)
     gram, seen = problem.gram, [0]
-    block, product = gram.engine.block, gram.engine.product
+    block, product, unnoticed = gram.engine.block, gram.engine.product, gram.unnoticed
 
     def counting_block(Z, out, *sel):
         seen[0] += out.size
@@ -111,7 +113,15 @@ def _counted(solver: Solver) -> str | None:
         seen[0] += result.shape[0] * len(coef)
         return result
 
+    @contextmanager
+    def looking() -> Iterator[None]:
+        before = seen[0]
+        with unnoticed():
+            yield
+        seen[0] = before  # what measuring costs is no part of the solve
+
     gram.engine.block, gram.engine.product = counting_block, counting_product  # type: ignore[method-assign]
+    gram.unnoticed = looking  # type: ignore[method-assign]
     solve(problem, solver, stop=Gap(TOL) | Iterations(300))
     if seen[0] != gram.kernel_values:
         return f"{seen[0]} kernel values were computed but {gram.kernel_values} counted: go through Gram"
@@ -217,16 +227,57 @@ def _streams(solver: Solver) -> str | None:
     return None if apart <= 1e-6 else f"learnt in two blocks, weights differ by up to {apart:.2g} from one block's"
 
 
-SOLVER: dict[str, Callable] = {
-    "reaches the tolerance, certified": _converges,
-    "iterates are feasible, objective as reported": _feasible,
-    "objective never rises, where declared": _monotone,
-    "same seed, same result": _same_seed,
-    "kernel values counted": _counted,
-    "warm start helps": _warm_start,
-    "one class refused": _one_class,
-    "stops when asked to": _interrupts,
-    "C from 1e-4 to 1e6, 97:3 imbalance, duplicates": _ugly,
-    "keeps to a support budget, where declared": _within_budget,
-    "learns from a stream as from a set, where declared": _streams,
+SOLVER: dict[str, Check] = {
+    "it reaches the tolerance, and the certificate confirms it": Check(
+        _converges,
+        "Iterations go on until the relative duality gap, computed from scratch, is below the tolerance asked for.",
+        "svmkit.solver.Solver.step",
+    ),
+    "each iterate is feasible, and its objective is the one reported": Check(
+        _feasible,
+        "solution(state) satisfies the problem's constraints after every step and is an array of its own; "
+        "StepInfo.objective is the problem's objective there (nan where that is not known).",
+        "svmkit.solver.StepInfo, svmkit.problem.Problem.infeasible",
+    ),
+    "the objective never rises, where the solver declares so": Check(
+        _monotone,
+        "With monotone = True no step makes the objective worse; leave it False where that can happen.",
+        "svmkit.solver.Solver.monotone",
+    ),
+    "the same seed gives the same result": Check(
+        _same_seed,
+        "Random choices come from draws.rng, and nothing depends on hashes, clocks or the order of threads.",
+        "svmkit.solver.Solver.init",
+    ),
+    "every kernel value is counted": Check(
+        _counted, "Kernel values come from problem.gram (row, block, matvec), which counts them.", "svmkit.gram.Gram"
+    ),
+    "a start near the optimum helps": Check(
+        _warm_start,
+        "From its own solution the solver needs no more iterations than from nothing.",
+        "svmkit.solver.Solver.init",
+    ),
+    "training on one class is refused": Check(
+        _one_class, "The problem, or the solver, raises svmkit.InputError.", "svmkit.problem.Problem.classifier"
+    ),
+    "it stops when asked to, with a usable model": Check(
+        _interrupts,
+        "A step is short and ends in a feasible iterate, so that the loop can stop between two of them.",
+        "svmkit.solver.Solver.step",
+    ),
+    "it copes with C from 1e-4 to 1e6, classes of 97:3 and duplicate rows": Check(
+        _ugly,
+        "Whatever the data, the primal value is finite and the gap lies between 0 and 1.",
+        "svmkit.problem.Certificate",
+    ),
+    "it keeps to a budget of support vectors, where it declares so": Check(
+        _within_budget,
+        "With budgeted = True, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer.",
+        "svmkit.solver.Solver.limit_support",
+    ),
+    "it learns from a stream as from a set, where it declares so": Check(
+        _streams,
+        "With streams = True, members and renew lead from block to block to the model of all samples at once.",
+        "svmkit.solver.Solver.renew",
+    ),
 }

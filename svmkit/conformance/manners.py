@@ -1,0 +1,216 @@
+"""Checks on what a plugin leaves alone: the data, numpy's global state, other solves; and that every solve ends."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from svmkit.conformance.solvers import problem_for, toy
+from svmkit.conformance.words import Check
+from svmkit.gram import Gram
+from svmkit.kernels import Kernel, Precomputed
+from svmkit.loop import solve
+from svmkit.problem import Problem
+from svmkit.sampler import Draws, Sampler
+from svmkit.solver import Solver, Status
+from svmkit.stopping import Iterations, Seconds
+
+LONGEST = 20.0  # seconds for what takes milliseconds in a solver that ends
+
+
+@contextmanager
+def _ending(seconds: float, what: str) -> Iterator[None]:
+    """TimeoutError after so many seconds. Only the main thread can be woken, and only out of Python code."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def wake(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"{what} had not ended after {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, wake)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ends(solver: Solver) -> str | None:
+    if solver.external:
+        return None
+    for m in (2, 8):
+        rng = np.random.default_rng(m)
+        X, y = rng.normal(size=(m, 3)), np.where(np.arange(m) % 2, 1.0, -1.0)
+        problem = solver.pose(Gram(problem_for(solver).gram.kernel, X), y, 32.0)
+        try:
+            with _ending(2.0 * LONGEST, "a step"):
+                done = solve(problem, solver, stop=Iterations(2000) | Seconds(LONGEST))
+        except TimeoutError as late:
+            return f"on {m} samples {late}"
+        if done.status is Status.TIME_LIMIT:
+            return f"on {m} samples it was still at iteration {done.n_iter} after {LONGEST:g} seconds"
+    return None
+
+
+def _starts(solver: Solver) -> str | None:
+    if solver.external:
+        return None
+    problem = problem_for(solver)
+    near = solve(problem, solver, stop=Iterations(300)).point
+    draws = Draws(solver.sampler, problem.y, np.random.default_rng(0))
+    given, taken, nothing = (
+        problem.certificate(point).primal
+        for point in (
+            near,
+            solver.solution(solver.init(problem, near.copy(), draws)),
+            solver.solution(solver.init(problem, None, draws)),
+        )
+    )
+    if abs(taken - given) > 1e-3 * abs(given) and abs(taken - given) > 0.1 * abs(nothing - given):
+        return f"given a point of primal value {given:.6g} it begins at {taken:.6g}; without one at {nothing:.6g}"
+    return None
+
+
+def _alone(solver: Solver) -> str | None:
+    steps = 1 if solver.external else 20
+
+    def begun(seed: int) -> Any:
+        problem = problem_for(solver, seed=seed)
+        return solver.init(problem, None, Draws(solver.sampler, problem.y, np.random.default_rng(seed)))
+
+    single = begun(0)
+    for _ in range(steps):
+        solver.step(single)
+    one, other = begun(0), begun(1)
+    for _ in range(steps):
+        solver.step(one)
+        solver.step(other)
+    apart = float(np.abs(solver.solution(one) - solver.solution(single)).max())
+    if apart > 1e-9:
+        return f"beside another solve its weights differ by up to {apart:.2g} from those of the same solve alone"
+    return None
+
+
+def _solver_leaves(solver: Solver) -> str | None:
+    X, y = toy()
+    kernel = problem_for(solver).gram.kernel
+    problem: Problem = solver.pose(Gram(kernel, X), y, 1.0)
+
+    def run() -> None:
+        solve(problem, solver, stop=Iterations(60))
+
+    return _changed(run, {"X": X, "y": y, "problem.y": problem.y}) or _rows_changed(problem, kernel)
+
+
+def _rows_changed(problem: Problem, kernel: Kernel) -> str | None:
+    """Rows that `Gram.row` hands out are those of the cache: whoever writes to one spoils it for all."""
+    fresh = Gram(kernel, toy()[0])
+    for i in range(problem.m):
+        if not np.allclose(problem.gram.row(i), fresh.row(i), rtol=1e-4, atol=1e-6):
+            return f"it wrote to kernel row {i}, which gram.row keeps: work on a copy"
+    return None
+
+
+def _kernel_leaves(kernel: Kernel) -> str | None:
+    X, _ = toy(m=20)
+    X = X @ X.T if isinstance(kernel, Precomputed) else X
+    kernel = kernel.resolve(X)
+
+    def run() -> None:
+        Gram(kernel, X).matvec(np.ones(20), np.arange(20))
+        kernel.diag(X)
+
+    return _changed(run, {"X": X})
+
+
+def _sampler_leaves(sampler: Sampler) -> str | None:
+    _, y = toy()
+
+    def run() -> None:
+        draws = Draws(sampler, y, np.random.default_rng(5))
+        for _ in range(50):
+            draws()
+
+    return _changed(run, {"y": y})
+
+
+def _sampler_alone(sampler: Sampler) -> str | None:
+    _, y = toy()
+
+    def begun(seed: int) -> Draws:
+        return Draws(sampler, y, np.random.default_rng(seed))
+
+    single = begun(5)
+    first = [single().copy() for _ in range(50)]
+    one, other = begun(5), begun(6)
+    for k, draw in enumerate(first):
+        if not np.array_equal(one(), draw):
+            return f"draw {k + 1} is another one when a second solve draws as well"
+        other()
+    return None
+
+
+def _changed(run: Callable[[], None], arrays: dict[str, np.ndarray]) -> str | None:
+    """What `run` changed of these arrays, of numpy's global random state and of Python's."""
+    before = {name: array.copy() for name, array in arrays.items()}
+    states = _states()
+    run()
+    for name, array in arrays.items():
+        if not np.array_equal(array, before[name]):
+            return f"it wrote to {name}"
+    if _states() != states:
+        return "it drew from (or seeded) the global random state, of numpy.random or of random"
+    return None
+
+
+def _states() -> tuple[bytes, int, Any]:
+    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002  whether it is left alone is what is looked at
+    return state["state"]["key"].tobytes(), state["state"]["pos"], random.getstate()
+
+
+_RANDOM = "Random choices come from the Generator that is handed over"
+SOLVER: dict[str, Check] = {
+    "a handful of samples under an iteration budget: the solve ends": Check(
+        _ends,
+        "On 2 and on 8 samples, where the optimum is soon exact, 2000 iterations end at once. A step that cannot "
+        "improve the iterate returns StepInfo(moved=False) instead of searching on.",
+        "svmkit.solver.StepInfo.moved",
+    ),
+    "it begins at the start that it is given": Check(
+        _starts,
+        "The iterate after init(problem, start, draws) is start, or as good as it.",
+        "svmkit.solver.Solver.init",
+    ),
+    "two solves side by side do not meet": Check(
+        _alone,
+        "All that changes lives in the state that init returns; nothing in the class, the module or the instance.",
+        "svmkit.solver.Solver.init",
+    ),
+    "data, kernel rows and global random state are left alone": Check(
+        _solver_leaves,
+        f"X, y and the rows of problem.gram are read only. {_RANDOM} (draws.rng).",
+        "svmkit.solver.Solver.init, svmkit.gram.Gram.row",
+    ),
+}
+KERNEL: dict[str, Check] = {
+    "data and global random state are left alone": Check(
+        _kernel_leaves, "block(X, Z) and diag(X) only read X and Z, and draw nothing.", "svmkit.kernels.Kernel.block"
+    )
+}
+SAMPLER: dict[str, Check] = {
+    "two solves side by side do not meet": Check(
+        _sampler_alone, "All that changes lives in the generator that draws returns.", "svmkit.sampler.Sampler.draws"
+    ),
+    "labels and global random state are left alone": Check(
+        _sampler_leaves, f"y is only read. {_RANDOM} (rng).", "svmkit.sampler.Sampler.draws"
+    ),
+}
