@@ -161,9 +161,7 @@ class _Run:
     def _measured(self, info: StepInfo) -> StepInfo:
         """`info` with objective and gap from a certificate, taken off the clock."""
         with self.clock.stopped():
-            iterate = self.solver.solution(self.state)
-            with self.problem.gram.unnoticed():
-                self.measured = self.problem.certificate(iterate)
+            self.measured = self.problem.certificate(self.solver.solution(self.state))
         P, D, gap = self.measured.primal, self.measured.dual, self.measured.gap
         info = info._replace(objective=P)
         return info if gap is None or D is None else info._replace(gap=gap, gap_abs=P - D)

@@ -207,7 +207,9 @@ def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
             coef[spans[b], column] = model.coef[a, spans[b]]
     if not len(Z):  # operators disagree about matrices without rows: a vector of no weight instead
         return np.zeros((1, model.n_features)), np.zeros((1, coef.shape[1]))
-    return Z.astype(np.float64), coef
+    # classes in turns: of sorted ones, the float32 sum of many vectors would first grow large and then cancel
+    turn = np.argsort(np.concatenate([(np.arange(n) + 0.5) / max(n, 1) for n in model.n_support]), kind="stable")
+    return Z[turn].astype(np.float64), coef[turn]
 
 
 def _affine(graph: _Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:

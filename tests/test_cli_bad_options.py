@@ -96,7 +96,7 @@ VALUES = [
     (["--test-size", "2"], ["--test-size", "between 0 and 1", "2"]),
     (["--test-size", "0"], ["--test-size", "between 0 and 1"]),
     (["--test-size", "nan"], ["--test-size", "nan"]),
-    (["--test-size", "1e-9"], ["--test-size", "larger"]),
+    (["--test-size", "1e-9"], ["test size of 1e-09", "larger"]),
     (["--test-size", "0.2", "--test", "wine"], ["--test", "--test-size", "not both"]),
     (["--memory", "0"], ["memory", "1GB"]),
     (["--memory", "foo"], ["memory", "foo", "1GB"]),

@@ -136,10 +136,7 @@ def test_a_run_of_other_software_is_tracked(svmkit):
         run = (done.json["run_id"],)
         params = dict(store.execute("SELECT key, value FROM params WHERE run_uuid = ?", run))
         values = [value for (value,) in store.execute("SELECT value FROM metrics WHERE run_uuid = ?", run)]
-    assert (params["solver"], params["kernel"], params["loss"], params["tol"]) == (
-        "liblinear",
-        "linear",
-        "hinge",
-        "0.001",
-    )
+    found = (params["solver"], params["kernel"], params["formulation"], params["tol"])
+    assert found == ("liblinear", "linear", "hinge, regularised bias", "0.001")
+    assert "loss" not in params  # as by default; the tag svmkit.options has it
     assert values and all(value is not None and np.isfinite(value) for value in values)

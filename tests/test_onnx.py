@@ -181,10 +181,15 @@ def test_built_in_sets_by_the_command(name, alone, svmkit, train, tmp_path):
     X = load(name).X[:1000]
     labels, decision = run("m.onnx", X)
     assert np.array_equal(labels.astype(str), whole(model.predict(X)).astype(str))
-    assert np.abs(decision - expected(model, X)).max() < 1e-8
+    apart = np.abs(decision - expected(model, X)).max()
+    assert apart < 1e-8
     shown = svmkit("export", "m.svmkit", "--onnx", "m.onnx", "--dtype", "float32").out
     assert "opset 17, float32" in shown and "label, decision" in shown
-    assert np.abs(run("m.onnx", X, "float32")[1] - expected(model, X)).max() < 1e-4
+    labels, decision = run("m.onnx", X, "float32")
+    assert np.array_equal(labels.astype(str), whole(model.predict(X)).astype(str))
+    narrow = np.abs(decision - expected(model, X)).max()
+    assert narrow < 1e-4
+    print(f"{name}: {len(model.coef[0])} vectors, float64 {apart:.1e}, float32 {narrow:.1e}")
 
 
 REAL = {  # set: options, rows trained on

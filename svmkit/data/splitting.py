@@ -27,7 +27,7 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
         order = rng.permutation(data.n_samples)
         test = np.sort(order[: min(round(fraction * data.n_samples), data.n_samples - 1)])
     if not len(test):
-        raise InputError(f"a fraction of {fraction} holds no row of {data.name} out: give a larger one")
+        raise InputError(f"a test size of {fraction} holds no row of {data.name} out: give a larger one")
     train = np.setdiff1d(np.arange(data.n_samples), test)
     return part(data, train), part(data, test)
 
