@@ -43,7 +43,7 @@ def location(client: Any, uri: str) -> str:
         return _of_version(client, name, _aliased(client, name, alias))
     name, slash, version = rest.partition("/")
     if slash:
-        return _of_version(client, name, _numbered(client, name, version))
+        return _of_version(client, name, numbered(client, name, version))
     logged = _asked(lambda: client.get_logged_model(name)) if name.startswith("m-") else None
     if logged is None:
         raise InputError(f"{uri} names no logged model: write {_FORMS}; {_models(client)}")
@@ -71,17 +71,18 @@ def _of_run(client: Any, uri: str, run_id: str, path: str) -> str:
 
 
 def _aliased(client: Any, name: str, alias: str) -> str:
-    model = _registered(client, name)
+    model = registered(client, name)
     found = model.aliases.get(alias)
     if found is not None or alias == "latest":
-        return str(found or _numbered(client, name, "latest"))
+        return str(found or numbered(client, name, "latest"))
     known = ", ".join(f"@{key} (version {version})" for key, version in sorted(model.aliases.items()))
-    versions = ", ".join(map(str, _versions(client, name))) or "none"
-    raise InputError(f"model {name!r} has no alias {alias!r}: it has {known or 'no aliases'}; versions {versions}")
+    numbers = ", ".join(map(str, _versions(client, name))) or "none"
+    raise InputError(f"model {name!r} has no alias {alias!r}: it has {known or 'no aliases'}; versions {numbers}")
 
 
-def _numbered(client: Any, name: str, version: str) -> str:
-    _registered(client, name)
+def numbered(client: Any, name: str, version: str) -> str:
+    """The number of a version given as a number or as "latest"; InputError lists those that there are."""
+    registered(client, name)
     known = _versions(client, name)
     if version == "latest" and known:
         return str(known[-1])
@@ -90,20 +91,37 @@ def _numbered(client: Any, name: str, version: str) -> str:
     raise InputError(f"model {name!r} has no version {version!r}: it has {', '.join(map(str, known)) or 'none'}")
 
 
-def _registered(client: Any, name: str) -> Any:
+def registered(client: Any, name: str) -> Any:
+    """The RegisteredModel of that name; InputError lists those that there are."""
     model = _asked(lambda: client.get_registered_model(name))
     if model is None:
         raise InputError(f"no registered model {name!r} in {shown(client.tracking_uri)}: {_models(client)}")
     return model
 
 
-def _versions(client: Any, name: str) -> list[int]:
+def versions(client: Any, name: str) -> list[Any]:
+    """The ModelVersions of a registered model, oldest first."""
     quoted = name.replace("'", "''")
-    return sorted(int(found.version) for found in client.search_model_versions(f"name='{quoted}'"))
+    found = pages(client.search_model_versions, f"name='{quoted}'")
+    return sorted(found, key=lambda version: int(version.version))
+
+
+def _versions(client: Any, name: str) -> list[int]:
+    return [int(version.version) for version in versions(client, name)]
+
+
+def pages(search: Callable[..., Any], *args: Any) -> list[Any]:
+    """All that a search of the client finds, page by page."""
+    page = patiently(search, *args)
+    found = list(page)
+    while page.token:
+        page = patiently(search, *args, page_token=page.token)
+        found += page
+    return found
 
 
 def _models(client: Any) -> str:
-    names = sorted(model.name for model in client.search_registered_models(max_results=50))
+    names = sorted(model.name for model in patiently(client.search_registered_models, max_results=50))
     if not names:
         return "none is registered yet (svmkit train --register NAME)"
     return f"registered: {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitError
 
 DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
 PATIENCE = 60.0  # seconds that a call may wait for other processes
@@ -35,6 +35,7 @@ _DEFAULTS = {  # unless the user says otherwise: mlflow waits for minutes, print
     "MLFLOW_UV_AUTO_DETECT": "false",  # it would copy the caller's own uv.lock into every model
     "GIT_PYTHON_REFRESH": "quiet",
 }
+_COLLIDED = ("IntegrityError", "Model Version creation error")
 T = TypeVar("T")
 
 
@@ -91,6 +92,35 @@ def open_client(uri: str) -> Any:
     return MlflowClient(uri, registry_uri=os.environ.get("MLFLOW_REGISTRY_URI") or uri)
 
 
+@contextmanager
+def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
+    """A client on the store, with mlflow's own messages held back.
+
+    uri : from `tracking_uri`; what : begins the message when the store fails; create : a sqlite store that is missing
+    Raises InputError when there is no store, SvmkitError in one line for whatever fails inside.
+    """
+    path = sqlite_path(uri)
+    if path and not path.is_file() and not create:
+        raise InputError(f"{what}: there is no store at {path}: pass --tracking-uri, or set MLFLOW_TRACKING_URI")
+    prepare()
+    try:
+        with quiet():
+            yield open_client(uri)
+    except SvmkitError:
+        raise
+    except Exception as error:  # mlflow's, SQLAlchemy's, requests' or the disk's
+        raise SvmkitError(f"{what}: {shown(uri)} failed: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """One line of an error that may be a page."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    for said, meant in (("Connection refused", "no server answers there"), ("timed out", "the server does not answer")):
+        if said in text:
+            return meant
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
 def experiment_id(client: Any, name: str | None = None) -> str:
     """The id of an experiment, created when missing; safe when several processes ask at once.
 
@@ -119,17 +149,18 @@ def patiently(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Call, again with growing pauses while another process is in the way.
 
     A locked database is waited for, at most `PATIENCE` seconds. Two processes that insert the same row at once (the
-    data set that both log) fail in one of them with an IntegrityError; the call is rolled back and made again, at
-    most `COLLISIONS` times.
+    data set that both log, the next version of a model) fail in one of them with an IntegrityError, or with mlflow's
+    "Giving up" after several; the call is rolled back and made again, at most `COLLISIONS` times.
     """
     give_up, pause, collisions = time.monotonic() + PATIENCE, 0.05, 0
     while True:
         try:
             return call(*args, **kwargs)
         except Exception as error:
-            collided = "IntegrityError" in str(error) and _code(error) != "RESOURCE_ALREADY_EXISTS"
+            said = str(error)
+            collided = any(words in said for words in _COLLIDED) and _code(error) != "RESOURCE_ALREADY_EXISTS"
             collisions += collided
-            if not (collided or "database is locked" in str(error)):
+            if not (collided or "database is locked" in said):
                 raise
             if collisions > COLLISIONS or time.monotonic() + pause > give_up:
                 raise

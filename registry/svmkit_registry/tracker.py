@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit._version import __version__
-from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.history import Point
 from svmkit.tracking import Tracker
 from svmkit_registry import store
@@ -41,9 +41,11 @@ def _guarded(method: Callable) -> Callable:
             with store.quiet():
                 return method(self, *args, **kwargs)
         except Exception as error:  # whatever it is: mlflow's, SQLAlchemy's, requests' or the disk's
+            if self.strict:
+                raise
             # a model that cannot be saved is no fault of the store
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
-            problem = f"MLflow: {method.__name__} failed at {store.shown(self.uri)}: {_reason(error)}"
+            problem = f"MLflow: {method.__name__} failed at {store.shown(self.uri)}: {store.reason(error)}"
             mend = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
             warnings.warn(f"{problem}; {mend}", SvmkitWarning, stacklevel=2)
         return None
@@ -59,11 +61,14 @@ class MLflowTracker(Tracker):
     uri : default $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db (created when missing; artifacts in ./mlruns)
     experiment : default $MLFLOW_EXPERIMENT_NAME, else "svmkit"; created when missing
 
-    When the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises.
+    strict : raise what fails
+
+    Otherwise, when the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises.
     """
 
-    def __init__(self, uri: str | None = None, experiment: str | None = None) -> None:
+    def __init__(self, uri: str | None = None, experiment: str | None = None, *, strict: bool = False) -> None:
         super().__init__(uri, experiment)
+        self.strict = strict
         self.uri: str = store.tracking_uri(uri)
         self._client: Any = None
         self._experiment_id = ""
@@ -90,7 +95,7 @@ class MLflowTracker(Tracker):
         self._client = store.open_client(self.uri)
         self._experiment_id = store.experiment_id(self._client, self.experiment)
         self._started = _now()
-        source = {"mlflow.source.name": "svmkit", "mlflow.source.type": "LOCAL", "mlflow.user": _user()}
+        source = {"mlflow.source.name": "svmkit", "mlflow.source.type": "LOCAL", "mlflow.user": user()}
         if parent:
             source["mlflow.parentRunId"] = parent
         run = store.patiently(
@@ -164,10 +169,12 @@ class MLflowTracker(Tracker):
         """Log the model; models:/ID, or models:/NAME/VERSION when it is registered. None when it could not be logged.
 
         example : a few rows of X (n, n_features), dense or CSR, for the signature; five are stored with the model
-        register : name in the model registry, created when missing
+        register : name in the model registry, created when missing; what `model.about` says of its making becomes
+            tags of the version
         """
         from mlflow.entities import LoggedModelOutput
 
+        from svmkit_registry.lineage import tags_of
         from svmkit_registry.packing import write_folder
 
         client, run_id = self._client, self.run_id
@@ -184,7 +191,7 @@ class MLflowTracker(Tracker):
             meta = {"run_id": run_id, "model_id": logged.model_id, "model_uuid": logged.model_id}
             try:
                 write_folder(folder, model, example, artifact_path=logged.artifact_location, **meta)
-                client.log_model_artifacts(logged.model_id, str(folder))
+                store.patiently(client.log_model_artifacts, logged.model_id, str(folder))
             except BaseException:
                 store.patiently(client.finalize_logged_model, logged.model_id, "FAILED")
                 raise
@@ -192,7 +199,7 @@ class MLflowTracker(Tracker):
         store.patiently(client.finalize_logged_model, logged.model_id, "READY")
         self._model_id = logged.model_id
         self._log_scalars(self._scalars)
-        return self._register(logged, register) if register else f"models:/{logged.model_id}"
+        return self._register(logged, register, tags_of(model)) if register else f"models:/{logged.model_id}"
 
     @_guarded
     def end(self, status: str = "FINISHED") -> None:
@@ -212,21 +219,12 @@ class MLflowTracker(Tracker):
         SvmkitError
             The store or the download failed.
         """
-        path = store.sqlite_path(self.uri)
-        if path and not path.is_file():
-            raise InputError(f"{uri}: there is no store at {path}: pass --tracking-uri, or set MLFLOW_TRACKING_URI")
-        store.prepare()
         from svmkit_registry.fetching import fetch_file
 
-        try:
-            with store.quiet():
-                return fetch_file(store.open_client(self.uri), uri, folder)
-        except SvmkitError:
-            raise
-        except Exception as error:
-            raise SvmkitError(f"{uri}: {store.shown(self.uri)} failed: {_reason(error)}") from error
+        with store.session(self.uri, uri) as client:
+            return fetch_file(client, uri, folder)
 
-    def _register(self, logged: Any, name: str) -> str:
+    def _register(self, logged: Any, name: str, tags: dict[str, str]) -> str:
         from mlflow.exceptions import MlflowException
 
         client = self._client
@@ -239,7 +237,7 @@ class MLflowTracker(Tracker):
         remote = self.uri.startswith(("http://", "https://", "databricks"))
         source = f"models:/{logged.model_id}" if remote else logged.artifact_location
         version = store.patiently(
-            client.create_model_version, name, source, run_id=self.run_id, model_id=logged.model_id
+            client.create_model_version, name, source, run_id=self.run_id, tags=tags, model_id=logged.model_id
         )
         listed = json.dumps([{"name": name, "version": version.version}])
         store.patiently(client.set_logged_model_tags, logged.model_id, {"mlflow.modelVersions": listed})
@@ -267,16 +265,8 @@ def _texts(values: dict[str, Any], limit: int) -> dict[str, str]:
     return {key: str(value)[:limit] for key, value in values.items()}
 
 
-def _reason(error: BaseException) -> str:
-    """One line of an error that may be a page."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    for said, meant in (("Connection refused", "no server answers there"), ("timed out", "the server does not answer")):
-        if said in text:
-            return meant
-    return text if len(text) <= 200 else f"{text[:197]}..."
-
-
-def _user() -> str:
+def user() -> str:
+    """Who runs this, as the system knows them."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name

@@ -1,16 +1,68 @@
-"""The typer app, one file a command; nothing heavy is imported before a command runs."""
+"""The typer app, one file a command; nothing heavy is imported before a command runs.
+
+A package adds commands by an entry point in the group `svmkit.commands` that names a typer.Typer; the name of the entry
+point is that of the command, and a built-in command of that name goes first.
+"""
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from svmkit import __version__
+from svmkit import plugins as registered
 from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, train, tune, warmup
+from svmkit.errors import InputError
+
+
+class Commands(TyperGroup):
+    """The built-in commands and those of plugins, which are imported when they are called, not when they are listed."""
+
+    def __init__(self, **attrs: Any) -> None:
+        super().__init__(**attrs)
+        self.plugged = {name: p for name, p in registered._found("command").items() if name not in self.commands}
+        for name in self.plugged:
+            self.add_command(TyperCommand(name), name)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; one of a plugin, as the help page asks for it, with a line that describes it."""
+        found = super().get_command(ctx, cmd_name)
+        if found and not found.help and cmd_name in self.plugged:
+            found.help = _line(self.plugged[cmd_name])
+        return found
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, and what is left of `args`."""
+        if args[0] in self.plugged:
+            self.add_command(typer.main.get_command(_loaded(args[0])), args[0])
+        return super().resolve_command(ctx, args)
+
+
+def _line(point: EntryPoint) -> str:
+    """One line of help: our own from the command itself, a stranger's from what its package says of itself."""
+    package = point.dist.name if point.dist else "?"
+    if package != "svmkit":
+        summary = point.dist.metadata["Summary"] if point.dist else None
+        return f"{summary} ({package})" if summary else f"From the package {package}."
+    try:
+        return str(_loaded(point.name).info.help)
+    except InputError as error:
+        return str(error)
+
+
+def _loaded(name: str) -> typer.Typer:
+    found = registered.load("command", name)
+    if not isinstance(found, typer.Typer):
+        raise InputError(f"command {name!r} is broken: its entry point names a {type(found).__name__}, no typer.Typer")
+    return found
+
 
 app = typer.Typer(
     name="svmkit",
+    cls=Commands,
     help="Train, certify and compare support vector machines.",
     no_args_is_help=True,
     add_completion=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 import warnings
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from svmkit.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +51,16 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always", SvmkitWarning)
         warnings.showwarning = show
         yield
+
+
+def require_model_name(name: str) -> str:
+    """`name`, when it can be that of a registered model, and of a file; InputError says what it may hold."""
+    if not re.fullmatch(r"\w([\w. -]*\w)?", name) or len(name.encode()) > 200:
+        raise InputError(
+            f"{name[:80]!r} cannot be the name of a model: use letters, digits, '_', '-', '.' and blanks inside, "
+            "200 bytes at most"
+        )
+    return name
 
 
 def load_model(source: str, tracking_uri: str | None) -> SVMModel:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from svmkit import modelfile, plugins, runs, scaling, threads
 from svmkit.checkpoint import Checkpoint
-from svmkit.cli import curve, progress
-from svmkit.cli.common import accuracy, labels_of, note
+from svmkit.cli import curve, lineage, progress
+from svmkit.cli.common import accuracy, labels_of, note, require_model_name
 from svmkit.cli.options import class_weights, key_values, stop_rules
 from svmkit.data import Dataset, load
 from svmkit.data.splitting import split
 from svmkit.errors import InputError
 from svmkit.gram import parse_bytes
 from svmkit.history import Point
+from svmkit.kernels import Kernel
 from svmkit.model import SVMModel
 from svmkit.tracking import Tracker
 from svmkit.training import Fit, as_kernel, fit
@@ -57,8 +60,10 @@ class Job:
         scaling_kinds = ("none", *scaling.KINDS)
         if o["scale"] not in scaling_kinds:
             raise InputError(f"--scale {o['scale']!r} is not known; there are: {', '.join(scaling_kinds)}")
-        if o["register"] and o["no_track"]:
+        if o["register"] is not None and o["no_track"]:
             raise InputError("--register needs the tracker: leave --no-track out")
+        if o["register"] is not None:
+            require_model_name(o["register"])
         parse_bytes(o["memory"])
         with threads.using(o["threads"]):
             pass
@@ -70,6 +75,8 @@ class Job:
         self.scores: dict[str, Any] = {}
         self.predict_s: float | None = None
         self.curve: list[dict[str, Any]] | None = None
+        self.data_sha256: str | None = None
+        self.logged_as: str | None = None  # where the tracker has the model
         self.failure: InputError | None = None  # of the input, once there is a model to report
 
     def run(self) -> Fit:
@@ -101,12 +108,37 @@ class Job:
         return fitted
 
     def _finish(self, fitted: Fit) -> None:
-        """Keep the model, measure it, log it."""
+        """Keep the model, measure it, log it: whatever ends this early, the model is kept first."""
         self.model = self._described(fitted)
+        self._save()
+        try:
+            self._score(fitted)
+            if self.held_out is not None and self._kept:
+                measured = lineage.of_test(self.held_out, self.scores["test_accuracy"])
+                self.model = replace(self.model, about=self.model.about | measured)
+                self._save()
+            self._log(fitted)
+        finally:
+            if self.options["register"] and self.logged_as is None:
+                self._keep_for_later()
+
+    @property
+    def _kept(self) -> bool:
+        """Whether anybody will see the model after this process."""
+        return bool(self.options["out"]) or not self.options["no_track"]
+
+    def _save(self) -> None:
         if self.options["out"]:
             self.model.save(self.options["out"])
-        self._score(fitted)
-        self._log(fitted)
+
+    def _keep_for_later(self) -> None:
+        """The model in a file and how to register it, when the store did not take it."""
+        o = self.options
+        if not o["out"]:
+            o["out"] = lineage.claimed_file(o["register"])
+            self._save()
+        name, file = shlex.quote(o["register"]), shlex.quote(o["out"])
+        note(f"not registered; the model is in {o['out']}, for later: svmkit models register {file} --name {name}")
 
     @contextmanager
     def _tracked(self, data: Dataset | None) -> Iterator[None]:
@@ -134,6 +166,8 @@ class Job:
             self.held_out = load(o["test"], n_features=d.n_features, encoding=d.encoding)
         elif o["test_size"]:
             self.data, self.held_out = split(self.data, o["test_size"], o["seed"])
+        if self._kept:
+            self.data_sha256 = self.data.fingerprint()
         hint = scaling.scale_hint(self.data.X) if o["scale"] == "none" and self.kernel.form is not None else None
         if hint:
             note(hint)
@@ -146,9 +180,7 @@ class Job:
         return self.held_out.X, labels_of(self.held_out)
 
     def _described(self, fitted: Fit) -> SVMModel:
-        """The model with what it was made from: how to read its tables, and its certificate."""
-        from dataclasses import replace
-
+        """The model with what it was made from: how to read its tables, its certificate, its lineage."""
         about = fitted.model.about | {
             "data": self.data.name,
             "gap": fitted.gap,
@@ -156,6 +188,8 @@ class Job:
             "objective": fitted.objective,
             "seed": self.options["seed"],
         }
+        if self._kept:
+            about |= lineage.of_training(self._settings(fitted.model.kernel), self.data_sha256)
         return replace(fitted.model, encoding=self.data.encoding, about=about)
 
     def _score(self, fitted: Fit) -> None:
@@ -179,11 +213,15 @@ class Job:
         return f"{self.solver.name} {self.data.name}"
 
     def _params(self) -> dict[str, Any]:
+        """Of the run."""
+        return self._settings(self.kernel.resolve(self._scaled()) if "gamma" in self.kernel.params else self.kernel)
+
+    def _settings(self, kernel: Kernel) -> dict[str, Any]:
         o = self.options
         budgets = {key: o[key] for key in ("stop", "max_iter", "max_epochs", "time_limit", "max_support")}
         return runs.params(
             self.solver,
-            self.kernel.resolve(self._scaled()) if "gamma" in self.kernel.params else self.kernel,
+            kernel,
             o["C"],
             self.data,
             **{key: o[key] for key in ("tol", "seed", "scale", "memory", "class_weight")},
@@ -199,7 +237,7 @@ class Job:
         accuracies = {key: self.scores[key] for key in ("train_accuracy", "test_accuracy")}
         self.tracker.metrics(runs.metrics(fitted, predict_s=self.predict_s, **accuracies))
         self.tracker.curve(self._points(fitted))
-        self.tracker.model(self.model, self.data.X[:5], self.options["register"])
+        self.logged_as = self.tracker.model(self.model, self.data.X[:5], self.options["register"])
 
     def _points(self, fitted: Fit) -> list[Point]:
         return runs.curve(fitted)
@@ -230,7 +268,7 @@ class Job:
             "n_test": self.scores["n_test"],
             "curve": self.curve,
             "details": runs.details(fitted),
-            "model": o["out"],
+            "model": o["out"] or (self.logged_as if o["register"] else None),
             "run_id": self.tracker.run_id,
         }
 

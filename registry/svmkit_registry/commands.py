@@ -1,0 +1,158 @@
+"""svmkit models: the model registry on the command line, found through the entry-point group svmkit.commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from svmkit.cli.common import JSON, TRACKING_URI
+
+NAME = typer.Argument(help="Name of a registered model.")
+
+app = typer.Typer(
+    help="Models in the registry: list, show, register, promote, pull.", no_args_is_help=True, add_completion=False
+)
+
+
+@app.command("list")
+def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
+    """Registered models: aliases, and the test accuracy of the latest version."""
+    from svmkit.cli.common import emit, note
+    from svmkit_registry import models
+
+    found = models.listed(tracking_uri)
+    if json:
+        emit(found)
+        return
+    if not found:
+        note("none is registered yet: svmkit train --register NAME, or svmkit models register FILE --name NAME")
+        return
+    lines = [("name", "versions", "latest", "aliases")]
+    for model in found:
+        aliases = ", ".join(f"@{alias} {version}" for alias, version in model["aliases"].items())
+        lines.append((model["name"], str(model["versions"]), _accuracy(model["latest"]), aliases))
+    widths = [max(len(line[k]) for line in lines) for k in range(4)]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+@app.command()
+def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
+    """Versions of a model, newest first, with what each was made from."""
+    from svmkit.cli.common import emit
+    from svmkit_registry import models
+
+    found = models.shown(name, tracking_uri)
+    if json:
+        emit(found)
+        return
+    print(f"{name}: {len(found['versions'])} version{'s' * (len(found['versions']) != 1)}")
+    for version in found["versions"]:
+        print()
+        _show(version)
+
+
+@app.command()
+def register(
+    file: str = typer.Argument(help="Model file, as svmkit train --out writes it."),
+    name: str = typer.Option(..., "--name", help="Name in the registry, created when missing."),
+    experiment: str = typer.Option(None, help="MLflow experiment of the run that goes with it; default svmkit."),
+    tracking_uri: str = TRACKING_URI,
+    json: bool = JSON,
+) -> None:
+    """Register a model file as the next version, with the lineage that the file holds."""
+    from svmkit.cli.common import emit, warnings_as_notes
+    from svmkit_registry import models
+
+    with warnings_as_notes():
+        done = models.register(file, name, tracking_uri, experiment)
+    if json:
+        emit(done)
+    else:
+        print(f"{file} is {done['uri']}")
+
+
+@app.command()
+def promote(
+    name: str = NAME,
+    version: str = typer.Argument(help="Number of the version, or latest."),
+    alias: str = typer.Argument(help="Such as champion: svmkit predict models:/NAME@champion DATA."),
+    force: bool = typer.Option(False, "--force", help="Also when it is worse or cannot be compared; kept as a tag."),
+    tracking_uri: str = TRACKING_URI,
+    json: bool = JSON,
+) -> None:
+    """Give an alias to a version; refused when its test accuracy is below that of the version that has the alias.
+
+    Refused too when one of the two is not known, or they were measured on different test sets.
+    """
+    from svmkit.cli.common import emit, note
+    from svmkit_registry import models
+
+    done = models.promote(name, version, alias.lstrip("@"), force=force, uri=tracking_uri)
+    if done["forced"]:
+        note(f"promoted by force, although {done['forced']}")
+    if json:
+        emit(done)
+        return
+    before = done["replaced"]
+    was = "" if before is None else " as before" if before == done["version"] else f", before version {before}"
+    print(f"{name}@{done['alias']} is version {done['version']}{was}")
+
+
+@app.command()
+def pull(
+    source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
+    out: str = typer.Option(..., "--out", help="Write the model here."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is there."),
+    tracking_uri: str = TRACKING_URI,
+    json: bool = JSON,
+) -> None:
+    """Bring a model from the registry into a file, for a machine that cannot reach it."""
+    from svmkit.cli.common import emit
+    from svmkit_registry import models
+
+    done = models.pull(source, out, force=force, uri=tracking_uri)
+    if json:
+        emit(done)
+    else:
+        print(f"{source} is in {out}")
+
+
+def _accuracy(version: dict[str, Any] | None) -> str:
+    if version is None or version["test_accuracy"] is None:
+        return "not tested"
+    on = f" on {version['n_test']:,} rows" if version["n_test"] else ""
+    return f"{version['test_accuracy']:.2%}{on}"
+
+
+def _show(version: dict[str, Any]) -> None:
+    from svmkit.cli.common import rows
+
+    params = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in (version["params"] or {}).items()}
+    data, test, gap = version["data"], version["test_data"], version["gap"]
+    measured = None if version["test_accuracy"] is None else f"{_accuracy(version)}{f' of {test}' if test else ''}"
+    rows(
+        [
+            ("version", f"{version['version']}{''.join(f'  @{alias}' for alias in version['aliases'])}"),
+            ("created", f"{version['created']}, run {version['run_id']}"),
+            ("test accuracy", measured or "not tested"),
+            ("test SHA-256", version["test_sha256"]),
+            ("status", version["status"]),
+            ("gap", None if gap is None else f"{gap:.2e}"),
+            ("data", data and data + (f": {version['n_samples']:,} rows" if version["n_samples"] else "")),
+            ("data SHA-256", version["data_sha256"]),
+            ("parameters", ", ".join(f"{key}={value}" for key, value in params.items()) or None),
+            ("svmkit", version["svmkit_version"]),
+            ("git commit", version["git_commit"]),
+            *((f"@{alias}", f"by force: {_forced(record)}") for alias, record in version["forced"].items()),
+        ]
+    )
+
+
+def _forced(record: Any) -> str:
+    if not isinstance(record, dict):
+        return str(record)
+    return (
+        f"{record.get('by')}, {record.get('at')}, from version {record.get('from')}, although {record.get('although')}"
+    )

@@ -1,0 +1,93 @@
+"""What a version of a model was made from, as tags `svmkit.*` of the version, and back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from svmkit.model import SVMModel
+from svmkit.plain import plain
+
+PREFIX = "svmkit."
+LONGEST = 5000  # characters of a tag's value: what every mlflow store takes
+
+
+def _words(value: Any) -> str:
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise ValueError("no line of text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != float(value) or int(value) < 0:
+        raise ValueError("no count")
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not math.isfinite(float(value)):
+        raise ValueError("no number")
+    return float(value)
+
+
+def _share(value: Any) -> float:
+    if not 0 <= _number(value) <= 1:
+        raise ValueError("no share")
+    return _number(value)
+
+
+def _settings(value: Any) -> dict[str, Any]:
+    found = json.loads(value) if isinstance(value, str) else plain(value)
+    if not isinstance(found, dict):
+        raise ValueError("no settings")
+    plainly = {key: its for key, its in found.items() if isinstance(its, int | float) or str(its).isprintable()}
+    if not plainly or not all(map(str.isprintable, plainly)):
+        raise ValueError("no settings")
+    return plainly
+
+
+FIELDS: dict[str, Callable[[Any], Any]] = {
+    "data": _words,
+    "data_sha256": _words,
+    "n_samples": _count,
+    "params": _settings,
+    "status": _words,
+    "gap": _number,
+    "test_accuracy": _share,
+    "n_test": _count,
+    "test_data": _words,
+    "test_sha256": _words,
+    "svmkit_version": _words,
+    "git_commit": _words,
+}
+
+
+def known(values: dict[str, Any]) -> dict[str, Any]:
+    """Those of FIELDS that `values` has and that are what they should be: a file or a tag may say anything."""
+    found = {}
+    for name, read in FIELDS.items():
+        try:
+            found[name] = read(values[name])
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            continue
+    return found
+
+
+def of_model(model: SVMModel) -> dict[str, Any]:
+    """What the model knows of its making; of one saved without its settings, those that can be read off it."""
+    about = model.about if isinstance(model.about, dict) else {}
+    kernel = {"solver": about.get("solver"), "C": about.get("C"), "kernel": model.kernel.name} | model.kernel.params
+    return known({"params": {k: v for k, v in kernel.items() if v is not None}} | about)
+
+
+def of_version(version: Any) -> dict[str, Any]:
+    """What the tags of a ModelVersion say, by the names of FIELDS."""
+    return known({key.removeprefix(PREFIX): value for key, value in version.tags.items() if key.startswith(PREFIX)})
+
+
+def tags_of(model: SVMModel) -> dict[str, str]:
+    """Tags for a version of this model; a value that is too long is left out, not cut."""
+    texts = {key: json.dumps(v) if isinstance(v, dict) else str(v) for key, v in of_model(model).items()}
+    return {PREFIX + key: text for key, text in texts.items() if len(text) <= LONGEST}

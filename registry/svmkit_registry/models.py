@@ -1,0 +1,180 @@
+"""What `svmkit models` does, over an MlflowClient: list, show, register, promote, pull."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from datetime import UTC, datetime
+from typing import Any
+
+from svmkit import modelfile
+from svmkit.cli.common import require_model_name
+from svmkit.errors import InputError, SvmkitError
+from svmkit.model import SVMModel
+from svmkit_registry import fetching, lineage, store
+from svmkit_registry.promotion import objection
+from svmkit_registry.tracker import MLflowTracker, user
+
+
+def require_alias(alias: str) -> str:
+    """`alias`, when MLflow can take it; InputError says what it may hold."""
+    if not re.fullmatch(r"[\w-]{1,255}", alias) or re.fullmatch(r"(?i)latest|v\d+", alias):
+        raise InputError(
+            f"{alias[:80]!r} cannot be an alias: use letters, digits, '_' and '-'; not latest, v1, v2, ..."
+        )
+    return alias
+
+
+def listed(uri: str | None = None) -> list[dict[str, Any]]:
+    """All registered models by name: name, aliases {alias: version}, versions (how many), latest (as in `shown`)."""
+    address = store.tracking_uri(uri)
+    with store.session(address, "the models") as client:
+        models = fetching.pages(client.search_registered_models)
+        versions = fetching.pages(client.search_model_versions)
+    found = []
+    for model in sorted(models, key=lambda model: model.name):
+        own = sorted((v for v in versions if v.name == model.name), key=lambda v: int(v.version))
+        latest = _shown(own[-1], model.aliases) if own else None
+        found.append(
+            {"name": model.name, "aliases": _aliases(model), "versions": len(own), "latest": latest},
+        )
+    return found
+
+
+def shown(name: str, uri: str | None = None) -> dict[str, Any]:
+    """One model: name, aliases {alias: version}, versions, newest first, each with its lineage.
+
+    A version: version, aliases, created (ISO 8601, UTC), run_id, forced {alias: who, when, from}, and those of
+    `lineage.FIELDS` that are known. InputError for an unknown name; it lists the known ones.
+    """
+    address = store.tracking_uri(uri)
+    with store.session(address, f"model {name!r}") as client:
+        model = fetching.registered(client, name)
+        versions = fetching.versions(client, name)
+    return {
+        "name": name,
+        "aliases": _aliases(model),
+        "versions": [_shown(version, model.aliases) for version in reversed(versions)],
+    }
+
+
+def register(file: str, name: str, uri: str | None = None, experiment: str | None = None) -> dict[str, Any]:
+    """A model file as the next version of `name`, in a run of its own that has what the model knows of its making.
+
+    Returns name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError for a file that is no model and for
+    a name that cannot be taken, SvmkitError when the store fails.
+    """
+    require_model_name(name)
+    model = SVMModel.load(file)
+    known = lineage.of_model(model)
+    tracker = MLflowTracker(uri, experiment, strict=True)
+    with store.session(tracker.uri, f"{file} is not registered", create=True):
+        tracker.start(f"register {os.path.basename(file)}", _params(known), {"svmkit.registered_from": "file"})
+        try:
+            tracker.metrics(_metrics(known))
+            address = tracker.model(model, _example(model), name)
+        except BaseException:
+            tracker.end("FAILED")
+            raise
+        tracker.end()
+    version = int(str(address).rpartition("/")[2])
+    return {"name": name, "version": version, "uri": address, "run_id": tracker.run_id}
+
+
+def promote(name: str, version: str, alias: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
+    """Give a version the alias, unless the one that has it now is better or cannot be compared (see `objection`).
+
+    force : do it all the same; who, when and from which version is kept as the version's tag svmkit.forced.ALIAS
+    Returns name, version, alias, replaced (version or None) and forced (the objection that was overruled, or None).
+    Raises InputError for unknown names, SvmkitError when it is refused.
+    """
+    require_alias(alias)
+    address = store.tracking_uri(uri)
+    with store.session(address, f"{name} is not promoted") as client:
+        model = fetching.registered(client, name)
+        number = fetching.numbered(client, name, version)
+        current = model.aliases.get(alias)
+        replaced = None if current is None else int(current)
+        against = None
+        if current is not None and str(current) != number:
+            ours, theirs = (lineage.of_version(client.get_model_version(name, str(v))) for v in (number, current))
+            against = objection(ours, theirs, f"version {number}", f"version {current}")
+        if against and not force:
+            raise SvmkitError(
+                f"{name} version {number} is not promoted: {against}; @{alias} stays (--force promotes all the same)"
+            )
+        if against:  # told before it is done: a promotion by force never goes unrecorded
+            record = {"by": user(), "at": _iso(datetime.now(UTC)), "from": replaced, "although": against}
+            key = f"{lineage.PREFIX}forced.{alias}"
+            store.patiently(client.set_model_version_tag, name, number, key, json.dumps(record))
+        store.patiently(client.set_registered_model_alias, name, alias, number)
+    return {"name": name, "version": int(number), "alias": alias, "replaced": replaced, "forced": against}
+
+
+def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
+    """The model behind models:/NAME@ALIAS (or /VERSION, or runs:/...) as the file `out`, written whole or not at all.
+
+    force : replace a file that is there (a link is replaced, not followed)
+    Returns source, out, and the lineage that the model itself has.
+    """
+    if os.path.lexists(out) and not force:
+        raise InputError(f"{out} is there already: give another --out, or --force to replace it")
+    modelfile.require_writable(out)
+    tracker = MLflowTracker(uri)
+    with tempfile.TemporaryDirectory() as folder:
+        model = SVMModel.load(tracker.fetch(source, folder))
+    if os.path.lexists(out) and not force:  # the download took a while
+        raise InputError(f"{out} is there already: give another --out, or --force to replace it")
+    model.save(out)
+    return {"source": source, "out": out} | lineage.of_model(model)
+
+
+def _shown(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
+    own = sorted(alias for alias, number in aliases.items() if str(number) == str(version.version))
+    begin = f"{lineage.PREFIX}forced."
+    forced = {key.removeprefix(begin): _record(text) for key, text in version.tags.items() if key.startswith(begin)}
+    return {
+        "version": int(version.version),
+        "aliases": own,
+        "created": _iso(datetime.fromtimestamp(version.creation_timestamp / 1000, UTC)),
+        "run_id": version.run_id or None,
+        "forced": forced,
+    } | (dict.fromkeys(lineage.FIELDS) | lineage.of_version(version))
+
+
+def _record(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:  # edited by hand
+        return text
+
+
+def _aliases(model: Any) -> dict[str, int]:
+    return {alias: int(version) for alias, version in sorted(model.aliases.items())}
+
+
+def _params(known: dict[str, Any]) -> dict[str, Any]:
+    """As `svmkit train` names the parameters of a run."""
+    own = {"data": known.get("data"), "n": known.get("n_samples")}
+    return known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
+
+
+def _metrics(known: dict[str, Any]) -> dict[str, float]:
+    return {
+        key: known[name] for name, key in (("test_accuracy", "test/accuracy"), ("gap", "final/gap")) if name in known
+    }
+
+
+def _example(model: SVMModel) -> Any:
+    """A row of zeros in the form that the model's vectors have: the rows it was trained on are not here."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    shape = (1, model.n_features)
+    return sp.csr_array(shape, dtype=np.float64) if sp.issparse(model.vectors) else np.zeros(shape)
+
+
+def _iso(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,63 @@
+"""What a model was made from, kept in the model itself: it may be registered long after, and somewhere else."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from svmkit._version import __version__
+from svmkit.data import Dataset
+
+_ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # said by other entries
+
+
+def of_training(params: dict[str, Any], data_sha256: str | None) -> dict[str, Any]:
+    """params (those of the run, gamma a number), data_sha256, svmkit_version and git_commit, those that are known."""
+    settings = {key: value for key, value in params.items() if key not in _ELSEWHERE}
+    found = {"params": settings, "data_sha256": data_sha256, "git_commit": git_commit()}
+    return {key: value for key, value in found.items() if value is not None} | {"svmkit_version": __version__}
+
+
+def of_test(data: Dataset, accuracy: float) -> dict[str, Any]:
+    """test_accuracy, and on what it was measured: test_data (its name), test_sha256, n_test."""
+    return {
+        "test_accuracy": accuracy,
+        "test_data": data.name,
+        "test_sha256": data.fingerprint(),
+        "n_test": data.n_samples,
+    }
+
+
+def git_commit() -> str | None:
+    """The commit that the working directory is a checkout of; None when it is none, or git cannot say."""
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "--verify", "HEAD"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=5,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None if asked.returncode == 0 else None
+
+
+def claimed_file(name: str) -> str:
+    """NAME.svmkit, or NAME-2.svmkit, ..., made empty: the first that was not there, also when several ask at once.
+
+    In the working directory, or in that of temporary files where nothing can be written to the first.
+    """
+    folder = Path() if os.access(".", os.W_OK) else Path(tempfile.gettempdir())
+    for k in itertools.count(1):
+        path = folder / (f"{name}.svmkit" if k == 1 else f"{name}-{k}.svmkit")
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return str(path)
+    raise AssertionError  # the numbers do not end
