@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_helpers import people, process
-from registry_helpers import X, make_model
+from registry_helpers import X, make_model, python
 from svmkit_registry import loader
 
 from svmkit.data import load
@@ -149,3 +149,23 @@ def test_a_refusal_is_one_of_ours_and_one_of_the_servers():
             predictor.predict(wrong)
         assert caught.value.get_http_status_code() == 400
         assert json.loads(caught.value.serialize_as_json())["message"] == str(caught.value)
+
+
+@pytest.mark.slow
+def test_requests_take_turns(tmp_path, monkeypatch):
+    # numba's workqueue, the threading layer that is always there, ends a process that enters it from two threads
+    code = """if True:
+        import registry_helpers as t, numpy as np
+        from concurrent.futures import ThreadPoolExecutor
+        from svmkit_registry.loader import Predictor
+        rows = np.tile(t.X, (100, 1))
+        predictor = Predictor(t.make_model())
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(predictor.predict, [rows] * 40))
+        assert all((labels == found[0]).all() for labels in found)
+        print("all")
+    """
+    monkeypatch.setenv("NUMBA_THREADING_LAYER", "workqueue")
+    running = python(code, tmp_path)
+    out, err = running.communicate(timeout=300)
+    assert (running.returncode, out) == (0, "all\n"), err
