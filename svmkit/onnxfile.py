@@ -15,6 +15,7 @@ from svmkit.compute import Form
 from svmkit.engine import FAR
 from svmkit.errors import InputError
 from svmkit.model import SVMModel, pairs
+from svmkit.onnxgraph import Graph
 from svmkit.plain import plain
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # those of ONNX 1.12: read by onnxruntime 1.12 and later
@@ -83,7 +84,7 @@ def _import() -> Any:
 
 def _assembled(onnx: Any, model: SVMModel, dtype: str) -> tuple[Any, str | None]:
     _require_exportable(model, dtype)
-    graph = _Graph(onnx, np.dtype(dtype))
+    graph = Graph(onnx, np.dtype(dtype))
     inputs, X = _inputs(graph, model)
     decision, advice = _decision(graph, model, X)
     outputs = _outputs(graph, model, decision)
@@ -121,35 +122,7 @@ def _require_exportable(model: SVMModel, dtype: str) -> None:
         )
 
 
-class _Graph:
-    """Nodes and constants, in order. What adds one gives the name of its result."""
-
-    def __init__(self, onnx: Any, dtype: np.dtype) -> None:
-        self.onnx, self.dtype = onnx, dtype
-        self.element = onnx.helper.np_dtype_to_tensor_dtype(dtype)
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def node(self, op: str, *inputs: str, out: str = "", **attributes: Any) -> str:
-        out = out or f"svmkit.{len(self.nodes)}.{op}"
-        self.nodes.append(self.onnx.helper.make_node(op, list(inputs), [out], **attributes))
-        return out
-
-    def constant(self, value: Any, dtype: Any = None) -> str:
-        """`value` as a constant of dtype, default the graph's; InputError when it is not finite there."""
-        with np.errstate(over="ignore"):
-            array = np.ascontiguousarray(value).astype(dtype or self.dtype)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InputError(f"the model holds numbers beyond {array.dtype}: export it with --dtype float64")
-        name = f"svmkit.constant.{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
-        return name
-
-    def value(self, name: str, element: int, *shape: Any) -> Any:
-        return self.onnx.helper.make_tensor_value_info(name, element, list(shape))
-
-
-def _inputs(graph: _Graph, model: SVMModel) -> tuple[list[Any], str]:
+def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
     """The graph's inputs, and the name of X (n, n_features)."""
     encoding = model.encoding
     if encoding is None or all(encoding.numeric):
@@ -166,14 +139,14 @@ def _inputs(graph: _Graph, model: SVMModel) -> tuple[list[Any], str]:
     return inputs, graph.node("Concat", *parts, axis=1)
 
 
-def _one_hot(graph: _Graph, column: str, categories: tuple[str, ...]) -> str:
+def _one_hot(graph: Graph, column: str, categories: tuple[str, ...]) -> str:
     """(n, number of categories) 0/1 from (n, 1) text; unknown text is a row of zeros."""
     hot = graph.node("OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=list(categories), zeros=1)
     flat = graph.node("Reshape", hot, graph.constant([-1, len(categories)], np.int64))
     return graph.node("Cast", flat, to=graph.element)
 
 
-def _decision(graph: _Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
+def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
     """The decisions (n, n_pairs) of X, and what is to be said about float32."""
     form = model.kernel.form
     if form is Form.LINEAR:
@@ -212,7 +185,7 @@ def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
     return Z[turn].astype(np.float64), coef[turn]
 
 
-def _affine(graph: _Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
+def _affine(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
     """X scaled as the model scales it, less `middle`; in float64, whatever the graph's dtype."""
     center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.n_features))
     center = center + middle * scale
@@ -226,7 +199,7 @@ def _affine(graph: _Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
     return graph.node("Cast", X, to=graph.element) if narrow else X
 
 
-def _kernel(graph: _Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
+def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
     """Kernel values (n, n_sv)."""
     _, gamma, coef0, degree = model.kernel.scalars
     form = model.kernel.form
@@ -246,7 +219,7 @@ def _kernel(graph: _Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
     return graph.node("Pow", inner, graph.constant([degree]))
 
 
-def _l1(graph: _Graph, X: str, Z: np.ndarray) -> str:
+def _l1(graph: Graph, X: str, Z: np.ndarray) -> str:
     """Distances |x - z|_1 (n, n_sv), one row of X at a time: all at once would take n * n_sv * n_features numbers."""
     helper = graph.onnx.helper
     vectors, axis = graph.constant(Z), graph.constant([1], np.int64)
@@ -263,7 +236,7 @@ def _l1(graph: _Graph, X: str, Z: np.ndarray) -> str:
     return graph.node("Scan", X, body=body, num_scan_inputs=1)
 
 
-def _outputs(graph: _Graph, model: SVMModel, decision: str) -> list[Any]:
+def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
     """Nodes from the decisions to label and decision; their descriptions."""
     k = len(model.classes)
     positive = graph.node("Greater", decision, graph.constant([0.0]))
@@ -289,7 +262,7 @@ def _outputs(graph: _Graph, model: SVMModel, decision: str) -> list[Any]:
     return [graph.value("label", element, "n"), graph.value("decision", graph.element, *shape)]
 
 
-def _labels(graph: _Graph, classes: np.ndarray) -> tuple[str, int]:
+def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
     """The classes as a constant, and its element type: text, whole numbers, or numbers that are not whole."""
     types = graph.onnx.TensorProto
     if classes.dtype.kind in "US":
