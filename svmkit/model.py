@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from svmkit import checks, modelfile, plugins, threads
 from svmkit.data import Encoding
+from svmkit.data.layout import require_sound
 from svmkit.engine import engine_for
 from svmkit.errors import InputError
 from svmkit.kernels import Kernel, Precomputed
@@ -187,7 +188,7 @@ class SVMModel:
                 about=header["about"],
             )
             model._validate()
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
             raise InputError(f"{path} is a damaged model file ({error}): write it anew") from None
         return model
 
@@ -196,6 +197,8 @@ class SVMModel:
         k, n_sv = len(self.classes), self.vectors.shape[0]
         if self.classes.ndim != 1 or self.classes.dtype.kind not in "biufUS" or not isinstance(self.n_features, int):
             raise ValueError("classes are no list of labels")
+        if not isinstance(self.about, dict):
+            raise ValueError("what is told about it is no map")
         if any(isinstance(value, str) for value in self.kernel.params.values()):
             raise ValueError("the kernel's parameters are not numbers")
         if k < 2 or self.coef.shape != (k - 1, n_sv) or self.intercept.shape != (len(pairs(k)),):
@@ -204,6 +207,7 @@ class SVMModel:
             self.n_support.shape != (k,)
             or self.n_support.dtype.kind != "i"
             or self.n_support.min() < 0
+            or self.n_support.max() > n_sv  # a sum of int64 may wrap
             or self.n_support.sum() != n_sv
         ):
             raise ValueError("n_support does not add up")
@@ -240,5 +244,5 @@ def _vectors(arrays: dict[str, np.ndarray], n_features: int):
         return arrays["vectors"]
     data, indices, indptr = (arrays[f"vectors.{k}"] for k in ("data", "indices", "indptr"))
     vectors = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
-    vectors.check_format(full_check=True)
+    require_sound(vectors)
     return vectors

@@ -62,7 +62,7 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
         with safe_open(str(target), framework="numpy") as file:
             meta = json.loads((file.metadata() or {}).get("svmkit", "null"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-    except (SafetensorError, ValueError, TypeError, KeyError, OSError) as error:
+    except (SafetensorError, ValueError, TypeError, KeyError, OSError, RecursionError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{target} is not a svmkit {kind} file ({reason}): give one that svmkit wrote") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT or meta.get("kind") != kind:

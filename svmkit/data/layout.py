@@ -19,6 +19,21 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
     return csr_array(arrays, shape=shape, dtype=np.float64, copy=False)
 
 
+def require_sound(X: Any) -> None:
+    """ValueError unless the index arrays of a CSR, CSC or BSR array stay within it: compiled loops trust them.
+
+    scipy's `check_format` is not enough for a file from a stranger: it does not look where the last pointer is 0, and
+    differences of pointers may wrap.
+    """
+    X.check_format(full_check=True)
+    pointers = X.indptr
+    minor = X.shape[0] if X.format == "csc" else X.shape[1] // getattr(X, "blocksize", (1, 1))[1]
+    sound = pointers[0] == 0 and (pointers[1:] >= pointers[:-1]).all()
+    sound = sound and pointers[-1] <= min(len(X.indices), len(X.data))
+    if not sound or (len(X.indices) and not 0 <= X.indices.min() <= X.indices.max() < minor):
+        raise ValueError("the indices of the sparse array lead outside of it")
+
+
 def settled(X: Any) -> Any:
     """X dense when at least half of its entries are stored, else as it is."""
     rows, columns = X.shape

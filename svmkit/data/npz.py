@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.checks import as_features
 from svmkit.data.files import one_line, opened
-from svmkit.data.layout import csr, integral, settled
+from svmkit.data.layout import csr, integral, require_sound, settled
 from svmkit.errors import InputError
 
 # what numpy and zipfile end in on a damaged, encrypted or mislabelled archive
@@ -82,7 +82,7 @@ def _sparse(path: Path, arrays: dict[str, np.ndarray]) -> Any:
         if kind in ("csr", "csc", "bsr"):
             build = getattr(sparse, f"{kind}_array")
             stored = build((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-            stored.check_format(full_check=True)  # conversions trust the index arrays
+            require_sound(stored)  # conversions trust the index arrays
         elif kind == "coo":
             place = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
             stored = sparse.coo_array((arrays["data"], tuple(place)), shape=shape)
