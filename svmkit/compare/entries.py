@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from svmkit import plugins, scaling
@@ -160,6 +161,8 @@ def _exists(where: str, source: Any) -> None:
     if not isinstance(source, str):
         raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
     try:
-        find(source)
+        found = find(source)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    if isinstance(found, Path) and not found.is_file():
+        raise InputError(f"{where}: {source} is no regular file: name a data file")

@@ -10,19 +10,77 @@ from typing import Any
 
 from svmkit.errors import InputError
 
+BYTES, VALUES, DEPTH, DIGITS = 1 << 17, 100_000, 32, 100  # the most that a YAML file may have; specs have 10 KB
+_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
+
 
 def read_yaml(path: str | Path) -> Any:
-    """What a YAML file holds, plain types only. InputError: no such file, no YAML, with FILE:LINE."""
+    """What a YAML file holds, plain types only. InputError: no such file, no YAML, with FILE:LINE.
+
+    A file from a stranger costs no more than a second: it is refused above BYTES, VALUES with aliases written out,
+    DEPTH of nesting or DIGITS of a number.
+    """
     import yaml
 
     try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        with open(path, "rb") as file:
+            raw = file.read(BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}; check the path") from None
+    if len(raw) > BYTES:
+        raise InputError(f"{path} has more than {BYTES >> 10} KiB: split the comparison")
+    try:
+        text = raw.decode("utf-8")
+        _require_flat(yaml, text)
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            _require_plain(node, {})
+            return None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise InputError(f"{where}: not YAML: {getattr(error, 'problem', None) or 'not text'}") from None
+        text = "not text in UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
+        raise InputError(f"{where}: not YAML: {getattr(error, 'problem', None) or text}") from None
+
+
+def _require_flat(yaml: Any, text: str) -> None:
+    """ValueError where lists and maps are nested deeper than DEPTH, told before anything recurs."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEPTH:
+            raise ValueError(f"nested more than {DEPTH} deep")
+
+
+def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """(values, depth) below a node, aliases written out; ValueError for more than a comparison can need."""
+    if id(node) in known:
+        found = known[id(node)]
+        if found is None:
+            raise ValueError("an alias within what it stands for")
+        return found
+    known[id(node)] = None
+    values, depth = 1, 1
+    if node is not None and node.tag not in _PLAIN:
+        raise ValueError(f"line {node.start_mark.line + 1} has a {node.tag.rpartition(':')[2]}: write it in quotes")
+    if node is not None and isinstance(node.value, list):
+        parts = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
+        for below in (_require_plain(part, known) for part in parts):
+            values, depth = values + below[0], max(depth, 1 + below[1])
+            if values > VALUES or depth > DEPTH:
+                raise ValueError(
+                    f"more than {VALUES} values, or nested more than {DEPTH} deep, with aliases written out"
+                )
+    elif node is not None and node.tag.endswith((":int", ":float")) and len(node.value) > DIGITS:
+        raise ValueError(f"line {node.start_mark.line + 1} has a number of {len(node.value)} digits")
+    known[id(node)] = values, depth
+    return values, depth
 
 
 def as_map(where: str, value: Any) -> dict:
