@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -84,7 +85,7 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, label: str | int 
     header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, label) else None
     if header is not None:
         header = tuple(name or f"column{i + 1}" for i, name in enumerate(header))
-        twice = next((name for name in header if header.count(name) > 1), None)
+        twice = next((name for name, count in Counter(header).items() if count > 1), None)
         if twice is not None:
             raise InputError(f"{path}:{rows[0][0]}: two columns are called {twice!r}: rename one of them")
     return Dialect(delimiter, width, header)
@@ -115,8 +116,9 @@ def _sample(path: Path, delimiter: str) -> list[tuple[int, list[str]]]:
 
 
 def _delimited(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
-    tried = {mark: _sample(path, mark) for mark in (",", "\t", ";")}
-    for mark, rows in tried.items():
+    tried: dict[str, list[tuple[int, list[str]]]] = {}
+    for mark in (",", "\t", ";"):  # one at a time: a wide line is too long a field for a mark that it does not have
+        rows = tried[mark] = _sample(path, mark)
         if len({len(record) for _, record in rows}) == 1 and len(rows[0][1]) > 1:
             return mark, rows
     # no mark fits throughout: take one that occurs, so that the error names the line that falls out

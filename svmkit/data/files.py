@@ -16,6 +16,7 @@ COMPRESSIONS = (".bz2", ".gz", ".xz")
 FORMATS = (".csv", ".tsv", ".svm", ".libsvm", ".svmlight", ".parquet", ".npz")
 
 _BUFFER = 1 << 20
+_FREE, _FOLD = 64 << 20, 200  # bytes; times a compressed file may grow beyond them: real sets grow 5- to 80-fold
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
 
 
@@ -37,7 +38,8 @@ def _strip(name: str, endings: tuple[str, ...]) -> tuple[str, str]:
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """The file's bytes, decompressed; whatever goes wrong while they are read becomes one InputError.
 
-    The compression is told by the ending (.gz .bz2 .xz), and without one by the file's first bytes.
+    The compression is told by the ending (.gz .bz2 .xz), and without one by the file's first bytes. It is read as a
+    stream, and refused beyond 64 MiB and 200 times the size of the file: no data grow so, bombs do so 1000-fold.
     """
     try:
         raw = open(path, "rb")  # noqa: SIM115 - closed by the `with` below, but opened under its own error message
@@ -46,7 +48,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     with raw:
         try:
             compression = split_endings(path.name)[2] or _sniff_compression(raw)
-            with _decompressed(raw, compression) as stream:
+            with _decompressed(path, raw, compression) as stream:
                 yield stream
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as err:
             what = "its compressed data is broken or cut short" if compression else "reading it failed"
@@ -59,7 +61,7 @@ def _sniff_compression(raw: IO[bytes]) -> str:
     return next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), "")
 
 
-def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
+def _decompressed(path: Path, raw: IO[bytes], compression: str) -> IO[bytes]:
     stream: Any = raw
     if compression == ".gz":
         import gzip
@@ -72,7 +74,28 @@ def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
     elif compression == ".xz":
         stream = lzma.open(raw)  # noqa: SIM115 - the caller closes it
     # a wide buffer: the decompressors' own readline goes through Python for every line
-    return io.BufferedReader(stream, _BUFFER) if compression else stream
+    return io.BufferedReader(_Bounded(path, stream), _BUFFER) if compression else stream
+
+
+class _Bounded(io.RawIOBase):
+    """What a decompressor yields, up to as much as a file of that size can reasonably hold."""
+
+    def __init__(self, path: Path, stream: Any) -> None:
+        self._path, self._stream, self._left = path, stream, max(_FREE, _FOLD * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._stream.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise InputError(f"{self._path}: grows more than {_FOLD}-fold: if it is meant to, decompress it first")
+        return count
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 def read_start(path: Path, size: int = 1 << 16) -> bytes:

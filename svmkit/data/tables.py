@@ -134,6 +134,8 @@ def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) ->
                 encoding="utf-8",
             )
             problem = None
+        except InputError:  # it cannot be read, wherever the parser is
+            raise
         except UnicodeDecodeError:
             raise not_utf8(path) from None
         except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as err:
@@ -169,7 +171,9 @@ def _read_parquet(path: Path) -> Table:
     with opened(path) as stream:
         try:
             # pandas' own index, if it stored one, comes back as an index and so is no feature
-            frame = pq.read_table(pa.PythonFile(stream, mode="r")).to_pandas()
+            # one thread, nothing ahead: others would go on reading a damaged file once the stream is gone
+            found = pq.read_table(pa.PythonFile(stream, mode="r"), use_threads=False, pre_buffer=False)
+            frame = found.to_pandas()
         except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as err:
             # the last three are what pyarrow's reading of damaged pandas metadata ends in
             raise InputError(f"{path}: is no Parquet file ({one_line(err)}): write it again") from err
