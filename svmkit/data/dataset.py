@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,10 @@ class Dataset:
 
     def fingerprint(self) -> str:
         """SHA-256 of the contents (64 hex digits): the same in every process and for either index width."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         digest = hashlib.sha256(repr(("svmkit-data-1", self.X.shape, self.is_sparse)).encode())
         if self.is_sparse:
             for part, kind in ((self.X.indptr, "<i8"), (self.X.indices, "<i8"), (self.X.data, "<f8")):
