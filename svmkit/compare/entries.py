@@ -20,6 +20,8 @@ _DATA = {
     *("test", "kernel", "gamma", "C", "scale", "class_weight", "memory"),
 }
 
+MOST = 10_000  # problems of one set: three lists of a hundred values would be a million
+
 
 def build_solver(where: str, how: dict[str, Any]) -> Solver:
     """The solver of a `solvers` entry, its sampler looked at too. Raises InputError."""
@@ -49,6 +51,8 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
     Cs = [fields.number(f"{where}.C", C, positive=True) for C in fields.as_list(entry.get("C", 1.0))]
     if not (kernels and gammas and Cs):
         raise InputError(f"{where}: kernel, gamma and C must not be empty lists")
+    if len(kernels) * len(gammas) * len(Cs) > MOST:
+        raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma and C: give fewer")
     found: dict[str, dict] = {}
     for kernel, gamma, C in product(kernels, gammas, Cs):
         chosen = dict(kernel)

@@ -128,10 +128,12 @@ def number(where: str, value: Any, *, positive: bool = False) -> float:
     return found
 
 
-def count(where: str, value: Any, least: int = 1) -> int:
-    """`value` where it is a whole number of at least `least`, else InputError."""
+def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int:
+    """`value` where it is a whole number from `least` to `most`, else InputError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{where} should be a whole number >= {least}, not {_short(value)}")
+    if value > most:
+        raise InputError(f"{where} should be a whole number <= {most:g}, not {_short(value)}")
     return value
 
 

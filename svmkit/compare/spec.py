@@ -38,6 +38,7 @@ from svmkit.stopping import Criterion, Stop, parse_stop
 
 METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
 TIME_LIMIT = 300.0
+MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
 _SHARED = ("test", "kernel", "gamma", "C", "scale", "class_weight", "memory")
 _TOP = {"name", "about", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
@@ -156,6 +157,8 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
     for name, entry in _named("data", raw["data"]).items():
         fields.known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
         data |= entries.problems(name, shared | (entry or {}), "linear" if linear else "rbf")
+        if len(data) > MOST:
+            raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
         if "test_accuracy" in (metrics or ()) and about["test"] is None:
             raise InputError(f"data.{name} has no test split and accuracy is asked for: give test, or leave it out")
@@ -172,6 +175,9 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
         metrics=metrics or METRICS,
         extra={key: raw[key] for key in extra if key in raw},
     )
+    asked = len(data) * len(solvers) * len(stop) * max(spec._counts())
+    if asked > MOST:
+        raise InputError(f"{asked} cells (sets x solvers x stops x seeds) are more than {MOST}: split the comparison")
     if not spec.cells():
         raise InputError("there is nothing to compare: no set has a solver and a stop rule")
     return spec
@@ -211,7 +217,7 @@ def _solvers(raw: Any) -> dict[str, dict]:
         how = {"solver": name, "options": {}, **(entry or {})}
         fields.keys(where, how, set(), _SOLVER)
         if "repeats" in how:
-            fields.count(f"{where}.repeats", how["repeats"])
+            fields.count(f"{where}.repeats", how["repeats"], most=MOST)
         how["options"] = {str(k): v for k, v in fields.as_map(f"{where}.options", how["options"]).items()}
         entries.build_solver(where, how)
         if "stops" in how:
@@ -231,7 +237,7 @@ def _stops(raw: Any) -> dict[str, str]:
 
 def _seeds(raw: Any) -> list[int]:
     if not isinstance(raw, list):
-        return list(range(fields.count("seeds", raw)))
+        return list(range(fields.count("seeds", raw, most=MOST)))
     if not raw or len(set(map(str, raw))) < len(raw):
         raise InputError("seeds should be different whole numbers, at least one")
     return [fields.count("seeds", seed, least=0) for seed in raw]
