@@ -53,8 +53,12 @@ class Checkpoint:
                 f"checkpoint {self.path} belongs to other data, labels, kernel or C: "
                 "train with the same ones, or without --resume"
             )
-        for k, state in header["problems"].items():
-            self._progress[int(k)] = Progress(arrays[f"point.{k}"], **state)
+        try:
+            for k, state in header["problems"].items():
+                found = Progress(arrays[f"point.{k}"], **state)
+                self._progress[int(k)] = found._replace(n_iter=int(found.n_iter), seconds=float(found.seconds))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InputError(f"{self.path} is a damaged checkpoint ({error!r}): train without --resume") from None
 
     def progress(self, k: int) -> Progress | None:
         """Where problem k stands, None if it has not begun."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from svmkit import interrupt, threads
+from svmkit.errors import InputError
 from svmkit.history import Clock, History, Point, Schedule
 from svmkit.problem import Certificate, Problem
 from svmkit.sampler import Draws, Sampler
@@ -125,7 +126,10 @@ class _Run:
         self.next_look = self.epochs  # of a solver that does not know its objective
         self.rng = np.random.default_rng(seed)
         if progress and progress.rng_state:
-            self.rng.bit_generator.state = progress.rng_state
+            try:
+                self.rng.bit_generator.state = progress.rng_state
+            except (TypeError, ValueError, KeyError, OverflowError) as error:
+                raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
         draws = Draws(sampler, problem.y, self.rng)
         self.state = solver.init(problem, progress.point if progress else None, draws)
         budgets = [rule.limit for rule in rules.criteria if isinstance(rule, Support)]

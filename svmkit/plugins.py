@@ -116,7 +116,8 @@ def _described(kind: Kind, name: str, package: str) -> Listed:
         error, status, plugin = str(missing.__cause__), "unavailable", missing.plugin
     except InputError as failure:
         error, status = str(failure), "broken"
-    doc = ((plugin.__doc__ if plugin else "") or "").strip().split("\n")[0]
+    said = getattr(getattr(plugin, "info", None), "help", None) if kind == "command" else getattr(plugin, "__doc__", "")
+    doc = (said if isinstance(said, str) else "").strip().split("\n")[0]
     return Listed(kind, name, package, doc, options(plugin), error, status, plugin)
 
 

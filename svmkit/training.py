@@ -159,6 +159,9 @@ class Trainer:
         """
         began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
         problem = pair.problem(self.solver, C)
+        reason = problem.infeasible(start.point) if isinstance(start, Progress) else None
+        if reason:  # compiled loops trust a point
+            raise InputError(f"the checkpoint is damaged, its point of {pair.name} is none: {reason}; do not resume")
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
         solution = solve(
             problem,

@@ -15,17 +15,10 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
     """`given` with what the file says for options that the command line left out."""
     if config is None:
         return given
-    import yaml
+    from svmkit.compare.fields import read_yaml
 
     path = Path(config)
-    try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise InputError(f"{where}: not YAML: {getattr(error, 'problem', None) or 'not text'}") from None
+    loaded = read_yaml(path) or {}
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: write one `option: value` a line")
     by_name = {p.name: p for p in context.command.params if p.name in given}

@@ -19,7 +19,7 @@ _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certifi
 
 
 def plugins(
-    kind: str = typer.Option(None, help="solver, kernel, sampler or tracker; default all."),
+    kind: str = typer.Option(None, help="solver, kernel, sampler, tracker or command; default all."),
     package: str = typer.Option(None, help="Only those that this package brings, such as svmkit."),
     format: str = typer.Option("text", help="text, or markdown: a table of all that is known."),
     json: bool = JSON,
