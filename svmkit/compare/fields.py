@@ -28,7 +28,7 @@ def read_yaml(path: str | Path) -> Any:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}; check the path") from None
     if len(raw) > BYTES:
-        raise InputError(f"{path} has more than {BYTES >> 10} KiB: split the comparison")
+        raise InputError(f"{path} has more than {BYTES >> 10} KiB, too much for settings: give another file")
     try:
         text = raw.decode("utf-8")
         _require_flat(yaml, text)
@@ -68,7 +68,7 @@ def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple
     known[id(node)] = None
     values, depth = 1, 1
     if node is not None and node.tag not in _PLAIN:
-        raise ValueError(f"line {node.start_mark.line + 1} has a {node.tag.rpartition(':')[2]}: write it in quotes")
+        raise _at(node, f"a {node.tag.rpartition(':')[2]} is not taken: write it in quotes")
     if node is not None and isinstance(node.value, list):
         parts = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
         for below in (_require_plain(part, known) for part in parts):
@@ -78,9 +78,16 @@ def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple
                     f"more than {VALUES} values, or nested more than {DEPTH} deep, with aliases written out"
                 )
     elif node is not None and node.tag.endswith((":int", ":float")) and len(node.value) > DIGITS:
-        raise ValueError(f"line {node.start_mark.line + 1} has a number of {len(node.value)} digits")
+        raise _at(node, f"a number of {len(node.value)} digits")
     known[id(node)] = values, depth
     return values, depth
+
+
+def _at(node: Any, problem: str) -> Exception:
+    """An error that says in which line it is."""
+    import yaml
+
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def as_map(where: str, value: Any) -> dict:
