@@ -39,7 +39,7 @@ def test_plugins_for_a_reader(svmkit):
 def test_check_built_ins(svmkit, name):
     done = svmkit("check", name, "--json")
     assert done.json["passed"] and done.json["name"] == name
-    assert all(set(check) == {"check", "problem"} for check in done.json["checks"])
+    assert all(set(check) == {"check", "problem", "expected", "where"} for check in done.json["checks"])
 
 
 def test_check_for_a_reader(svmkit):
