@@ -30,7 +30,7 @@ passed=()
 for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do
   [ -f "$file" ] && passed=(--secret "id=pip,src=$file") && break
 done
-cert=$(python3 -m pip config get global.cert 2> /dev/null || true)
+cert=$(python3 -m pip config list | sed -n "s/^.*\.cert='\(.*\)'$/\1/p" | head -1)
 if [ -n "$cert" ]; then passed+=(--volume "$cert:$cert:ro"); fi
 buildah build -q --build-arg BASE="$base" "${passed[@]}" -t svmkit "$work/context" > /dev/null
 buildah images --format '{{.Name}}: {{.Size}}' svmkit
