@@ -253,7 +253,7 @@ def test_progress_in_words():
         (["needs the linear kernel"], ["--solver", "dcd", "--kernel", "rbf"]),
         (["linear kernel has no gamma"], ["--solver", "dcd", "--grid", "gamma=1,2"]),
         (["cv=5", "class 1 has 3", "--cv 3"], ["--grid", "C=1,2"]),
-        (["--cv", "1"], ["--cv", "1"]),
+        (["--cv", "2"], ["--cv", "1"]),
         (["there are: grid, random, halving"], ["--search", "bayes"]),
         (["--n-iter is for --search random"], ["--n-iter", "5"]),
         (["--factor is for --search halving"], ["--factor", "5"]),
