@@ -6,6 +6,7 @@ Two pools that spin against each other on few cores cost a factor of ten (measur
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -39,3 +40,8 @@ def using(threads: int | None = None) -> Iterator[int]:
             yield threads or before
     finally:
         numba.set_num_threads(before)
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

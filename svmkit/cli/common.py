@@ -95,6 +95,11 @@ def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
     return float((predicted == labels).mean())
 
 
+def where(uri: Any) -> str:
+    """How to look at the runs of a store."""
+    return str(uri) if str(uri).startswith("http") else f"mlflow ui --backend-store-uri {uri}"
+
+
 def rows(pairs: list[tuple[str, Any]]) -> None:
     """Aligned `name  value` lines on stdout; None is left out."""
     shown = [(name, value) for name, value in pairs if value is not None]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from svmkit import modelfile, plugins
-from svmkit.cli.common import emit, note
+from svmkit.cli.common import emit, note, where
 from svmkit.cli.options import class_weights, key_values
 from svmkit.cli.progress import cells_shown
 from svmkit.compare import runner
@@ -197,9 +197,7 @@ class Comparison:
         if self.options["report"]:
             print(f"report   {self.options['report']}")
         if self.tracker.run_id:
-            uri = str(self.tracker.uri)
-            look = uri if uri.startswith("http") else f"mlflow ui --backend-store-uri {uri}"
-            print(f"run      {self.tracker.run_id}  ({look})")
+            print(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
 
 
 def _command() -> str:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from svmkit.report.stats import Tests
 
-ALPHA = 0.05
 WIDE = 160  # characters a line where there is no terminal to ask
 GAP = 2  # characters between columns
 PRIORITY = ("fit_s", "gap", "suboptimality", "test_accuracy", "n_support", "n_iter", "kernel_values", "objective")
@@ -123,6 +122,8 @@ def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
 
 
 def _one_test(console: Console, test: Tests) -> None:
+    from svmkit.report.stats import ALPHA
+
     assert test.wilcoxon is not None and test.friedman is not None
     better = sorted(range(len(test.treatments)), key=lambda t: test.friedman.ranks[t])  # type: ignore[union-attr]
     pairs = [

@@ -14,7 +14,7 @@ import numpy as np
 from svmkit import modelfile, plugins, runs, scaling, threads
 from svmkit.checkpoint import Checkpoint
 from svmkit.cli import curve, lineage, progress
-from svmkit.cli.common import accuracy, labels_of, note, require_model_name
+from svmkit.cli.common import accuracy, labels_of, note, require_model_name, where
 from svmkit.cli.options import class_weights, key_values, stop_rules
 from svmkit.data import Dataset, load
 from svmkit.data.splitting import split
@@ -274,5 +274,4 @@ class Job:
 
     def where(self) -> str:
         """How to look at the run."""
-        uri = str(self.tracker.uri)
-        return uri if uri.startswith("http") else f"mlflow ui --backend-store-uri {uri}"
+        return where(self.tracker.uri)

@@ -6,7 +6,6 @@ and so does one that goes on past the limit: solvers of other software cannot be
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -23,6 +22,7 @@ from svmkit.compare.worker import Tracking
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plugins import load
 from svmkit.solver import Status
+from svmkit.threads import cores
 
 T = TypeVar("T")
 Told = Callable[[Cell, dict[str, Any] | None], None]
@@ -62,7 +62,7 @@ def run(
     """
     from joblib import Parallel, delayed
 
-    total = threads or _cores()
+    total = threads or cores()
     if not 1 <= jobs <= total:
         raise InputError(f"--jobs must be between 1 and the {total} threads that there are, not {jobs}")
     todo = deque(cell for cell in cells if not store.has(cell, limit))
@@ -207,7 +207,3 @@ def _how(error: Exception) -> str:
     if "SIGKILL" in text:
         return "its process was killed, probably for its memory: give a smaller memory, or fewer rows"
     return f"its process died: {text[:300]}"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

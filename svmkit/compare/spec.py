@@ -25,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -122,10 +122,6 @@ class Spec:
             "seed": seed,
         }
         return Cell(name, solver, label, seed, settings)
-
-    def with_seeds(self, count: int) -> Spec:
-        """The same comparison with seeds 0, 1, ..., count - 1."""
-        return replace(self, seeds=list(range(count)))
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:

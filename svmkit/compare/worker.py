@@ -26,7 +26,7 @@ from svmkit.history import History
 from svmkit.kernels import Kernel
 from svmkit.plain import plain
 from svmkit.solver import Solver, Status
-from svmkit.stopping import Iterations, Seconds, Stop
+from svmkit.stopping import Iterations, Seconds, Stop, Support
 from svmkit.training import Fit, fit
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
@@ -204,8 +204,6 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
 
 def _budgets_of(cell: Cell) -> Stop:
     """The cell's rules about support vectors: keeping to them is compiled code of its own."""
-    from svmkit.stopping import Support
-
     return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
 
 

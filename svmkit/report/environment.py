@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import subprocess
@@ -11,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import svmkit
+from svmkit.threads import cores
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # /home/me/data/a9a, C:\Users\me\a9a: the folders, where a word or a value begins
@@ -34,11 +34,6 @@ def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
         "command": without_places(command),
     }
     return {name: value for name, value in found.items() if value}
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def without_places(text: str) -> str:
