@@ -27,7 +27,7 @@ def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
 
 
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
-    """(name, work) pairs: these solvers, default all, once, and every storage, precision and index width.
+    """(name, work) pairs: these solvers, default all, once, and every storage and precision.
 
     Raises InputError, before any work, for a name that is no solver that works here.
     """
@@ -38,19 +38,10 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
         yield f"solver {solver.name}", partial(_solve, solver)
     yield "three classes", _share
     for dtype in (np.float64, np.float32):
-        for storage in (np.ascontiguousarray, _int32, _int64):
+        for storage in (np.ascontiguousarray, sp.csr_array):
             for rows in (np.float64, np.float32):
-                label = f"{storage.__name__.strip('_')} {dtype.__name__} data, {rows.__name__} rows"
+                label = f"{storage.__name__} {dtype.__name__} data, {rows.__name__} rows"
                 yield label, partial(_touch, storage(data(dtype)[0]), rows)
-
-
-def _int32(X: np.ndarray):
-    return sp.csr_array(X)
-
-
-def _int64(X: np.ndarray):
-    wide = sp.csr_array(X)
-    return sp.csr_array((wide.data, wide.indices.astype(np.int64), wide.indptr.astype(np.int64)), shape=wide.shape)
 
 
 def _touch(X, rows) -> None:
@@ -75,7 +66,7 @@ def _solve(solver: Solver) -> None:
     X, y = data()
     grams = []
     if solver.problem_for(Linear()).is_linear:
-        grams += [Gram(Linear(), stored) for stored in (X, _int32(X))]
+        grams += [Gram(Linear(), stored) for stored in (X, sp.csr_array(X))]
     if Requires.LINEAR_KERNEL not in solver.requires:
         grams += [Gram(RBF(0.5), X, dtype=rows) for rows in (np.float64, np.float32)]
     for gram in grams:

@@ -87,13 +87,11 @@ class Reference(Solver):
 
 
 def features(gram: Gram) -> Any:
-    """X as scikit-learn takes it: dense as it is, CSR with int32 indices on the same values.
+    """X as scikit-learn takes it: dense, or CSR with int32 indices.
 
     Raises InputError for a CSR that int32 cannot index.
     """
     X = gram.engine.X  # type: ignore[attr-defined]
-    if not sp.issparse(X) or X.indices.dtype == X.indptr.dtype == np.int32:
-        return X
-    if X.nnz > np.iinfo(np.int32).max:
+    if sp.issparse(X) and X.indices.dtype != np.int32:
         raise InputError(f"{X.nnz:,} stored values are more than the int32 indices of this software can count")
-    return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return X
