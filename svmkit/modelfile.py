@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from svmkit import atomic
 from svmkit.errors import InputError
 
 FORMAT, VERSION = "svmkit", 1
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
-    """Write atomically: a reader sees the old file or the new one, whole.
-
-    Raises InputError when the folder is missing or not writable.
-    """
+    """Write atomically; InputError when the folder is missing or not writable."""
     from safetensors.numpy import save
 
     meta = {"format": FORMAT, "kind": kind, "version": VERSION, **header}
     blob = save({k: np.ascontiguousarray(v) for k, v in arrays.items()}, metadata={"svmkit": json.dumps(meta)})
-    target = Path(path)
-    try:
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}; give another path") from None
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(blob)
-            out.flush()
-            os.fsync(out.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)  # mkstemp's 0600 would lock others out of a shared folder
-        os.replace(part, target)
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}; give another path") from None
-    finally:
-        Path(part).unlink(missing_ok=True)
-
-
-def require_writable(path: str | os.PathLike) -> None:
-    """InputError when `write` is bound to fail: a missing or closed folder, or a folder of that name."""
-    target = Path(path)
-    if target.is_dir() or not os.access(target.parent, os.W_OK):
-        raise InputError(f"cannot write {path}: give a file in a folder that is there and can be written to")
+    atomic.write(path, blob)
 
 
 def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

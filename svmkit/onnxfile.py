@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit import atomic
 from svmkit._version import __version__
 from svmkit.compute import Form
 from svmkit.engine import FAR
@@ -53,13 +53,7 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
     proto, advice = _assembled(onnx, model, dtype)
     onnx.checker.check_model(proto, full_check=True)
     content = proto.SerializeToString()
-    part = Path(f"{path}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"cannot write {path}: {error.strerror}; give another path") from None
+    atomic.write(path, content)
     return Written(str(path), len(content), [value.name for value in proto.graph.input], advice)
 
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from svmkit import modelfile, plugins
+from svmkit import atomic, plugins
 from svmkit.cli.common import emit, note, where
 from svmkit.cli.options import class_weights, key_values
 from svmkit.cli.progress import cells_shown
@@ -45,7 +45,7 @@ class Comparison:
             raise InputError(f"--time-limit must be > 0, not {self.limit}")
         for path in (o["report"], o["results"]):
             if path:
-                modelfile.require_writable(path)
+                atomic.require_writable(path)
         self.store = Store(o["results"] or (f"{Path(o['spec']).stem}.jsonl" if o["spec"] else RESULTS))
         if o["fresh"]:
             for cell in self.cells:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit import modelfile, plugins, runs, scaling, threads
+from svmkit import atomic, plugins, runs, scaling, threads
 from svmkit.checkpoint import Checkpoint
 from svmkit.cli import curve, lineage, progress
 from svmkit.cli.common import accuracy, labels_of, note, require_model_name, where
@@ -69,7 +69,7 @@ class Job:
             pass
         for path in (o["out"], o["checkpoint"]):
             if path:
-                modelfile.require_writable(path)
+                atomic.require_writable(path)
         self.start = SVMModel.load(o["out"]) if o["resume"] and not o["checkpoint"] else None
         self.tracker = Tracker()
         self.scores: dict[str, Any] = {}

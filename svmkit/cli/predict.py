@@ -17,12 +17,10 @@ def predict(
     json: bool = JSON,
 ) -> None:
     """Predict DATA with MODEL."""
-    import os
     import sys
-    from pathlib import Path
 
+    from svmkit import atomic
     from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
-    from svmkit.errors import InputError
 
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
@@ -39,12 +37,6 @@ def predict(
     if out is None:
         sys.stdout.write(text)
         return
-    part = Path(f"{out}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, out)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"cannot write {out}: {error.strerror}; give another path") from None
+    atomic.write(out, text.encode())
     if not json:
         note(f"{rows.n_samples:,} predictions in {out}")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from svmkit import modelfile, plugins, runs, tune
+from svmkit import atomic, plugins, runs, tune
 from svmkit.cli import progress
 from svmkit.cli.common import labels_of, note
 from svmkit.cli.job import Job
@@ -65,7 +65,7 @@ class TuneJob(Job):
         backends.require(backend)
         if plot:
             picture.require_drawable(plot, self.paths)
-            modelfile.require_writable(plot)
+            atomic.require_writable(plot)
 
     def _fixed(self, C: float | None, option: list[str]) -> set[str]:
         """Names that have a value on the command line."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from svmkit import atomic
 from svmkit.compare.spec import Cell
 from svmkit.errors import InputError, SvmkitError
 from svmkit.solver import Status
@@ -40,7 +41,7 @@ class Store:
                     f"{self.path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
                 ) from None
         if whole != text:
-            self.path.write_text(whole, encoding="utf-8")
+            atomic.write(self.path, whole.encode())
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk at once."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import svmkit
+from svmkit import atomic
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.report import environment, pictures, stats, words
@@ -28,7 +29,7 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        atomic.write(path, text.encode())
     except OSError as error:
         raise SvmkitError(f"cannot write the report {path}: {error.strerror}") from None
 

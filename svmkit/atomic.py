@@ -1,0 +1,53 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from svmkit.errors import InputError
+
+
+def write(path: str | os.PathLike, content: bytes) -> None:
+    """Write atomically: a reader sees the old file or the new one, whole.
+
+    A link is replaced, not followed. What is there and is no file, such as /dev/stdout, is written to as it is.
+    Raises InputError when the folder is missing or not writable.
+    """
+    target = Path(path)
+    try:
+        if _is_stream(target):
+            target.write_bytes(content)
+        else:
+            _replace(target, content)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}; give another path") from None
+
+
+def _is_stream(target: Path) -> bool:
+    """A device, a pipe, or a name such as /dev/stdout that leads to whatever this process has open."""
+    folder = os.path.realpath(target.parent)
+    return target.exists() and (not target.is_file() or folder == "/dev" or folder.startswith("/proc/"))
+
+
+def _replace(target: Path, content: bytes) -> None:
+    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(part, 0o666 & ~umask)  # mkstemp's 0600 would lock others out of a shared folder
+        os.replace(part, target)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def require_writable(path: str | os.PathLike) -> None:
+    """InputError when `write` is bound to fail: a missing or closed folder, or a folder of that name."""
+    target = Path(path)
+    if target.is_dir() or not os.access(target if _is_stream(target) else target.parent, os.W_OK):
+        raise InputError(f"cannot write {path}: give a file in a folder that is there and can be written to")
