@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit import checks
+from svmkit.engine import narrow
 from svmkit.errors import InputError
 from svmkit.gram import Gram, parse_bytes
 from svmkit.kernels import Kernel, Precomputed
@@ -86,7 +87,7 @@ class Prepared:
         parse_bytes(memory)
         weights = training_weights(codes, classes, class_weight, sample_weight)
         scaling = Scaling.fit(scale, raw) if scale and scale != "none" else None
-        X = scaling.apply(raw) if scaling else raw
+        X = narrow(scaling.apply(raw) if scaling else raw)
         return cls(raw, X, classes, codes, weights, kernel.resolve(X), scaling, memory)
 
     @property

@@ -9,7 +9,8 @@ for program in buildah debootstrap; do
   command -v $program > /dev/null || { echo "needs $program: apt-get install buildah debootstrap"; exit 77; }
 done
 work=$(mktemp -d)
-trap 'rm -rf "$work"; buildah rm job > /dev/null 2>&1 || true' EXIT
+ended() { pkill -u 12345 -f '^/opt/svmkit/bin/python3 ' || true; buildah rm job derived > /dev/null 2>&1 || true; rm -rf "$work"; }
+trap ended EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
 base=${1:-}
@@ -35,7 +36,7 @@ if [ -n "$cert" ]; then passed+=(--volume "$cert:$cert:ro"); fi
 buildah build -q --build-arg BASE="$base" "${passed[@]}" -t svmkit "$work/context" > /dev/null
 buildah images --format '{{.Name}}: {{.Size}}' svmkit
 
-mkdir -p "$work/data" "$work/out"
+mkdir -p "$work/data" "$work/out" "$work/store"
 python3 - "$work/data" <<'PY'
 import random, sys
 random.seed(0)
@@ -47,8 +48,8 @@ open(f"{sys.argv[1]}/train.svm", "w").writelines(rows(20000))
 open(f"{sys.argv[1]}/test.svm", "w").writelines(rows(500))
 PY
 owner=12345:12345
-chown "$owner" "$work/out"
-buildah from -q --name job svmkit > /dev/null
+chown "$owner" "$work/out" "$work/store"
+buildah from -q --name job --add-host mlflow:127.0.0.1 svmkit > /dev/null
 job() { buildah run --user "$owner" -v "$work/data:/data:ro" -v "$work/out:/work" --workingdir /work job -- "$@"; }
 
 echo "== no job compiles, none is root, no build tools, no telemetry"
@@ -83,4 +84,43 @@ echo "== a second job predicts with it"
 job svmkit predict stopped.svmkit /data/test.svm --out labels.txt
 [ "$(wc -l < "$work/out/labels.txt")" = 500 ] || fail "not 500 labels"
 job svmkit evaluate model.svmkit /data/test.svm
+
+echo "== compose.yaml: a server, its health, jobs that log to it; a name that is not allowed is refused"
+part() { buildah run -v "$PWD:/src:ro" job -- python3 /src/tests/image/compose.py /src/compose.yaml "$@"; }
+service() { # NAME WORD...: the words with the service's volumes, as the caller
+  local mounts=() volume name=$1
+  while IFS= read -r -d '' volume; do mounts+=(-v "$work/${volume#./}"); done < <(part "$name" volumes)
+  buildah run --user "$owner" "${mounts[@]}" --workingdir /work job -- "${@:2}"
+}
+mapfile -d '' -t serve < <(part mlflow run)
+mapfile -d '' -t health < <(part mlflow healthcheck)
+mapfile -d '' -t train < <(part train entrypoint)
+mapfile -d '' -t train_by_default < <(part train run)
+service mlflow "${serve[@]}" > "$work/server.log" 2>&1 &
+for _ in $(seq 60); do service mlflow "${health[@]}" 2> /dev/null && break; sleep 2; done
+service mlflow "${health[@]}" || { tail "$work/server.log"; fail "the server is not healthy"; }
+service train "${train[@]}" --solver fcsmo -C 1 --tol 1e-2 /data/train.svm --test /data/test.svm --register adult
+service train "${train_by_default[@]}" > "$work/default.txt" 2>&1 || { tail "$work/default.txt"; fail "the service as it is"; }
+service train svmkit predict models:/adult@latest /data/test.svm --tracking-uri http://mlflow:5000 --out served.txt
+[ "$(wc -l < "$work/out/served.txt")" = 500 ] || fail "not 500 labels of the registered model"
+[ "$(stat -c %u:%g "$work/store/mlflow.db")" = "$owner" ] || fail "the store is not owned by $owner"
+[ -n "$(find "$work/store/artifacts" -name model.svmkit)" ] || fail "no model in the store"
+service mlflow python3 - <<'PY' || fail "another host's name was served"
+import sys, urllib.error, urllib.request
+try:
+    urllib.request.urlopen(urllib.request.Request("http://mlflow:5000/", headers={"Host": "elsewhere.example"}))
+except urllib.error.HTTPError as refused:
+    sys.exit(refused.code != 403)
+sys.exit(1)
+PY
+pkill -u 12345 -f '^/opt/svmkit/bin/python3 .*mlflow'
+wait
+
+echo "== a plugin by one line in a derived image"
+python3 -m pip wheel -q --no-deps -w "$work/derived" examples/third_party_plugin 2> /dev/null
+printf 'FROM svmkit\nCOPY *.whl /tmp/\nRUN pip install -q /tmp/*.whl && svmkit warmup coord\n' > "$work/derived/Dockerfile"
+buildah build -q -t svmkit-derived "$work/derived" > /dev/null
+buildah from -q --name derived svmkit-derived > /dev/null
+buildah run --user "$owner" -v "$work/out:/work" --workingdir /work derived -- svmkit train --solver coord --json --no-track > "$work/derived.json"
+grep -q '"status": "converged"' "$work/derived.json" || fail "the plugin's solver: $(cut -c1-200 "$work/derived.json")"
 echo "all held"
