@@ -115,7 +115,7 @@ def test_C_where_it_is_not_searched(tune):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_kernel_values_that_overflow_fail_without_noise(jobs):
     data = svmlight(spread=100.0)
-    values = ("--kernel", "poly", "--gamma", 1e3, "--grid", "degree=1,200")
+    values = ("--kernel", "poly", "--gamma", 0.01, "--grid", "degree=1,200")
     done = process("tune", data, "--solver", "smo", *values, "--cv", 3, "--jobs", jobs, "--no-track", "--json")
     first, last = done.json["candidates"]
     assert first["params"] == {"degree": 1} and first["mean_accuracy"] > 0.4
