@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,8 +149,9 @@ class SVMModel:
             arrays["vectors"] = np.asarray(self.vectors)
         if self.scaling:
             arrays |= {f"scaling.{k}": v for k, v in self.scaling.to_arrays().items()}
+        package = plugins.requirement("kernel", self.kernel.name)
         header = {
-            "kernel": {"name": self.kernel.name, "params": self.kernel.params},
+            "kernel": {"name": self.kernel.name, "params": self.kernel.params, "package": package},
             "classes": (self.classes.astype(str) if self.classes.dtype.kind == "S" else self.classes).tolist(),
             "classes_dtype": self.classes.dtype.str,
             "n_features": self.n_features,
@@ -169,10 +171,7 @@ class SVMModel:
         except (KeyError, TypeError) as error:
             raise InputError(f"{path} is a damaged model file (no kernel: {error}): write it anew") from None
         if name not in plugins.names("kernel"):
-            raise InputError(
-                f"{path} needs the kernel {name!r}, which is not installed: install the package that "
-                f"brings it (installed: {', '.join(plugins.names('kernel'))})"
-            )
+            raise InputError(f"{path} needs the kernel {name!r}, which is not installed: {_how_to_install(kernel)}")
         try:
             scaling = {k[8:]: v for k, v in arrays.items() if k.startswith("scaling.")}
             model = cls(
@@ -237,6 +236,16 @@ def scores(decision: np.ndarray, n_classes: int) -> np.ndarray:
         margins[:, a] += decision[:, c]
         margins[:, b] -= decision[:, c]
     return votes + margins / (3.0 * (np.abs(margins) + 1.0))
+
+
+def _how_to_install(kernel: dict[str, Any]) -> str:
+    """Of a kernel as a file describes it: the file may come from a stranger, so it is said that it says so."""
+    package = str(kernel.get("package"))
+    if re.fullmatch(r"[\w.-]{1,100}==[\w.+!-]{1,50}", package, re.ASCII):
+        how = f"the file says that it comes with {package} (pip install {package}, if you trust that)"
+    else:
+        how = "install the package that brings it"
+    return f"{how}; installed: {', '.join(plugins.names('kernel'))}"
 
 
 def _vectors(arrays: dict[str, np.ndarray], n_features: int):

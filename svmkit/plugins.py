@@ -44,6 +44,12 @@ def names(kind: Kind) -> list[str]:
     return list(_found(kind))
 
 
+def requirement(kind: Kind, name: str) -> str | None:
+    """ "package==version" of the distribution that registers a plugin; None when it is not known."""
+    point = _found(kind).get(name)
+    return f"{point.dist.name}=={point.dist.version}" if point and point.dist else None
+
+
 def load(kind: Kind, name: str) -> Any:
     """The class registered as `name`.
 

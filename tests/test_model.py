@@ -13,7 +13,7 @@ from model_helpers import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 from safetensors.numpy import load_file
 from sklearn.metrics import pairwise
 
-from svmkit import modelfile
+from svmkit import __version__, modelfile
 from svmkit.errors import InputError
 from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import SVMModel, pairs, scores
@@ -141,7 +141,7 @@ def test_the_file_is_plain_safetensors(tmp_path):
     raw = (tmp_path / "m").read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
     header = json.loads(json.loads(raw[8 : 8 + length])["__metadata__"]["svmkit"])
-    assert header["kernel"] == {"name": "rbf", "params": {"gamma": 0.5}}
+    assert header["kernel"] == {"name": "rbf", "params": {"gamma": 0.5}, "package": f"svmkit=={__version__}"}
     assert b"pickle" not in raw
 
 

@@ -123,6 +123,7 @@ def test_arrays_that_do_not_fit_are_refused(saved, arrays):
         {"kernel": {"name": "rbf"}},
         {"kernel": {"name": ["rbf"], "params": {}}},
         {"kernel": {"name": "mine", "params": {}}},
+        {"kernel": {"name": "mine", "params": {}, "package": ["a", 1]}},
         {"kernel": {"name": "rbf", "params": {"gamma": -1}}},
         {"kernel": {"name": "rbf", "params": {"gamma": "scale"}}},
         {"kernel": {"name": "rbf", "params": {}}},
@@ -153,6 +154,18 @@ def test_arrays_that_do_not_fit_are_refused(saved, arrays):
 def test_headers_that_do_not_fit_are_refused(saved, header):
     change(saved, **header)
     refused(saved)
+
+
+def test_a_missing_kernel_names_its_package_unless_that_is_no_name(saved):
+    for package, said in (
+        ("svmkit-mine==1.2", "pip install svmkit-mine==1.2, if you trust"),
+        ("x; rm -r y", "install the"),
+    ):
+        change(saved, kernel={"name": "mine", "params": {}, "package": package})
+        refused(saved, f"'mine', which is not installed: .*{said}.*installed: .*rbf")
+        with pytest.raises(InputError) as caught:
+            SVMModel.load(saved)
+        assert "rm -r" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

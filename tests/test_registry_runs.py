@@ -14,6 +14,7 @@ from registry_helpers import POINTS, SETTINGS, X, make_model
 from svmkit_registry import fetching, loader, packing, store
 from svmkit_registry.tracker import MLflowTracker
 
+from svmkit import __version__
 from svmkit.data import Dataset, Encoding
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.model import SVMModel
@@ -229,3 +230,11 @@ def test_a_run_within_a_run_and_going_on_with_one(tmp_path):
     assert [entry.path for entry in client.list_artifacts(outer.run_id, "report")] == ["report/report.html"]
     client.delete_run(outer.run_id)
     assert not MLflowTracker(uri, "trial").reopen(outer.run_id)
+
+
+def test_a_plugins_kernel_brings_its_package_along(monkeypatch):
+    model = make_model()
+    (own,) = packing.requirements(model)
+    assert own == f"svmkit=={__version__}"
+    monkeypatch.setattr(packing.plugins, "requirement", lambda kind, name: f"svmkit-{name}==1.2")
+    assert packing.requirements(model) == [own, f"svmkit-{model.kernel.name}==1.2"]

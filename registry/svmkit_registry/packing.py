@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svmkit import plugins
 from svmkit._version import __version__
 from svmkit.data import Encoding
 from svmkit.model import SVMModel
@@ -42,8 +43,15 @@ def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any)
             mlflow_model=Model(**meta),
             signature=signature,
             input_example=shown,
-            pip_requirements=[f"svmkit=={__version__}"],  # given, so that mlflow does not go and look for them
+            pip_requirements=requirements(model),
         )
+
+
+def requirements(model: SVMModel) -> list[str]:
+    """What pip has to install for the model to be served: given, so that mlflow does not go and look for it."""
+    own = f"svmkit=={__version__}"
+    kernel = plugins.requirement("kernel", model.kernel.name)
+    return [own] if kernel in (own, None) else [own, kernel]
 
 
 def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
