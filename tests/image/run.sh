@@ -9,7 +9,7 @@ for program in buildah debootstrap; do
   command -v $program > /dev/null || { echo "needs $program: apt-get install buildah debootstrap"; exit 77; }
 done
 work=$(mktemp -d)
-ended() { pkill -u 12345 -f '^/opt/svmkit/bin/python3 ' || true; buildah rm job derived > /dev/null 2>&1 || true; rm -rf "$work"; }
+ended() { pkill -u 12345 -f '^/opt/svmkit/bin/python3 ' || true; buildah rm job derived > /dev/null 2>&1 || true; buildah rmi svmkit-derived > /dev/null 2>&1 || true; rm -rf "$work"; }
 trap ended EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
