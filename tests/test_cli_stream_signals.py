@@ -91,7 +91,7 @@ def ended(child):
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
     ("at_once", "pause", "block", "within"),
-    [(300, 0.2, 100, 2.0), (40, 3600.0, 1024, 10.0), (10**9, 0.0, 256, 2.0)],
+    [(300, 0.2, 100, 10.0), (40, 3600.0, 1024, 30.0), (10**9, 0.0, 256, 10.0)],
     ids=["slow", "first block", "flood"],  # compiled loops are loaded with the first block
 )
 def test_a_signal_ends_the_stream_with_the_model(fed, signum, at_once, pause, block, within):
@@ -111,7 +111,7 @@ def test_a_signal_before_two_classes_leaves_no_model(fed):
     child = fed(1, 3600.0, "--classes", "-1,1", "--block", "1")
     child.send_signal(signal.SIGTERM)
     done, seconds = ended(child)
-    assert done.code == 1 and done.out == "" and seconds < 5.0
+    assert done.code == 1 and done.out == "" and seconds < 20.0
     assert done.err.splitlines()[-1].startswith("svmkit: standard input: interrupted with ")
     assert not Path("m.model").exists()
 
