@@ -17,9 +17,10 @@ ENDLESS = ("--solver", "fw", "--tol", "1e-9", "--max-iter", "100000000", "--no-t
 
 
 @pytest.fixture
-def endless():
+def endless(svmkit):
     """start(*args) -> a `svmkit train` that will not end by itself, once it is solving."""
     started = []
+    svmkit("train", *ENDLESS, "--max-iter", 5)  # compiled now, whatever else the machine does, and not by the child
 
     def start(*args):
         # the unscaled default data earn a hint on stderr just before the solve begins
