@@ -84,6 +84,11 @@ def test_for_a_reader(piped, text):
     assert "; 1 lines skipped" in done.out
 
 
+def test_a_linear_model_has_no_vectors_to_count(piped, text):
+    assert "support" not in piped(text, "--solver", "sgd", "--no-track").out
+    assert "vectors" in piped(text, "--solver", "pegasos", "--kernel", "rbf", "--no-track").out
+
+
 def test_labels_are_those_of_the_first_block_unless_announced(piped, text):
     done = piped(text, *SFW)
     assert "the classes are those of the first 200 samples: -1, 1" in done.err and done.err.count("\n") == 1

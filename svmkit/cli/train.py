@@ -144,7 +144,8 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
             ("gap", known if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
             ("objective", None if streamed else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
-            ("support", f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")),
+            ("support", None if streamed and linear  # the rows are gone
+                        else f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")),
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
             ("time", f"{result['fit_s']:.2f} s" + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
