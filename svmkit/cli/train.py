@@ -134,6 +134,7 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
         "ahead of learning": result.get("progressive_accuracy"),
         f"test ({result['n_test']:,} rows)": result["test_accuracy"],
     }
+    counted = f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")
     rows(
         [
             ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
@@ -144,8 +145,7 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
             ("gap", known if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
             ("objective", None if streamed else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
-            ("support", None if streamed and linear  # the rows are gone
-                        else f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")),
+            ("support", None if streamed and linear else counted),  # the rows of a stream are gone
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
             ("time", f"{result['fit_s']:.2f} s" + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
