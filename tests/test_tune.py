@@ -209,7 +209,7 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     import signal
 
     c_path, X, y = tune.estimator.c_path, *overlapping(90)
-    calls = []
+    calls, before = [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*args, **options):
         calls.append(1)
@@ -224,7 +224,7 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     calls[:] = [1, 1, 1]  # the second fit
     with pytest.raises(SvmkitError, match="interrupted before a candidate"):
         tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize(
