@@ -208,7 +208,9 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
 def _place(values, lo, out):
     """out[:, lo:] = values, row by row: those are in one piece each."""
     for b in range(values.shape[0]):
-        out[b, lo : lo + values.shape[1]][:] = values[b]
+        row, part = out[b, lo : lo + values.shape[1]], values[b]
+        for a in range(part.size):
+            row[a] = part[a]
 
 
 @njit(cache=True)
@@ -218,6 +220,15 @@ def _turn(values, out):
         row = out[b]
         for a in range(row.size):
             row[a] = values[a, b]
+
+
+@njit(cache=True)
+def _add_product(values, coef, lo, out):
+    """out[lo:] += values @ coef; numba takes seconds to compile what `+=` of arrays says when their shapes differ."""
+    sums = np.dot(values, coef)
+    for a in range(sums.shape[0]):
+        for c in range(sums.shape[1]):
+            out[lo + a, c] += sums[a, c]
 
 
 @njit(parallel=True, cache=True)
@@ -244,7 +255,9 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
         sq_rows = np.empty(hi - lo)
         _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         if q == 1:  # the long axis has to be the inner one
-            _epilogue(dots.T, sq_z, sq_rows, form, gamma, coef0, degree, out[:, lo:hi])
+            line = dots.reshape((1, hi - lo))
+            _epilogue(line, sq_z, sq_rows, form, gamma, coef0, degree, line)
+            _place(line, lo, out)
         else:
             values = np.empty((hi - lo, q + PAD), out.dtype)
             _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
@@ -285,7 +298,8 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
             a = _find(indices, indptr[c], indptr[c + 1], lo)
             b = _find(indices, a, indptr[c + 1], hi)
             _scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
-        _epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, out[:, lo:hi])
+        _epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, dots)
+        _place(dots, lo, out)
 
 
 @njit(parallel=True, cache=True)
@@ -302,7 +316,7 @@ def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
         dots = np.empty((hi - lo, q), Z.dtype)
         _dense_dots(rows, Z, form, dots)
         _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
-        out[lo:hi] += np.dot(dots, coef)
+        _add_product(dots, coef, lo, out)
 
 
 @njit(parallel=True, cache=True)
@@ -319,7 +333,7 @@ def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, g
         _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         values = np.empty((hi - lo, q), panel.dtype)
         _epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
-        out[lo:hi] += np.dot(values, coef)
+        _add_product(values, coef, lo, out)
 
 
 @njit(cache=True)

@@ -200,7 +200,8 @@ def test_memory_is_kept_to(storage):
     X = rng.normal(size=(4500, 8)) * (rng.random((4500, 8)) < 0.5)
     stored, y = sp.csr_array(X) if storage == "csr" else X, np.arange(4500) % 3
     options = {"kernel": RBF(1.0), "C": 5.0, "solver": "smo", "memory": "12MB"}
-    fit(stored[:200], y[:200], **options)  # compile outside the measurement
+    for memory in ("12MB", 1):  # compile outside the measurement, for rows of both precisions
+        fit(stored[:200], y[:200], **options | {"memory": memory})
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
