@@ -45,7 +45,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def requirement(kind: Kind, name: str) -> str | None:
-    """ "package==version" of the distribution that registers a plugin; None when it is not known."""
+    """The distribution that registers a plugin, as package==version; None when it is not known."""
     point = _found(kind).get(name)
     return f"{point.dist.name}=={point.dist.version}" if point and point.dist else None
 

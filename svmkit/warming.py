@@ -38,9 +38,9 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
         yield f"solver {solver.name}", partial(_solve, solver)
     yield "three classes", _share
     for dtype in (np.float64, np.float32):
-        for storage in (np.ascontiguousarray, sp.csr_array):
+        for name, storage in (("dense", np.ascontiguousarray), ("sparse", sp.csr_array)):
             for rows in (np.float64, np.float32):
-                label = f"{storage.__name__} {dtype.__name__} data, {rows.__name__} rows"
+                label = f"{name} {dtype.__name__} data, {rows.__name__} rows"
                 yield label, partial(_touch, storage(data(dtype)[0]), rows)
 
 
