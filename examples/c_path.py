@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 
-from svmkit import c_path, fit, load, warming
-from svmkit.kernels import RBF
-from svmkit.stopping import Gap
-from svmkit.training import Fit
+from svmkit import c_path, fit, load
+from svmkit.cli import warming
+from svmkit.kernels.functions import RBF
+from svmkit.solver.stopping import Gap
+from svmkit.training.result import Fit
 
 
 def main() -> None:

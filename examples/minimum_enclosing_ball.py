@@ -17,9 +17,10 @@ import importlib.util
 import numpy as np
 
 import svmkit
-from svmkit import plugins, warming
-from svmkit.problem import SimplexQP
-from svmkit.solver import Solution
+from svmkit import plugins
+from svmkit.cli import warming
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.solution import Solution
 
 PART = 200  # points for quadprog
 

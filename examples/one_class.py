@@ -20,9 +20,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 import svmkit
-from svmkit import warming
-from svmkit.kernels import resolve_gamma
-from svmkit.scaling import Scaling
+from svmkit.cli import warming
+from svmkit.data.scaling import Scaling
+from svmkit.kernels.functions import resolve_gamma
 
 TRAIN, TEST = 20_000, 20_000  # rows of the connections: to train, of each kind to test
 

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from svmkit import SVMClassifier, load, plot_history, warming
+from svmkit import SVMClassifier, load, plot_history
+from svmkit.cli import warming
 
 
 def main() -> None:

@@ -5,43 +5,6 @@ data -> kernel/gram -> problem -> solve(solver, sampler, stop) -> model -> track
 Names are imported when they are first used, so that `import svmkit` and `svmkit --help` stay fast.
 """
 
-from importlib import import_module
-from typing import Any
+import lazy_loader as lazy
 
-from svmkit._version import __version__
-
-_HOME = {
-    "Certificate": "svmkit.problem",
-    "Dataset": "svmkit.data",
-    "Gram": "svmkit.gram",
-    "InputError": "svmkit.errors",
-    "Kernel": "svmkit.kernels",
-    "Problem": "svmkit.problem",
-    "SVMClassifier": "svmkit.estimators",
-    "SVMModel": "svmkit.model",
-    "SVMOneClass": "svmkit.oneclass",
-    "Sampler": "svmkit.sampler",
-    "SimplexQP": "svmkit.problem",
-    "Solution": "svmkit.solver",
-    "Solver": "svmkit.solver",
-    "Status": "svmkit.solver",
-    "SvmkitError": "svmkit.errors",
-    "c_path": "svmkit.path",
-    "fit": "svmkit.training",
-    "load": "svmkit.data",
-    "minimize_simplex": "svmkit.simplex",
-    "plot_history": "svmkit.plotting",
-    "solve": "svmkit.loop",
-}
-
-__all__ = [*_HOME, "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'svmkit' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -28,3 +28,8 @@ class UnknownName(InputError):
 
 class SvmkitWarning(UserWarning):
     """Something the caller should know and that does not stop the work."""
+
+
+def one_line(error: BaseException) -> str:
+    """An exception's message without line breaks; its type's name when it has none."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.errors import InputError, SvmkitWarning
-from svmkit.history import History, Point
+from svmkit.solver.history import History, Point
 
 if TYPE_CHECKING:
     import pandas as pd

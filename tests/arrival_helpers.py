@@ -7,7 +7,7 @@ import pytest
 from helpers import make, state_of
 
 from svmkit import plugins
-from svmkit.sampler import Sampler
+from svmkit.solver.sampler import Sampler
 
 METHODS = [("sfw", {}), ("msfw", {"away": "set"}), ("msfw", {"away": "support"})]
 every_method = pytest.mark.parametrize(("name", "options"), METHODS, ids=["sfw", "msfw-set", "msfw-support"])

@@ -31,7 +31,7 @@ def real_set(data_folder):
 @pytest.fixture
 def one_pool():
     """As inside a solve: BLAS held to one thread, so that two pools do not fight over the cores."""
-    from svmkit import threads
+    from svmkit.runtime import threads
 
     with threads.using():
         yield

@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from helpers import make
 
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.risk import LinearRisk
-from svmkit.sampler import Draws, Full
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.sampler import Draws, Full
 
 NAMES = ["svmperf", "bmrm", "ocas"]
 LOSSES = ["hinge", "squared_hinge"]

@@ -5,9 +5,9 @@ import pytest
 from helpers import make
 
 from svmkit import plugins
-from svmkit.box import BoxQP
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Kernel
+from svmkit.kernels.functions import RBF, Kernel
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
 
 HINGE = ["smo1", "smo", "svmlight", "fcsmo"]
 ALL = [*HINGE, "smol2"]

@@ -10,11 +10,11 @@ from sklearn.metrics import pairwise
 from svmkit_frank_wolfe.step import FrankWolfe
 
 from svmkit import plugins
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Kernel
-from svmkit.problem import SimplexQP, SquaredHinge
-from svmkit.sampler import Draws, Full, Sampler
-from svmkit.solver import Solver
+from svmkit.kernels.functions import RBF, Kernel
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SimplexQP, SquaredHinge
+from svmkit.solver.base import Solver
+from svmkit.solver.sampler import Draws, Full, Sampler
 
 SOLVERS = plugins.solvers_where(lambda solver: solver.problem is SimplexQP)
 FAMILY = [name for name in SOLVERS if issubclass(plugins.load("solver", name), FrankWolfe)]

@@ -5,8 +5,8 @@ from helpers import blobs
 from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise
 
-from svmkit.kernels import RBF
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF
+from svmkit.training.train import fit
 
 
 def trained(X, y, kernel=None, **options):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from registry_helpers import make_model
 
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 ABOUT = {
     "solver": "swap",

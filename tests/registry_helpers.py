@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from svmkit import kernels
-from svmkit.history import Point
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
+from svmkit.solver.history import Point
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))

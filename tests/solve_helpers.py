@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from helpers import blobs, problem_of
 
-from svmkit.solver import Solver, StepInfo
+from svmkit.solver.base import Solver, StepInfo
 
 
 def problem(m=80, C=1.0, seed=0, **kwargs):

@@ -3,9 +3,9 @@
 import numpy as np
 from helpers import blobs, make
 
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear
-from svmkit.sampler import Draws, Full
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.solver.sampler import Draws, Full
 
 LINEAR = ["pegasos", "sgd", "sgdqn", "folos"]
 EVERY = [*LINEAR, "norma"]

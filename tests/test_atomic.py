@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from svmkit import atomic
 from svmkit.errors import InputError
+from svmkit.runtime import files
 
 pytestmark = pytest.mark.usefixtures("alone")
 
 
 def test_a_file_is_replaced_with_ordinary_permissions():
     Path("out").write_bytes(b"old and longer")
-    atomic.write("out", b"new")
+    files.write("out", b"new")
     umask = os.umask(0)
     os.umask(umask)
     assert Path("out").read_bytes() == b"new" and stat.S_IMODE(os.stat("out").st_mode) == 0o666 & ~umask
@@ -32,25 +32,25 @@ def test_a_failure_half_way_leaves_the_old_file(monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="cannot write out: No space left on device"):
-        atomic.write("out", b"new")
+        files.write("out", b"new")
     assert os.listdir() == ["out"] and Path("out").read_bytes() == b"old"
 
 
 def test_a_link_is_replaced_not_followed():
     Path("elsewhere").write_bytes(b"kept")
     Path("out").symlink_to("elsewhere")
-    atomic.write("out", b"new")
+    files.write("out", b"new")
     assert not Path("out").is_symlink() and Path("elsewhere").read_bytes() == b"kept"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_a_pipe_is_written_to_and_stays_one():
     os.mkfifo("out")
-    atomic.require_writable("out")
+    files.require_writable("out")
     got = []
     reader = threading.Thread(target=lambda: got.append(Path("out").read_bytes()), daemon=True)
     reader.start()
-    atomic.write("out", b"through the pipe")
+    files.write("out", b"through the pipe")
     reader.join(10.0)
     assert got == [b"through the pipe"] and stat.S_ISFIFO(os.stat("out").st_mode)
 
@@ -58,7 +58,7 @@ def test_a_pipe_is_written_to_and_stays_one():
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such name here")
 def test_a_redirected_stdout_is_written_to():
     """Its link leads to a file, which must not take the link's place."""
-    code = "from svmkit import atomic; atomic.require_writable('/dev/stdout'); atomic.write('/dev/stdout', b'new')"
+    code = "from svmkit import atomic; files.require_writable('/dev/stdout'); files.write('/dev/stdout', b'new')"
     with Path("out").open("wb") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert Path("out").read_bytes() == b"new" and Path("/dev/stdout").is_symlink()
@@ -66,6 +66,6 @@ def test_a_redirected_stdout_is_written_to():
 
 @pytest.mark.parametrize("place", ["missing/out", "."])
 def test_what_cannot_be_written_is_said(place):
-    for ask in (atomic.require_writable, lambda path: atomic.write(path, b"")):
+    for ask in (files.require_writable, lambda path: files.write(path, b"")):
         with pytest.raises(InputError, match=r"cannot write .*give a"):
             ask(place)

@@ -7,11 +7,11 @@ from helpers import blobs
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from svmkit.box import BoxQP
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.loss import Loss
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
 
 LOSSES = [*Loss]
 

@@ -10,14 +10,15 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
 from svmkit import plugins
-from svmkit.box import BoxQP
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Kernel, Linear
-from svmkit.loop import solve
-from svmkit.loss import Loss
-from svmkit.solver import Solver, Status
-from svmkit.stopping import Gap, Iterations
+from svmkit.kernels.functions import RBF, Kernel, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
+from svmkit.solver.base import Solver
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

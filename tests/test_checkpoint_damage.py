@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from helpers import overlapping
 
-from svmkit import modelfile
-from svmkit.checkpoint import Checkpoint
 from svmkit.errors import InputError
-from svmkit.kernels import RBF
-from svmkit.stopping import Iterations
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF
+from svmkit.model import file as model_file
+from svmkit.solver.stopping import Iterations
+from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.train import fit
 
 PATH = "run.ckpt"
 
@@ -64,10 +64,10 @@ DAMAGE = (no_problems, no_point, unknown_key, text_for_a_number, short_point, ot
 @pytest.mark.parametrize("damage", [*DAMAGE, no_generator])
 def test_is_refused_in_a_line(solver, damage):
     train(solver, resume=False)
-    arrays, header = modelfile.read(PATH, "checkpoint")
+    arrays, header = model_file.read(PATH, "checkpoint")
     arrays = {name: array.copy() for name, array in arrays.items()}
     damage(arrays, header)
-    modelfile.write(PATH, arrays, {k: header[k] for k in ("key", "problems")}, "checkpoint")
+    model_file.write(PATH, arrays, {k: header[k] for k in ("key", "problems")}, "checkpoint")
     with pytest.raises(InputError) as caught:
         train(solver, resume=True)
     assert "damaged" in str(caught.value) and "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 from cli_helpers import process
 
 from svmkit import plugins
-from svmkit.warming import steps
+from svmkit.cli.warming import steps
 
 pytestmark = pytest.mark.usefixtures("alone")
 

@@ -11,10 +11,10 @@ from cli_helpers import clouds, process, svmlight
 from helpers import write
 
 from svmkit import SVMModel, load
-from svmkit.kernels import RBF
-from svmkit.sampler import Cyclic
-from svmkit.stopping import Epochs
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF
+from svmkit.solver.sampler import Cyclic
+from svmkit.solver.stopping import Epochs
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("alone")
 

@@ -7,7 +7,7 @@ from helpers import write
 from sklearn.svm import SVC, LinearSVC
 
 from svmkit import plugins
-from svmkit.catalogue import facts
+from svmkit.cli.solver_table import facts
 
 pytestmark = pytest.mark.usefixtures("alone")
 

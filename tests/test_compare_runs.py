@@ -20,7 +20,7 @@ from svmkit.compare.results import Results
 from svmkit.compare.spec import read
 from svmkit.compare.store import Store
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Linear
+from svmkit.kernels.functions import RBF, Linear
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -168,6 +168,6 @@ def test_equal_formulations_are_equal_objectives():
 
 
 def svmkit_rules():
-    from svmkit.stopping import Gap, Seconds
+    from svmkit.solver.stopping import Gap, Seconds
 
     return Gap(1e-3) | Seconds(2.0)

@@ -9,7 +9,7 @@ from compare_helpers import wide_test
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import METRICS, load_spec, parse_rules, read
 from svmkit.errors import InputError
-from svmkit.kernels import resolve_gamma
+from svmkit.kernels.functions import resolve_gamma
 
 BASE = {"data": ["iris"], "solvers": ["smo"]}
 

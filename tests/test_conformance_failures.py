@@ -13,8 +13,8 @@ import pytest
 from svmkit import conformance, plugins
 from svmkit.conformance import KERNEL, SAMPLER, SOLVER, manners
 from svmkit.conformance.words import outcome
-from svmkit.kernels import RBF
-from svmkit.sampler import Uniform
+from svmkit.kernels.functions import RBF
+from svmkit.solver.sampler import Uniform
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "third_party_plugin" / "src"))
 from svmkit_example.solver import Coordinate

@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from helpers import blobs, make
 from sklearn.svm import LinearSVC
 
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.loss import Loss
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
 from svmkit.plugins import sampler
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
-from svmkit.training import fit
+from svmkit.problems.loss import Loss
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

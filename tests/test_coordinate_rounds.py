@@ -7,11 +7,11 @@ from numba import njit, prange
 from svmkit_coordinate import atomic, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.linear import coordinate_pass
-from svmkit.loss import Loss
-from svmkit.risk import LinearDual
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.coordinate_descent import coordinate_pass
+from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.loss import Loss
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -7,16 +7,16 @@ from helpers import blobs, make
 from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
 
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.loss import Loss
-from svmkit.model import SVMModel, pairs
-from svmkit.path import c_path
-from svmkit.risk import LinearDual
-from svmkit.solver import Status
-from svmkit.stopping import Gap
-from svmkit.training import fit
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import pairs
+from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.loss import Loss
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap
+from svmkit.training.train import c_path, fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

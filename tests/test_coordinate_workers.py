@@ -13,15 +13,15 @@ from svmkit_coordinate.workers import FEW
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.loss import Loss
-from svmkit.risk import LinearDual
-from svmkit.sampler import Draws, Shuffled
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
-from svmkit.training import fit
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.loss import Loss
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws, Shuffled
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool", "however_few")
 

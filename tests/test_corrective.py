@@ -7,13 +7,13 @@ from helpers import blobs, dense_A, make, problem_of, qp_optimum
 from sklearn.svm import SVC
 from svmkit_corrective.square import Square
 
-from svmkit.box import BoxQP
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Kernel, Linear, Poly
-from svmkit.loop import solve
-from svmkit.problem import SquaredHinge
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Seconds
+from svmkit.kernels.functions import RBF, Kernel, Linear, Poly
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 BOTH = pytest.mark.parametrize(("name", "options"), [("fcfw", {}), ("fcsmo", {}), ("fcsmo", {"loss": "squared_hinge"})])

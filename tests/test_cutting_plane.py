@@ -8,12 +8,12 @@ from helpers import blobs, make
 from sklearn.svm import LinearSVC
 
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.risk import LinearRisk
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
 
 
 def liblinear(X, y, C, loss, bias):

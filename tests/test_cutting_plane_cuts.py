@@ -5,12 +5,12 @@ import pytest
 from cutting_plane_helpers import both, every, posed, primal, started
 from helpers import blobs, make
 
-from svmkit.box import infeasible_in_box
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import infeasible_in_box
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
 
 
 @both

@@ -5,7 +5,8 @@ import pytest
 from svmkit_cutting_plane import dual
 
 from svmkit.errors import InputError
-from svmkit.solver import Status, StepInfo
+from svmkit.solver.base import StepInfo
+from svmkit.solver.solution import Status
 
 METHODS = [dual.OWN, "swap2o", "mdm"]
 every_method = pytest.mark.parametrize("method", METHODS)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from svmkit_cutting_plane.search import line_search
 
-from svmkit.loss import Loss
+from svmkit.problems.loss import Loss
 
 both = pytest.mark.parametrize("loss", list(Loss))
 

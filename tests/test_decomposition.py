@@ -9,14 +9,14 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from svmkit import training
-from svmkit.box import BoxQP
 from svmkit.errors import InputError, SvmkitError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear, Poly, Sigmoid
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
+from svmkit.kernels.functions import RBF, Linear, Poly, Sigmoid
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -204,12 +204,12 @@ def test_real_sets_as_libsvm_has_them(name, C, gamma, real_set):
     data, test = real_set(name), real_set(f"{name}.t")
     X, y = data.X[:6000], data.y[:6000]
     fitted, beta = libsvm(sp.csr_matrix(X), y, C, gamma=gamma)
-    fit = training.fit(X, y, solver="smo", kernel=RBF(gamma), C=C, stop=Violation(1e-3))
+    ours = fit(X, y, solver="smo", kernel=RBF(gamma), C=C, stop=Violation(1e-3))
     problem = BoxQP(Gram(RBF(gamma), X), np.where(y == y.max(), 1.0, -1.0), C)
-    assert fit.dual_objective == pytest.approx(-problem.objective(beta), rel=1e-4)
-    assert abs(len(fit.support) - len(fitted.support_)) <= 0.01 * len(fitted.support_)
-    assert fit.n_iter <= 1.3 * fitted.n_iter_[0]
+    assert ours.dual_objective == pytest.approx(-problem.objective(beta), rel=1e-4)
+    assert abs(len(ours.support) - len(fitted.support_)) <= 0.01 * len(fitted.support_)
+    assert ours.n_iter <= 1.3 * fitted.n_iter_[0]
     held = sp.csr_matrix(test.X)
     held.resize(held.shape[0], X.shape[1])  # a9a.t has no column 123
     theirs = np.mean(fitted.predict(held) == test.y)
-    assert abs(np.mean(fit.model.predict(held) == test.y) - theirs) <= 5e-4
+    assert abs(np.mean(ours.model.predict(held) == test.y) - theirs) <= 5e-4

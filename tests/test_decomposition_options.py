@@ -7,10 +7,10 @@ from helpers import blobs, make
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
+from svmkit.kernels.functions import RBF
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

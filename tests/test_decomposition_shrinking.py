@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from decomposition_helpers import pose
 from helpers import blobs, make
 
-from svmkit import training
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
+from svmkit.kernels.functions import RBF
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -137,5 +137,5 @@ def test_a_path_of_C_goes_on_in_the_same_cache():
     grams = pose(solver, X, y, 1.0).gram
     for C in (1.0, 10.0, 100.0):
         solution = solve(solver.pose(grams, y, C), solver, stop=Gap(1e-6))
-        fit = training.fit(X, y, solver="smo", kernel=RBF(0.1), C=C, stop=Gap(1e-6))
-        assert solution.certificate.dual == pytest.approx(fit.dual_objective, rel=1e-6)
+        ours = fit(X, y, solver="smo", kernel=RBF(0.1), C=C, stop=Gap(1e-6))
+        assert solution.certificate.dual == pytest.approx(ours.dual_objective, rel=1e-6)

@@ -16,13 +16,13 @@ import scipy.sparse as sp
 from helpers import blobs
 from numba import njit
 
-from svmkit import threads
-from svmkit.box import BoxQP
-from svmkit.compute import fast_exp
-from svmkit.engine import FAR, engine_for
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Laplacian, Linear, Poly, Sigmoid
-from svmkit.problem import SimplexQP, SquaredHinge
+from svmkit.kernels.arithmetic import fast_exp
+from svmkit.kernels.engine import FAR, engine_for
+from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.simplex import SimplexQP, SquaredHinge
+from svmkit.runtime import threads
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 KERNELS = [Linear(), RBF(0.05), Laplacian(0.03), Poly(0.1, 3, 1.0), Sigmoid(0.02, 0.1)]

@@ -19,9 +19,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from svmkit import SVMClassifier, SVMModel
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Kernel
-from svmkit.solver import Status
-from svmkit.stopping import Absolute, Gap, Iterations
+from svmkit.kernels.functions import RBF, Kernel
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Absolute, Gap, Iterations
 
 IRIS = load_iris(return_X_y=True)
 

@@ -8,12 +8,12 @@ from svmkit_frank_wolfe import arrivals
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.loop import solve
-from svmkit.problem import SimplexQP
-from svmkit.solver import Status
-from svmkit.stopping import Epochs, Gap, Iterations
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Epochs, Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -7,12 +7,12 @@ import pytest
 from helpers import CLASSIC, FAMILY, blobs, dense_A, make, problem_of, qp_optimum, state_of
 
 from svmkit import plugins
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.loop import FULL, solve
-from svmkit.problem import SimplexQP
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Support
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.loop import FULL, solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Support
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from arrival_helpers import From, every_method, vertex
 from helpers import blobs, make, problem_of, state_of
 
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.problem import SimplexQP
-from svmkit.sampler import Draws
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.sampler import Draws
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -6,13 +6,13 @@ from helpers import FAMILY, blobs, dense_A, make, problem_of, qp_optimum, state_
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Laplacian, Linear
-from svmkit.loop import solve
-from svmkit.problem import SimplexQP
-from svmkit.sampler import Draws
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Seconds
+from svmkit.kernels.functions import RBF, Laplacian, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -20,10 +20,10 @@ from helpers import (
 )
 
 from svmkit import plugins
-from svmkit.kernels import RBF, Linear, Poly
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
+from svmkit.kernels.functions import RBF, Linear, Poly
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -18,10 +18,10 @@ from helpers import (
 from svmkit_frank_wolfe.direction import line_search
 
 from svmkit import plugins
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Absolute, Gap, Iterations
+from svmkit.kernels.functions import RBF
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Absolute, Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -18,11 +18,11 @@ import yaml
 from fuzz_helpers import exchanged, fuzzed, mutated
 from model_helpers import IRIS, trained
 
-from svmkit.checkpoint import Checkpoint
 from svmkit.compare.spec import load_spec
 from svmkit.data import load
-from svmkit.loop import Progress
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
+from svmkit.solver.loop import Progress
+from svmkit.training.checkpoint import Checkpoint
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from fuzz_helpers import watched
 
-from svmkit import modelfile
-from svmkit.checkpoint import Checkpoint
 from svmkit.compare import fields
 from svmkit.compare.spec import load_spec
 from svmkit.data import files, load
 from svmkit.errors import InputError
-from svmkit.model import SVMModel
+from svmkit.model import file as model_file
+from svmkit.model.model import SVMModel
+from svmkit.training.checkpoint import Checkpoint
 
 ROOT = Path(__file__).parents[1]
 SPEC = "solvers: swap2o\ndata: iris\n"
@@ -219,7 +219,7 @@ def test_headers_that_lie(tmp_path):
         "n_support": np.ones(2, np.int64),
         "vectors": np.ones((2, 3)),
     }
-    modelfile.write(tmp_path / "m", arrays, HEADER, "model")
+    model_file.write(tmp_path / "m", arrays, HEADER, "model")
     assert SVMModel.load(tmp_path / "m").n_features == 3
     for wrong in (
         {"classes_dtype": "<U999999999"},
@@ -230,11 +230,11 @@ def test_headers_that_lie(tmp_path):
         {"about": [[[]]]},
         {"kernel": None},
     ):
-        modelfile.write(tmp_path / "m", arrays, HEADER | wrong, "model")
+        model_file.write(tmp_path / "m", arrays, HEADER | wrong, "model")
         refused(SVMModel.load, tmp_path / "m")
     full = np.iinfo(np.int64).max
     four = {"coef": np.ones((4, 3)), "intercept": np.zeros(10), "n_support": np.array([full, full, 2, 3, 0])}
-    modelfile.write(
+    model_file.write(
         tmp_path / "m", arrays | four | {"vectors": np.ones((3, 3))}, HEADER | {"classes": [0, 1, 2, 3, 4]}, "model"
     )
     assert four["n_support"].sum() == 3  # it wraps
@@ -251,10 +251,10 @@ def test_sparse_indices_that_lead_outside(tmp_path, pointers):
     refused(load, tmp_path / "d.npz")
     arrays = {"coef": np.ones((1, 2)), "intercept": np.zeros(1), "n_support": np.ones(2, np.int64)}
     arrays |= {f"vectors.{name}": part for name, part in parts.items()}
-    modelfile.write(tmp_path / "m", arrays, HEADER | {"n_features": 2}, "model")
+    model_file.write(tmp_path / "m", arrays, HEADER | {"n_features": 2}, "model")
     refused(SVMModel.load, tmp_path / "m")
     sound = arrays | {"vectors.indptr": np.array([0, 1, 2])}
-    modelfile.write(tmp_path / "m", sound, HEADER | {"n_features": 2}, "model")
+    model_file.write(tmp_path / "m", sound, HEADER | {"n_features": 2}, "model")
     assert SVMModel.load(tmp_path / "m").predict(np.ones((1, 2))).shape == (1,)
 
 

@@ -8,11 +8,11 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 from svmkit import plugins
-from svmkit.compute import fast_exp
-from svmkit.engine import engine_for
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid, resolve_gamma
+from svmkit.kernels.arithmetic import fast_exp
+from svmkit.kernels.engine import engine_for
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid, resolve_gamma
+from svmkit.kernels.gram import Gram
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

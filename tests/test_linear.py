@@ -6,9 +6,10 @@ import scipy.sparse as sp
 from numba import njit
 
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear
-from svmkit.linear import Design, coordinate_pass, fetch_row, row_add, row_dot
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.coordinate_descent import coordinate_pass
+from svmkit.problems.design import Design, fetch_row, row_add, row_dot
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 NEVER = np.inf, -np.inf

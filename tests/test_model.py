@@ -13,10 +13,12 @@ from model_helpers import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 from safetensors.numpy import load_file
 from sklearn.metrics import pairwise
 
-from svmkit import __version__, modelfile
+from svmkit import __version__
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.model import SVMModel, pairs, scores
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.model import file as model_file
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import pairs, scores
 
 CASES = {
     "dense": (*binary(), RBF(0.5), None),
@@ -165,7 +167,7 @@ def test_writing_is_atomic(tmp_path, monkeypatch):
 
     for call in ("fsync", "replace"):
         with monkeypatch.context() as patch:
-            patch.setattr(modelfile.os, call, fails)
+            patch.setattr(model_file.os, call, fails)
             with pytest.raises(InputError, match=r"cannot write .*No space left"):
                 other.save(file)
         assert file.read_bytes() == before

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from model_helpers import IRIS, KERNEL_MATRIX, binary, trained
 from safetensors.numpy import save_file
 
-from svmkit import modelfile
 from svmkit.errors import InputError
-from svmkit.kernels import Precomputed
-from svmkit.model import SVMModel
+from svmkit.kernels.functions import Precomputed
+from svmkit.model import file as model_file
+from svmkit.model.model import SVMModel
 
 
 @pytest.fixture
@@ -67,19 +67,19 @@ def test_safetensors_of_others_are_refused(tmp_path):
     for meta in ("null", "[]", '"svmkit"', "{}", '{"format": "svmkit"}', '{"format": "svmkit", "kind": "checkpoint"}'):
         save_file({"coef": np.ones(2)}, tmp_path / "m", metadata={"svmkit": meta})
         refused(tmp_path / "m")
-    modelfile.write(tmp_path / "m", {"point": np.ones(2)}, {}, "checkpoint")
+    model_file.write(tmp_path / "m", {"point": np.ones(2)}, {}, "checkpoint")
     refused(tmp_path / "m", "is not a svmkit model file")
 
 
 def change(file, arrays=None, drop=(), **header):
     """Rewrite a model file with some arrays and header entries exchanged."""
-    old, meta = modelfile.read(file, "model")
+    old, meta = model_file.read(file, "model")
     meta |= header
     for key in drop:
         old.pop(key, None)
         meta.pop(key, None)
     kind = meta.pop("kind")
-    modelfile.write(file, old | (arrays or {}), {k: v for k, v in meta.items() if k != "format"}, kind)
+    model_file.write(file, old | (arrays or {}), {k: v for k, v in meta.items() if k != "format"}, kind)
 
 
 def model_arrays():
@@ -192,7 +192,7 @@ def test_broken_sparse_vectors_are_refused(tmp_path):
     X, y = binary()
     file = tmp_path / "m"
     trained(sp.csr_array(X), y).save(file)
-    arrays, _ = modelfile.read(file, "model")
+    arrays, _ = model_file.read(file, "model")
     whole = file.read_bytes()
     indices, indptr = arrays["vectors.indices"], arrays["vectors.indptr"]
     for case, (name, bad) in enumerate(
@@ -217,7 +217,7 @@ def test_broken_sparse_vectors_are_refused(tmp_path):
 def test_precomputed_rows_out_of_range_are_refused(tmp_path):
     file = tmp_path / "m"
     trained(KERNEL_MATRIX, IRIS[1], Precomputed()).save(file)
-    arrays, _ = modelfile.read(file, "model")
+    arrays, _ = model_file.read(file, "model")
     whole, rows = file.read_bytes(), arrays["vectors"]
     for bad in (rows + 150, rows - 150, rows.astype(np.float64), np.column_stack([rows, rows])):
         file.write_bytes(whole)

@@ -13,7 +13,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from svmkit import InputError, Status, SVMModel, SVMOneClass
-from svmkit.kernels import RBF, Poly
+from svmkit.kernels.functions import RBF, Poly
 
 # The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
 LOOSE = "tol=1e-3 is looser than the check's 1e-7, and gamma='scale' does not see sample weights, as in OneClassSVM"

@@ -7,15 +7,16 @@ from helpers import SOLVERS, blobs, make, problem_of
 from sklearn.datasets import load_iris
 from stream_helpers import feed, weights
 
-from svmkit import SVMModel, interrupt, plugins
+from svmkit import SVMModel, plugins
 from svmkit.errors import InputError, SvmkitWarning
-from svmkit.kernels import RBF, Linear
-from svmkit.loop import solve
-from svmkit.online import Online
-from svmkit.sampler import Cyclic
-from svmkit.solver import Status
-from svmkit.stopping import Epochs
-from svmkit.streaming import WAITING
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.runtime import interrupt
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Cyclic
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Epochs
+from svmkit.training.online import Online
+from svmkit.training.online_pair import WAITING
 
 STREAMING = [name for name in SOLVERS if plugins.load("solver", name).streams]  # of the simplex program
 every_stream = pytest.mark.parametrize("name", STREAMING)

@@ -8,9 +8,9 @@ from stream_helpers import feed, weights
 
 from svmkit import plugins
 from svmkit.errors import InputError, SvmkitError
-from svmkit.kernels import RBF, Kernel, Linear, Precomputed
-from svmkit.online import Online
-from svmkit.solver import Status
+from svmkit.kernels.functions import RBF, Kernel, Linear, Precomputed
+from svmkit.solver.solution import Status
+from svmkit.training.online import Online
 
 GAMMA = RBF(0.5)
 

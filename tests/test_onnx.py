@@ -9,11 +9,13 @@ from cli_helpers import people
 from model_helpers import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 from registry_helpers import make_model
 
-from svmkit import SVMOneClass, fit, kernels, onnxfile
+from svmkit import SVMOneClass, fit, kernels
 from svmkit.data import load
 from svmkit.errors import InputError
-from svmkit.model import SVMModel, scores
-from svmkit.stopping import Iterations
+from svmkit.model import onnx_export
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import scores
+from svmkit.solver.stopping import Iterations
 
 onnx = pytest.importorskip("onnx", reason="needs onnx (extra `test`)")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (extra `test`)")
@@ -41,7 +43,7 @@ def expected(model, X):
 
 def agrees(model, X, path, dtype="float64", within=1e-9):
     """Writes, runs and compares; the largest difference of a decision."""
-    onnxfile.write(model, path, dtype)
+    onnx_export.write(model, path, dtype)
     dense = X.toarray() if hasattr(X, "toarray") else X
     labels, decision = run(path, dense, dtype)
     ours = expected(model, X)
@@ -95,7 +97,7 @@ def test_linear_problems_are_one_product(tmp_path):
 def test_one_row_and_many(tmp_path):
     X, y = binary()
     model = trained(X, y, kernels.Laplacian(0.5))
-    onnxfile.write(model, tmp_path / "m.onnx")
+    onnx_export.write(model, tmp_path / "m.onnx")
     assert np.allclose(run(tmp_path / "m.onnx", X[:1])[1], model.decision_function(X[:1]))
     assert run(tmp_path / "m.onnx", np.repeat(X, 20, 0))[0].shape == (1600,)
 
@@ -104,7 +106,7 @@ def test_classes_of_every_type(tmp_path):
     X, _ = binary()
     for names in [(-1.0, 1.0), (3, 7), (False, True), ("nein", "jä"), (b"n", b"y"), (0.5, 1.5)]:
         model = make_model(X[:10], names)
-        onnxfile.write(model, tmp_path / "m.onnx")
+        onnx_export.write(model, tmp_path / "m.onnx")
         labels, _ = run(tmp_path / "m.onnx", X)
         ours = model.predict(X)
         if ours.dtype.kind in "US":
@@ -120,7 +122,7 @@ def test_sparse_vectors_one_class_and_no_vectors(tmp_path):
     agrees(trained(csr_array(X), y, scale="maxabs"), csr_array(X), tmp_path / "m.onnx")
     agrees(SVMOneClass(gamma=0.5).fit(X).model_, X, tmp_path / "m.onnx")
     empty = SVMModel(kernels.RBF(0.5), np.array([0, 1]), X[:0], np.zeros(2, int), np.zeros((1, 0)), np.ones(1), 3)
-    assert run(onnxfile.write(empty, tmp_path / "m.onnx").path, X)[0].tolist() == [1] * len(X)
+    assert run(onnx_export.write(empty, tmp_path / "m.onnx").path, X)[0].tolist() == [1] * len(X)
 
 
 def test_float32_far_from_the_origin_is_centred_and_advised_on(tmp_path):
@@ -128,28 +130,28 @@ def test_float32_far_from_the_origin_is_centred_and_advised_on(tmp_path):
     X = X + 1000.0
     model = trained(X, y)
     agrees(model, X.astype(np.float32).astype(np.float64), tmp_path / "m.onnx", "float32", 2e-5)
-    assert onnxfile.write(model, tmp_path / "m.onnx", "float32").advice is None
+    assert onnx_export.write(model, tmp_path / "m.onnx", "float32").advice is None
     wide = trained(X * [1.0, 1.0, 50.0], y)
-    assert "float64" in onnxfile.write(wide, tmp_path / "m.onnx", "float32").advice
-    assert onnxfile.write(wide, tmp_path / "m.onnx").advice is None
+    assert "float64" in onnx_export.write(wide, tmp_path / "m.onnx", "float32").advice
+    assert onnx_export.write(wide, tmp_path / "m.onnx").advice is None
 
 
 def test_what_the_file_says_of_itself(tmp_path, alone, train):
     train(people("people.csv"), "--out", tmp_path / "m.svmkit", "--solver", "smo")
     model = SVMModel.load(tmp_path / "m.svmkit")
-    proto = onnxfile.build(model)
+    proto = onnx_export.build(model)
     said = {entry.key: entry.value for entry in proto.metadata_props}
     assert proto.producer_name == "svmkit" and said["svmkit_version"] == proto.producer_version
     assert said["kernel"] == "rbf" and json.loads(said["kernel_params"]) == model.kernel.params
     assert json.loads(said["classes"]) == ["no", "yes"] and float(said["certified_gap"]) == model.about["gap"]
     assert json.loads(said["columns"]) == ["age", "city=berlin", "city=oslo", "city=rome", "score"]
-    assert {opset.domain: opset.version for opset in proto.opset_import}[""] == onnxfile.OPSET
+    assert {opset.domain: opset.version for opset in proto.opset_import}[""] == onnx_export.OPSET
 
 
 def test_text_columns_become_inputs_by_name(tmp_path, alone, train):
     train(people("people.csv"), "--out", tmp_path / "m.svmkit", "--solver", "smo")
     model = SVMModel.load(tmp_path / "m.svmkit")
-    assert onnxfile.write(model, tmp_path / "m.onnx").inputs == ["age", "city", "score"]
+    assert onnx_export.write(model, tmp_path / "m.onnx").inputs == ["age", "city", "score"]
     data = load("people.csv", encoding=model.encoding)
     import pandas as pd
 
@@ -168,7 +170,7 @@ def test_columns_may_have_any_name(tmp_path, alone, train):
     (tmp_path / "odd.csv").write_text("label,decision,svmkit.0.Concat,y\n" + rows)
     train("odd.csv", "--label", "y", "--out", "m.svmkit", "--solver", "smo")
     model = SVMModel.load("m.svmkit")
-    assert onnxfile.write(model, "m.onnx").inputs == ["_label", "_decision", "_svmkit.0.Concat"]
+    assert onnx_export.write(model, "m.onnx").inputs == ["_label", "_decision", "_svmkit.0.Concat"]
     onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
 
 
@@ -227,7 +229,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
 
     def refuse(words, model, dtype="float64", path=tmp_path / "m.onnx"):
         with pytest.raises(InputError, match=words) as caught:
-            onnxfile.write(model, path, dtype)
+            onnx_export.write(model, path, dtype)
         assert "\n" not in str(caught.value)
         assert list(tmp_path.iterdir()) == []
 

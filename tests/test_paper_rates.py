@@ -11,12 +11,12 @@ import pytest
 from helpers import FAMILY, make
 
 from svmkit.data import load
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.problem import SquaredHinge
-from svmkit.solver import Status
-from svmkit.stopping import Absolute, Iterations
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Absolute, Iterations
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 

@@ -13,9 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from svmkit import SVMClassifier
 from svmkit.errors import InputError
-from svmkit.kernels import RBF
-from svmkit.online import Online
-from svmkit.solver import Status
+from svmkit.kernels.functions import RBF
+from svmkit.solver.solution import Status
+from svmkit.training.online import Online
 
 EXACT = "one pass of sfw is no optimum: the check asks for 1e-7"
 LOOSE = {

@@ -9,11 +9,10 @@ from sklearn.metrics import pairwise
 
 import svmkit
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.path import c_path
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.train import c_path, fit
 
 CS = [0.1, 0.3, 1.0, 3.0, 10.0]
 

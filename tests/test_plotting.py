@@ -13,10 +13,10 @@ from helpers import blobs
 import svmkit
 from svmkit import SVMClassifier, SVMOneClass, plot_history
 from svmkit.errors import InputError, SvmkitWarning
-from svmkit.history import History, Point
-from svmkit.kernels import RBF
+from svmkit.kernels.functions import RBF
 from svmkit.plotting import COLOURS, STYLES, WORDS
-from svmkit.simplex import minimize_simplex
+from svmkit.solver.history import History, Point
+from svmkit.solver.minimize import minimize_simplex
 
 CURVE = History(
     [

@@ -9,9 +9,9 @@ import pytest
 
 from svmkit import plugins
 from svmkit.errors import InputError, UnknownName
-from svmkit.kernels import Kernel
-from svmkit.sampler import Sampler
-from svmkit.solver import Requires, Solver
+from svmkit.kernels.functions import Kernel
+from svmkit.solver.base import Requires, Solver
+from svmkit.solver.sampler import Sampler
 
 BUILT_IN = {
     "solver": {
@@ -109,7 +109,7 @@ def test_listing_imports_no_plugin():
     loaded = set(run(code))
     assert "svmkit.plugins" in loaded
     assert not {m for m in loaded if m.startswith("svmkit_")}
-    assert not loaded & {"mlflow", "numpy", "numba", "sklearn", "svmkit.kernels", "svmkit.sampler"}
+    assert not loaded & {"mlflow", "numpy", "numba", "sklearn", "svmkit.kernels", "svmkit.solver"}
 
 
 def test_loading_one_imports_no_other():

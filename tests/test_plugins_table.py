@@ -10,13 +10,13 @@ import scipy.sparse as sp
 from helpers import blobs
 
 from svmkit import plugins
-from svmkit.catalogue import FACTS, facts
 from svmkit.cli.plugins import as_dict, lines, markdown, table
-from svmkit.gram import Gram
-from svmkit.loop import solve
-from svmkit.solver import Requires, Solver
-from svmkit.stopping import Iterations
-from svmkit.training import as_kernel
+from svmkit.cli.solver_table import FACTS, facts
+from svmkit.kernels.gram import Gram
+from svmkit.solver.base import Requires, Solver
+from svmkit.solver.by_name import as_kernel
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Iterations
 
 DOCS = Path(__file__).parents[1] / "docs" / "solvers.md"
 KEYS = {"kind", "name", "package", "doc", "options", "error", "status"}

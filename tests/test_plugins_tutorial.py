@@ -69,6 +69,6 @@ def test_compare_and_warmup_take_it(svmkit, example, alone, monkeypatch):
     example()
     report = svmkit("compare", "iris", "--solvers", "coord,swap2o", "--no-track", "--json")
     assert report.code == 0 and "coord" in report.out
-    from svmkit.warming import steps
+    from svmkit.cli.warming import steps
 
     assert "solver coord" in {name for name, _ in steps()}

@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from svmkit import model as module
-from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.model import SVMModel, pairs
-from svmkit.scaling import Scaling
+from svmkit.data.scaling import Scaling
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.model import model as module
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import pairs
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 FORMULAS = {

@@ -7,9 +7,10 @@ from helpers import blobs, certified, matrix, problem_of, qp_optimum
 from sklearn.metrics import pairwise
 
 from svmkit.errors import InputError, SvmkitError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.problem import Certificate, SquaredHinge
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Certificate
+from svmkit.problems.simplex import SquaredHinge
 
 CS = [1e-4, 1e-2, 1.0, 1e2, 1e4]
 

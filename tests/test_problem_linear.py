@@ -7,12 +7,12 @@ from helpers import CLASSIC, FAMILY, blobs, make, state_of
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.loop import solve
-from svmkit.problem import SimplexQP
-from svmkit.solver import Status
-from svmkit.stopping import Absolute, Gap, Iterations
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Absolute, Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -12,13 +12,13 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 from svmkit_reference.libsvm import LIBSVM
 
-from svmkit.box import BoxQP
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
 
 KERNELS = {
     "linear": (Linear(), {"kernel": "linear"}, pairwise.linear_kernel),

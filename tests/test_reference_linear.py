@@ -11,13 +11,12 @@ from svmkit_coordinate.dcd import DCD
 from svmkit_reference.liblinear import LIBLINEAR
 
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.risk import LinearDual, LinearRisk
-from svmkit.slacks import weights_near_margin
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Violation
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearDual, LinearRisk, weights_near_margin
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
 
 SEED = int(np.random.default_rng(0).integers(2**31 - 1))  # what the loop's seed 0 becomes
 KINDS = [("hinge", "l2"), ("squared_hinge", "l2"), ("squared_hinge", "l1")]

@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from sklearn.metrics import pairwise
 
 from svmkit import fit
-from svmkit.kernels import RBF, Linear
-from svmkit.loop import solve
-from svmkit.refit import refit
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Support
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Support
+from svmkit.training.refit import refit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -121,6 +121,6 @@ def test_a_signal_ends_it_with_what_there_is(monkeypatch):
 
         return minimize(*args, callback=heed, **kwargs)
 
-    monkeypatch.setattr("svmkit.refit.minimize", interrupted)
+    monkeypatch.setattr("svmkit.training.refit.minimize", interrupted)
     found = refit(problem, np.arange(40)).certificate
     assert found.primal > whole.primal and np.isfinite(found.gap)

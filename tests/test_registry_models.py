@@ -15,7 +15,7 @@ from svmkit_registry.promotion import objection
 from svmkit_registry.tracker import MLflowTracker
 
 from svmkit.errors import InputError
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 pytestmark = pytest.mark.usefixtures("alone")
 

@@ -17,7 +17,7 @@ from svmkit_registry.tracker import MLflowTracker
 from svmkit import __version__
 from svmkit.data import Dataset, Encoding
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 
 @pytest.fixture(scope="module")

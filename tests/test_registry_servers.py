@@ -12,7 +12,7 @@ from cli_helpers import process, svmlight
 from models_helpers import silent_server, tracking_server
 from svmkit_registry import models, store
 
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 pytestmark = [pytest.mark.usefixtures("alone"), pytest.mark.slow]
 

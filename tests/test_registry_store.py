@@ -12,7 +12,7 @@ from svmkit_registry.tracker import MLflowTracker
 
 from svmkit import kernels
 from svmkit.errors import SvmkitWarning
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 
 @pytest.mark.slow

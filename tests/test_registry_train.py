@@ -10,7 +10,7 @@ from cli_helpers import svmlight
 from svmkit_registry import lineage, models
 from svmkit_registry.tracker import MLflowTracker
 
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 pytestmark = pytest.mark.usefixtures("alone")
 

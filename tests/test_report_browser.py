@@ -4,7 +4,7 @@ import pytest
 from browser_helpers import chromium  # noqa: F401  a fixture
 from report_helpers import failure, made
 
-from svmkit.report import html
+from svmkit.compare.report import html
 
 pytestmark = pytest.mark.browser
 

@@ -13,9 +13,9 @@ from matplotlib.colors import to_hex
 from report_helpers import failure, made
 
 import svmkit
+from svmkit.compare.report import environment, html, pictures, stats, words
+from svmkit.compare.report.curves import COLOURS, curves, floor, style
 from svmkit.errors import SvmkitError
-from svmkit.report import environment, html, pictures, stats, words
-from svmkit.report.curves import COLOURS, curves, floor, style
 
 EVIL = "<script>alert(1)</script>"
 

@@ -8,7 +8,7 @@ import scikit_posthocs
 from report_helpers import failure, made
 from scipy import stats as scipy_stats
 
-from svmkit.report import stats
+from svmkit.compare.report import stats
 
 # Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 sets; 975.01 is printed as 0.975, ranked above it
 DEMSAR = """763 768 771 798  599 591 590 569  954 971 968 967  628 661 654 657  882 888 886 898  936 931 916 931

@@ -11,13 +11,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear
-from svmkit.loop import solve
-from svmkit.loss import Loss, best_bias
-from svmkit.problem import SquaredHinge
-from svmkit.risk import KernelRisk, LinearDual, LinearRisk
-from svmkit.stopping import Gap
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearDual, LinearRisk
+from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.risk import KernelRisk
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from svmkit.checks import as_features, encode_labels, pad_or_refuse_columns, require_finite
+from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.labels import encode_labels
+from svmkit.data.scaling import Scaling, scale_hint
 from svmkit.errors import InputError
-from svmkit.scaling import Scaling, scale_hint
 
 SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
 

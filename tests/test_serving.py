@@ -22,7 +22,7 @@ from svmkit_registry import loader
 
 from svmkit.data import load
 from svmkit.errors import InputError
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 # no proxy stands between two processes of this machine
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))

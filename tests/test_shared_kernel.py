@@ -8,18 +8,19 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 
-from svmkit import segments, shared
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.prepared import Prepared
-from svmkit.shared import SharedGram, SharedKernel
-from svmkit.training import Trainer, fit
+from svmkit.kernels import by_class, class_rows
+from svmkit.kernels.by_class import SharedGram, SharedKernel
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.kernels.gram import Gram
+from svmkit.training.data import Prepared
+from svmkit.training.train import fit
+from svmkit.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 MEMBERS = [np.flatnonzero(np.random.default_rng(0).integers(4, size=240) == c) for c in range(4)]
 KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.1)]
 KERNELS.append(FromFunction(lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.4)))
-SIZES = {"small": shared.SMALL, "large": 0}
+SIZES = {"small": by_class.SMALL, "large": 0}
 sizes = pytest.mark.parametrize("size", SIZES)
 
 
@@ -46,10 +47,10 @@ STORED = {
 @pytest.fixture
 def sized(size, monkeypatch):
     """Both ways that values come about: classes small enough for one go, and larger ones in chunks of a few rows."""
-    monkeypatch.setattr(shared, "SMALL", SIZES[size])
+    monkeypatch.setattr(by_class, "SMALL", SIZES[size])
     if size == "large":
-        monkeypatch.setattr(segments, "CHUNK", 3000)
-        monkeypatch.setattr(shared, "CHUNK", 3000)
+        monkeypatch.setattr(class_rows, "CHUNK", 3000)
+        monkeypatch.setattr(by_class, "CHUNK", 3000)
 
 
 def kernel_of(X, kernel=None, memory=1 << 30):
@@ -92,7 +93,7 @@ def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized
         np.testing.assert_allclose(gram.matvec(coef, I, J), own.matvec(coef, I, J), **tolerance)
         np.testing.assert_allclose(gram.matvec(coef[:, 0], I, near), own.matvec(coef[:, 0], I, near), **tolerance)
         single = {"rtol": 1e-5, "atol": 1e-4 * np.abs(own.matvec(coef, I)).max()}
-        for at in (shared.ALL, J, near):
+        for at in (by_class.ALL, J, near):
             for _ in range(2):
                 got = gram.matvec(coef, I, at, np.float32)
                 np.testing.assert_allclose(got, own.matvec(coef, I, at), **single)
@@ -132,18 +133,18 @@ def counted(monkeypatch):
             seen.append(out.size)
             return block(Z, out, *args)
 
-        def counting_product(Z, coef, sel=shared.ALL, *args):
+        def counting_product(Z, coef, sel=by_class.ALL, *args):
             seen.append((sel.size or engine.n) * Z.shape[0])
             return product(Z, coef, sel, *args)
 
         engine.block, engine.product = counting_block, counting_product
         return engine
 
-    monkeypatch.setattr(shared, "engine_for", engine_for)
+    monkeypatch.setattr(by_class, "engine_for", engine_for)
     return seen
 
 
-ENGINE = shared.engine_for
+ENGINE = by_class.engine_for
 
 
 @sizes
@@ -182,7 +183,7 @@ def test_values_with_the_own_class_are_computed_once(size, sized):
 
 @pytest.mark.parametrize("memory", [1, 10_000, 60_000, 1 << 20])
 def test_the_pool_keeps_to_its_part(memory, monkeypatch):
-    monkeypatch.setattr(shared, "SMALL", 0)
+    monkeypatch.setattr(by_class, "SMALL", 0)
     kernels = kernel_of(STORED["dense"], memory=memory)
     for a, b in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)):
         gram = kernels.gram(a, b)

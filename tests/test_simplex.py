@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from helpers import FAMILY, SUBLINEAR, make
 
 from svmkit import Gram, InputError, Status, minimize_simplex
-from svmkit.kernels import RBF, Linear
-from svmkit.stopping import Gap
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 every_member = pytest.mark.parametrize("name", FAMILY)

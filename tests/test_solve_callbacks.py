@@ -12,9 +12,9 @@ import pytest
 from helpers import make
 from solve_helpers import Replay, problem
 
-from svmkit.loop import solve
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -9,11 +9,12 @@ from helpers import blobs, make, problem_of
 from solve_helpers import Replay, problem
 
 from svmkit.errors import InputError
-from svmkit.kernels import Linear, Poly
-from svmkit.loop import solve
-from svmkit.problem import Problem
-from svmkit.solver import Requires, Status
-from svmkit.stopping import Absolute, Epochs, Gap, Iterations, Seconds
+from svmkit.kernels.functions import Linear, Poly
+from svmkit.problems.base import Problem
+from svmkit.solver.base import Requires
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -60,7 +61,7 @@ def test_converged_never_comes_with_a_gap_above_the_tolerance():
 
 
 def _draws(p, seed=0):
-    from svmkit.sampler import Draws, Full
+    from svmkit.solver.sampler import Draws, Full
 
     return Draws(Full(), p.y, np.random.default_rng(seed))
 

@@ -8,14 +8,14 @@ import pytest
 from helpers import SUBLINEAR, blobs, every_solver, make, problem_of
 from solve_helpers import problem
 
-from svmkit.checkpoint import Checkpoint
 from svmkit.errors import InputError
-from svmkit.history import Clock, Schedule
-from svmkit.kernels import Linear
-from svmkit.loop import Progress, solve
-from svmkit.sampler import Uniform
-from svmkit.solver import Status
-from svmkit.stopping import Epochs, Gap, Iterations, Seconds
+from svmkit.kernels.functions import Linear
+from svmkit.solver.history import Clock, Schedule
+from svmkit.solver.loop import Progress, solve
+from svmkit.solver.sampler import Uniform
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Epochs, Gap, Iterations, Seconds
+from svmkit.training.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

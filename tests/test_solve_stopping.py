@@ -7,11 +7,12 @@ from solve_helpers import Replay, problem
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Linear
-from svmkit.loop import solve
-from svmkit.solver import Status, StepInfo
-from svmkit.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.solver.base import StepInfo
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

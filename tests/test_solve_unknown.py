@@ -9,13 +9,14 @@ import pytest
 from helpers import blobs
 from solve_helpers import Replay, problem
 
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.problem import Problem
-from svmkit.risk import LinearRisk
-from svmkit.solver import Solver, Status, StepInfo
-from svmkit.stopping import Epochs, Gap, Iterations, Violation, parse_stop
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Epochs, Gap, Iterations, Violation, parse_stop
 
 NAN = float("nan")
 

@@ -7,11 +7,11 @@ from helpers import blobs, make
 from stochastic_helpers import LINEAR, Replay, after, means, posed, rows, state_of
 
 from svmkit.errors import InputError
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.sampler import Full, Shuffled, Uniform
-from svmkit.solver import Status
-from svmkit.stopping import Epochs, Gap, Iterations
+from svmkit.kernels.functions import RBF
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Full, Shuffled, Uniform
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Epochs, Gap, Iterations
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -14,8 +14,8 @@ from stream_helpers import feed
 
 from svmkit import SVMClassifier, SVMModel, load
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Linear
-from svmkit.online import Online
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.training.online import Online
 
 
 def test_partial_fit():

@@ -8,12 +8,12 @@ from sklearn.metrics import pairwise
 from stochastic_helpers import Replay, after, means, norma, posed, rows, state_of
 
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.loop import solve
-from svmkit.risk import KernelRisk
-from svmkit.sampler import Full, Permuted, Uniform
-from svmkit.stopping import Gap, Iterations, Support
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.problems.risk import KernelRisk
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Full, Permuted, Uniform
+from svmkit.solver.stopping import Gap, Iterations, Support
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -5,10 +5,10 @@ import pytest
 from helpers import make
 from stochastic_helpers import posed, state_of
 
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.stopping import Gap, Iterations
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Gap, Iterations
 
 pytestmark = [pytest.mark.data, pytest.mark.usefixtures("one_pool")]
 

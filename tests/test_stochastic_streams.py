@@ -11,11 +11,11 @@ from stream_helpers import feed, weights
 
 from svmkit import SVMModel, fit
 from svmkit.errors import InputError, SvmkitWarning
-from svmkit.kernels import RBF, Linear
-from svmkit.online import Online
-from svmkit.solver import Status
-from svmkit.stopping import Iterations
-from svmkit.streaming import WAITING
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Iterations
+from svmkit.training.online import Online
+from svmkit.training.online_pair import WAITING
 
 LINEAR = Linear()
 GAMMA = RBF(0.5)

@@ -6,11 +6,11 @@ from helpers import FAST, make, overlapping, problem_of
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 
-from svmkit.kernels import RBF
-from svmkit.loop import solve
-from svmkit.model import pairs
-from svmkit.stopping import Gap, Iterations
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF
+from svmkit.model.one_vs_one import pairs
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.train import fit
 
 # --- labels and classes
 

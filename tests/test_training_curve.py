@@ -11,9 +11,9 @@ from sklearn.metrics import pairwise
 from svmkit import SVMClassifier
 from svmkit.cli.curve import lines
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, FromFunction, Linear, Precomputed
-from svmkit.stopping import Gap, Iterations, Support
-from svmkit.training import fit
+from svmkit.kernels.functions import RBF, FromFunction, Linear, Precomputed
+from svmkit.solver.stopping import Gap, Iterations, Support
+from svmkit.training.train import fit
 
 
 def held_out(names=(-1, 1), seed=7):

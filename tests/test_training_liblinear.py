@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from helpers import SOLVERS, SUBLINEAR, every_fast, overlapping
 from sklearn.svm import LinearSVC
 
-from svmkit.kernels import Linear
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
-from svmkit.training import fit
+from svmkit.kernels.functions import Linear
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.train import fit
 
 TIGHT = Gap(1e-12) | Iterations(400_000)
 

@@ -7,12 +7,13 @@ from helpers import SOLVERS, every_solver, overlapping
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 
-from svmkit.checkpoint import Checkpoint
 from svmkit.errors import InputError, UnknownName
-from svmkit.kernels import RBF, FromFunction, Linear, Poly, Precomputed
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations, Seconds
-from svmkit.training import as_kernel, fit
+from svmkit.kernels.functions import RBF, FromFunction, Linear, Poly, Precomputed
+from svmkit.solver.by_name import as_kernel
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.train import fit
 
 # --- scaling, kernels, budgets
 

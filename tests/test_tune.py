@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 import svmkit
 from svmkit import SVMClassifier, tune
 from svmkit.errors import InputError, SvmkitError
-from svmkit.kernels import RBF, Precomputed
-from svmkit.stopping import Gap, Iterations
+from svmkit.kernels.functions import RBF, Precomputed
+from svmkit.solver.stopping import Gap, Iterations
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -73,13 +73,13 @@ def test_the_best_is_what_fit_takes():
 
 def test_scaling_is_fitted_within_the_fold(monkeypatch):
     seen = []
-    fit = svmkit.scaling.Scaling.fit
+    fit = svmkit.data.scaling.Scaling.fit
 
     def watched(kind, X):
         seen.append(X.shape[0])
         return fit(kind, X)
 
-    monkeypatch.setattr(svmkit.scaling.Scaling, "fit", watched)
+    monkeypatch.setattr(svmkit.data.scaling.Scaling, "fit", watched)
     X, y = overlapping(90)
     tune.search(X, y, grid={"C": CS}, cv=3, scale="minmax", kernel="linear")
     assert seen == [90, 60, 60, 60]  # all rows once, to check them and for the number behind gamma
@@ -161,7 +161,7 @@ def test_a_candidate_that_fails_in_one_fold_ends_nothing(monkeypatch):
 
 
 def test_a_model_that_cannot_predict_counts_as_failed(monkeypatch):
-    from svmkit.model import SVMModel
+    from svmkit.model.model import SVMModel
 
     predict = SVMModel.predict
 

@@ -5,8 +5,8 @@ from helpers import overlapping
 
 from svmkit import tune
 from svmkit.errors import InputError
-from svmkit.kernels import RBF
-from svmkit.stopping import Gap
+from svmkit.kernels.functions import RBF
+from svmkit.solver.stopping import Gap
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
 

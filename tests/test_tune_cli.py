@@ -13,7 +13,7 @@ import pytest
 from cli_helpers import people, process, svmlight
 from helpers import write
 
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 pytestmark = pytest.mark.usefixtures("alone")
 

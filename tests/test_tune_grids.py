@@ -5,7 +5,7 @@ import pytest
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Linear, Poly
+from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.tune import Span, plan
 from svmkit.tune.grids import defaults, parse
 

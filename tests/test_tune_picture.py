@@ -7,7 +7,7 @@ import pytest
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels import RBF
+from svmkit.kernels.functions import RBF
 from svmkit.tune import Candidate, picture, plan
 
 SMO = plugins.build("solver", "smo")

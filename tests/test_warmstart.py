@@ -13,12 +13,13 @@ from sklearn.metrics import pairwise
 
 from svmkit import SVMClassifier, SVMModel
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.prepared import Prepared
-from svmkit.solver import Status
-from svmkit.stopping import Gap, Iterations
-from svmkit.training import Trainer, fit
-from svmkit.warmstart import ModelStart
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.data import Prepared
+from svmkit.training.train import fit
+from svmkit.training.trainer import Trainer
+from svmkit.training.warm_start import ModelStart
 
 IRIS = load_iris(return_X_y=True)
 EXACT = Gap(1e-6)

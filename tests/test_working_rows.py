@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse as sp
 from helpers import blobs, make, problem_of, state_of
 from sklearn.metrics import pairwise
+from svmkit_frank_wolfe.working_set import KEPT, LATE, WorkingRows
 
 from svmkit import plugins
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear, Precomputed
-from svmkit.working import KEPT, LATE, WorkingRows
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.gram import Gram
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -21,14 +21,15 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from svmkit import plugins, threads
+from svmkit import plugins
 from svmkit.data import load
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.risk import LinearRisk
-from svmkit.scaling import Scaling
-from svmkit.stopping import Gap, Iterations, Seconds
+from svmkit.data.scaling import Scaling
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.runtime import threads
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Gap, Iterations, Seconds
 
 OURS = ("svmperf", "bmrm", "ocas", "dcd")
 THEIRS = "LinearSVC"

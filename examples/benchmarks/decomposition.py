@@ -22,13 +22,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import SVC
 
-from svmkit import training
-from svmkit.box import BoxQP
 from svmkit.data import load
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.stopping import Violation
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.solver.stopping import Violation
+from svmkit.training.train import fit
 
 SETS = {  # C, gamma, C of smol2
     "svmguide1": (1.0, 1 / 800, 0.4),
@@ -157,13 +157,11 @@ def libsvm(task: Task, C: float, kind=SVC) -> Run:
 
 def ours(task: Task, solver: str, C: float) -> Run:
     began, used = time.perf_counter(), time.process_time()
-    fit = training.fit(
-        task.X, task.y, solver=solver, kernel=RBF(task.gamma), C=C, stop=Violation(EPS), memory=f"{CACHE}MB"
-    )
+    found = fit(task.X, task.y, solver=solver, kernel=RBF(task.gamma), C=C, stop=Violation(EPS), memory=f"{CACHE}MB")
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
-    solution = fit.solutions[0]
+    solution = found.solutions[0]
     beta = None if solver == "smol2" else solution.point
-    return Run(seconds, cpu, fit.n_iter, solution.n_support, accuracy(fit.model, task), beta, fit.gap)
+    return Run(seconds, cpu, found.n_iter, solution.n_support, accuracy(found.model, task), beta, found.gap)
 
 
 def accuracy(model, task: Task) -> float:

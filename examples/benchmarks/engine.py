@@ -34,11 +34,12 @@ import scipy.sparse as sp
 from numba import get_num_threads, njit, prange
 from threadpoolctl import threadpool_limits
 
-from svmkit import threads
-from svmkit.compute import TILE, fast_exp
 from svmkit.data import available, load
-from svmkit.engine import engine_for
-from svmkit.kernels import RBF
+from svmkit.kernels.arithmetic import fast_exp
+from svmkit.kernels.engine import engine_for
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.tiles import TILE
+from svmkit.runtime import threads
 
 SETS = {"a9a": 1 / 200, "w8a": 1 / 44, "ijcnn1": 1 / 5.16, "mnist": 0.02, "random": 0.05}  # gamma
 ROWS = {"mnist": 20_000}  # the first ones

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from svmkit import plugins, warming
+from svmkit import plugins
+from svmkit.cli import warming
 from svmkit.data import load
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.loop import Progress, solve
-from svmkit.problem import SquaredHinge
-from svmkit.stopping import Absolute, Iterations, Seconds
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.solver.loop import Progress, solve
+from svmkit.solver.stopping import Absolute, Iterations, Seconds
 
 FAMILY = ("fw", "mfw", "swap", "swap2o", "mdm", "partan")
 

@@ -32,13 +32,14 @@ from sklearn.svm import LinearSVC, _liblinear
 
 from svmkit import plugins
 from svmkit.data import load
-from svmkit.gram import Gram
-from svmkit.kernels import Linear
-from svmkit.loop import solve
-from svmkit.loss import Loss
-from svmkit.solver import Solution, Solver
-from svmkit.stopping import Criterion, Gap, Seconds, Stop, Violation
-from svmkit.training import fit
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.loss import Loss
+from svmkit.solver.base import Solver
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Solution
+from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, Violation
+from svmkit.training.train import fit
 
 CODE = {"hinge": 3, "squared_hinge": 1}  # LIBLINEAR's -s: the dual of the L1 and of the L2 loss
 SHARED = (

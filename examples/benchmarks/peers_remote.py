@@ -14,12 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.box import BoxQP
-from svmkit.engine import engine_for
-from svmkit.gram import Gram
-from svmkit.kernels import RBF
-from svmkit.loss import Loss
-from svmkit.problem import Problem
+from svmkit.kernels.engine import engine_for
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
 
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

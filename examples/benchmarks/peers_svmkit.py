@@ -8,12 +8,13 @@ import numpy as np
 from linear import Again, Dual
 from peers_sides import Side
 
-from svmkit import plugins, training
-from svmkit.engine import engine_for
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear
-from svmkit.loop import solve
-from svmkit.stopping import Criterion, Gap, Seconds, Stop, parse_stop
+from svmkit import plugins
+from svmkit.kernels.engine import engine_for
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, parse_stop
+from svmkit.training.train import fit
 
 POINTS = 400  # of a history that is written down
 PANEL = 128  # rows of the micro-benchmark
@@ -23,7 +24,7 @@ class Svmkit(Side):
     package = "svmkit"
 
     def fit(self, data, job):
-        return training.fit(
+        return fit(
             *data,
             solver=_solver(job),
             kernel=_kernel(job),
@@ -101,7 +102,7 @@ class Svmkit(Side):
 
 
 def _fastest(work, threads: int) -> float:
-    from svmkit import threads as pools
+    from svmkit.runtime import threads as pools
 
     seconds = []
     with pools.using(threads):

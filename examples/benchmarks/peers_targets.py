@@ -13,7 +13,7 @@ from peers_measure import SAME
 from peers_remote import Store
 from peers_tables import markdown, summary
 
-from svmkit.gram import parse_bytes
+from svmkit.kernels.gram import parse_bytes
 
 POINT = 1e-3  # a tenth of a percentage point
 Runs = dict[str, dict[str, Any]]

@@ -27,8 +27,8 @@ from decomposition import CACHE, intelex, narrow
 from sklearn.svm import SVC
 
 from svmkit.data import load
-from svmkit.kernels import RBF
-from svmkit.model import SVMModel
+from svmkit.kernels.functions import RBF
+from svmkit.model.model import SVMModel
 
 SETS = {"a9a": (1.5, 1 / 200), "ijcnn1": (5.0, 0.194), "letter.scale": (8.0, 1.0), "mnist": (10.0, 0.02)}
 SCALE = {"mnist": 255.0}  # divides all values

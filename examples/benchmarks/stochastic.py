@@ -23,13 +23,13 @@ import scipy.sparse as sp
 from svmkit import plugins
 from svmkit.data import load
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.kernels import RBF, Linear
-from svmkit.loop import solve
-from svmkit.problem import Problem
-from svmkit.sampler import Draws
-from svmkit.solver import Solver
-from svmkit.stopping import Gap, Iterations
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.solver.base import Solver
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws
+from svmkit.solver.stopping import Gap, Iterations
 
 LOSSES = ("hinge", "squared_hinge")
 LINEAR = (

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from svmkit import SVMClassifier, fit, load, tune
-from svmkit.kernels import RBF
+from svmkit.kernels.functions import RBF
 
 
 class Counted(SVMClassifier):

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.linear import CSR
-from svmkit.problem import Certificate, Problem
-from svmkit.risk import LinearDual
-from svmkit.sampler import Draws, Sampler, Shuffled
-from svmkit.solver import Requires, Solver, StepInfo
+from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.design import CSR
+from svmkit.problems.linear_risk import LinearDual
+from svmkit.solver.base import Requires, Solver, StepInfo
+from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit_coordinate.passes import passes
 from svmkit_coordinate.workers import FEW, Shared, shared_passes
 

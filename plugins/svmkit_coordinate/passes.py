@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.linear import coordinate_pass
+from svmkit.problems.coordinate_descent import coordinate_pass
 
 
 @njit(cache=True)

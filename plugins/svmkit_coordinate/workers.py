@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from svmkit.linear import Pass, coordinate_pass
-from svmkit.risk import LinearDual
+from svmkit.problems.coordinate_descent import Pass, coordinate_pass
+from svmkit.problems.linear_risk import LinearDual
 from svmkit_coordinate import atomic
 from svmkit_coordinate.passes import shuffle
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit import pairwise
 from svmkit.errors import InputError
-from svmkit.pairwise import Box
-from svmkit.problem import Certificate
-from svmkit.sampler import Draws
-from svmkit.solver import Solver, StepInfo
+from svmkit.problems.base import Certificate
+from svmkit.solver import smo_steps
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws
+from svmkit.solver.smo_steps import Box
 from svmkit_corrective.state import BETWEEN, CHUNK, Face, WorkingSet
 
 
@@ -94,7 +94,7 @@ class Corrective(Solver):
             done, change, solved = state.advance(min(most - steps, BETWEEN))
             steps, fell = steps + done, fell + change
             solved = solved or self.gap(state, state.inner, state.middle(state.inner)) <= state.goal
-        pairwise.require_bound(fell, state.problem.gram.kernel.name)
+        smo_steps.require_bound(fell, state.problem.gram.kernel.name)
         info = self.meanwhile(state, steps, fell)
         if solved:
             state.leave()

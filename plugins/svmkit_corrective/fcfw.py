@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.problem import SimplexQP
+from svmkit.problems.simplex import SimplexQP
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.state import Face
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit import pairwise
-from svmkit.box import BoxQP
-from svmkit.loss import Loss, best_bias
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss, best_bias
+from svmkit.solver import smo_steps
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.state import Face
 
@@ -43,7 +43,7 @@ class FCSMO(Corrective):
         if level is None:
             h = box.v + box.y * (1.0 - box.ridge * box.beta)
             level = -best_bias(problem.loss, problem.y, h, problem.C)
-        return pairwise.gap(box, problem.loss is Loss.SQUARED_HINGE, -level)
+        return smo_steps.gap(box, problem.loss is Loss.SQUARED_HINGE, -level)
 
     def objective(self, state):
         box = state.box

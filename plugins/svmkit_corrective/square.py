@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit, prange, types
 from numba.extending import overload
 
-from svmkit.gram import Gram
-from svmkit.rowcache import Rows, in_order
+from svmkit.kernels.gram import Gram
+from svmkit.kernels.row_cache import Rows, in_order
 
 BATCH = 256  # points whose values are computed together
 TILE = 256

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit import pairwise
-from svmkit.box import BoxQP
-from svmkit.pairwise import Box
-from svmkit.problem import Certificate, SimplexQP
+from svmkit.problems.base import Certificate
+from svmkit.problems.box import BoxQP
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver import smo_steps
+from svmkit.solver.smo_steps import Box
 from svmkit_corrective.square import Square
 
 CLEAR = 0.1  # of the largest violation outside: points that are further from one than that leave the set
@@ -124,15 +125,15 @@ class WorkingSet:
 
     def violation(self) -> float:
         """How far the maximal violating pair of all points is from optimal."""
-        pairwise.take_sides(self.box)
-        i, k = pairwise.extremes(self.box.v, self.box.side)
+        smo_steps.take_sides(self.box)
+        i, k = smo_steps.extremes(self.box.v, self.box.side)
         return max(float(self.box.v[k] - self.box.v[i]), 0.0) if min(i, k) >= 0 else 0.0
 
     def depths(self) -> np.ndarray:
         """How far each point is from fulfilling its condition at `level` (m,): > 0 for those that violate it."""
         box, off = self.box, self.box.v - self.level
-        below = np.where(box.side & pairwise.UP, -off, -np.inf)
-        return np.maximum(below, np.where(box.side & pairwise.LOW, off, -np.inf))
+        below = np.where(box.side & smo_steps.UP, -off, -np.inf)
+        return np.maximum(below, np.where(box.side & smo_steps.LOW, off, -np.inf))
 
     def grow(self, first: int, growth: float) -> None:
         """Let those points join that violate most, and those leave that need not be there."""
@@ -170,11 +171,11 @@ class WorkingSet:
         sure : how far each point of the set is from violating its condition
         """
         n, most = len(sure), self.square.most
-        between = self.box.side[self.square.idx] == (pairwise.UP | pairwise.LOW)
+        between = self.box.side[self.square.idx] == (smo_steps.UP | smo_steps.LOW)
         sure = np.where(between, 0.0, sure)
         must = min(n - (most - most // 2), wanted - (most - n))  # half of the room at most changes hands
         leaving = sure > clear
-        for side in (pairwise.UP, pairwise.LOW):  # some that weight can come from or go to
+        for side in (smo_steps.UP, smo_steps.LOW):  # some that weight can come from or go to
             alone = np.flatnonzero(self.box.side[self.square.idx] == side)
             leaving[alone[np.argsort(sure[alone])[:PARTNERS]]] = False
         if leaving.sum() < must:  # the ones between by age
@@ -211,17 +212,17 @@ class WorkingSet:
         idx = self.square.idx
         self.inner = inner = Box(*(values[idx] for values in self.box))
         self.rows = self.square.rows
-        self.i, self.k = pairwise.extremes(inner.v, inner.side)
+        self.i, self.k = smo_steps.extremes(inner.v, inner.side)
 
     def advance(self, most: int) -> tuple[int, float, bool]:
         """Up to `most` pairwise steps in the set: (how many, change of the objective, whether none leads on)."""
         assert self.inner is not None
-        done, self.i, self.k, fell, _ = pairwise.pairs(self.inner, self.rows, self.i, self.k, True, most, 0.0)
+        done, self.i, self.k, fell, _ = smo_steps.pairs(self.inner, self.rows, self.i, self.k, True, most, 0.0)
         return done, fell * self.face.worth, done < most
 
     def middle(self, box: Box) -> float:
         """v halfway between the two of the maximal violating pair: of the points between the bounds, nearly."""
-        i, k = (self.i, self.k) if box is self.inner else pairwise.extremes(box.v, box.side)
+        i, k = (self.i, self.k) if box is self.inner else smo_steps.extremes(box.v, box.side)
         return 0.5 * float(box.v[i] + box.v[k]) if min(i, k) >= 0 else self.level
 
     def leave(self) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.loss import Loss
-from svmkit.risk import LinearRisk
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.loss import Loss
 from svmkit_cutting_plane import dual
 
 ROOM = 64  # cuts that there is room for at first

@@ -16,11 +16,11 @@ from numba import njit
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.loop import solve
-from svmkit.problem import SimplexQP
-from svmkit.rows import ArrayRows, RowsGram
-from svmkit.solver import Status
-from svmkit.stopping import Criterion
+from svmkit.kernels.matrix import ArrayRows, RowsGram
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Criterion
 
 OWN = "face"
 STEPS = 2000  # pairwise steps between two looks at a face

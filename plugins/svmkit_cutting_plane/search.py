@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.loss import Loss
+from svmkit.problems.loss import Loss
 
 NEAR = (0.125, 1.0)  # the minimum is mostly before one of these, and what turns beyond need not be sorted
 

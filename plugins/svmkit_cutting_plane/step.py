@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problem import Certificate, Problem
-from svmkit.risk import LinearRisk
-from svmkit.sampler import Draws
-from svmkit.solver import Requires, Solver, StepInfo
+from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.base import Requires, Solver, StepInfo
+from svmkit.solver.sampler import Draws
 from svmkit_cutting_plane import dual
 from svmkit_cutting_plane.bundle import Bundle
 

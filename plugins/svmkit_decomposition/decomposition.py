@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit import pairwise
-from svmkit.box import BoxQP
-from svmkit.problem import Certificate, Problem
-from svmkit.sampler import Draws
-from svmkit.solver import Solver, StepInfo
+from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.box import BoxQP
+from svmkit.solver import smo_steps
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws
 from svmkit_decomposition.state import BoxState
 
 
@@ -48,7 +48,7 @@ class Decomposition(Solver):
             done, change, complete = self.advance(state, most - steps, target)
             steps, fell = steps + done, fell + change
         state.objective += fell
-        pairwise.require_bound(state.objective, state.problem.gram.kernel.name)
+        smo_steps.require_bound(state.objective, state.problem.gram.kernel.name)
         return state.report(steps, fell < 0.0)
 
     @abstractmethod
@@ -75,7 +75,7 @@ class Pairwise(Decomposition):
     second: ClassVar[bool] = True
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        done, state.i, state.k, change, missing = pairwise.pairs(
+        done, state.i, state.k, change, missing = smo_steps.pairs(
             state.box, state.source.rows, state.i, state.k, self.second, most, target
         )
         if missing >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.pairwise import LOW, TAU, UP
+from svmkit.solver.smo_steps import LOW, TAU, UP
 
 
 @njit(cache=True, error_model="numpy")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.pairwise import BLOCK, FAST, LOW, UP, Box, extremes, pairs
-from svmkit.rowcache import find, in_order
+from svmkit.kernels.row_cache import find, in_order
+from svmkit.solver.smo_steps import BLOCK, FAST, LOW, UP, Box, extremes, pairs
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, as a part of that of all points
 PATIENCE = 10_000  # steps of SMO in one

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from svmkit import pairwise
-from svmkit.box import BoxQP
-from svmkit.gram import Gram, Narrowed
-from svmkit.loss import Loss
-from svmkit.pairwise import Box
-from svmkit.problem import Certificate
-from svmkit.solver import StepInfo
+from svmkit.kernels.gram import Gram, Narrowed
+from svmkit.problems.base import Certificate
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
+from svmkit.solver import smo_steps
+from svmkit.solver.base import StepInfo
+from svmkit.solver.smo_steps import Box
 from svmkit_decomposition import guesses
 
 LIKELY = 31  # rows guessed on a miss
@@ -41,8 +41,8 @@ class BoxState:
         self._beta, self.outside = beta, 0
         side = np.empty(p.m, dtype=np.uint8)
         self.box = Box(p.y, p.upper, p.ridge, p.diag, self._beta, p.y * gradient, side)
-        pairwise.take_sides(self.box)
-        self.i, self.k = pairwise.extremes(self.box.v, side)
+        smo_steps.take_sides(self.box)
+        self.i, self.k = smo_steps.extremes(self.box.v, side)
         self.objective = 0.5 * float(self._beta @ (gradient - 1.0))
         self.target, self.since, self.fresh = math.inf, self.n_iter, True
 
@@ -96,11 +96,11 @@ class BoxState:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        moving = np.count_nonzero(box.side == (pairwise.UP | pairwise.LOW))  # rows used again and again
+        moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))  # rows used again and again
         price = PRICE[0 if moving <= len(self.source.rows.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
-        kept = pairwise.stay(box.v, box.side, box.v[self.i], box.v[self.k])
+        kept = smo_steps.stay(box.v, box.side, box.v[self.i], box.v[self.k])
         if len(kept) > LEFT * len(box.v):
             return
         self._beta = self.beta
@@ -139,7 +139,7 @@ class BoxState:
         apart = math.inf
         if min(self.i, self.k) >= 0:
             b = -0.5 * (box.v[self.i] + box.v[self.k])
-            apart = pairwise.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
+            apart = smo_steps.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
         size = max(abs(self.objective), abs(apart - self.objective), 1e-300)
         return StepInfo(
             self.objective,

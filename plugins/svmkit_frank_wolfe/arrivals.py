@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problem import SimplexQP
-from svmkit.sampler import Draws
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import loops, oracle
 from svmkit_frank_wolfe.state import Choice, SimplexState
 

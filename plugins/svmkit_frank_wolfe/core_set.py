@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problem import SimplexQP
-from svmkit.solver import Requires
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import Requires
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.direction import Direction
 from svmkit_frank_wolfe.state import SimplexState

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problem import SimplexQP
-from svmkit.sampler import Draws, Sampler, Uniform
-from svmkit.solver import Requires, StepInfo
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import Requires, StepInfo
+from svmkit.solver.sampler import Draws, Sampler, Uniform
 from svmkit_frank_wolfe import oracle
 from svmkit_frank_wolfe.core_set import CoreSet, require_ball
 from svmkit_frank_wolfe.state import Choice

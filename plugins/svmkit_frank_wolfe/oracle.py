@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problem import SimplexQP
-from svmkit.solver import StepInfo
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import StepInfo
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.state import Choice, SimplexState
 

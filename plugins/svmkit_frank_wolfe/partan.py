@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from svmkit.solver import StepInfo
+from svmkit.solver.base import StepInfo
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.direction import Direction, line_search
 from svmkit_frank_wolfe.state import SimplexState

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problem import SimplexQP
-from svmkit.sampler import Draws, Permuted, Sampler
-from svmkit.solver import StepInfo
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import StepInfo
+from svmkit.solver.sampler import Draws, Permuted, Sampler
 from svmkit_frank_wolfe.arrivals import BATCH, ArrivalState, arrival
 from svmkit_frank_wolfe.direction import Direction
 from svmkit_frank_wolfe.state import Choice

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problem import Certificate, SimplexQP
-from svmkit.sampler import Draws
-from svmkit.solver import StepInfo
-from svmkit.working import WorkingRows
+from svmkit.problems.base import Certificate
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import StepInfo
+from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.working_set import WorkingRows
 
 LIKELY = 64  # guesses handed to Gram on a miss
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problem import Problem
-from svmkit.risk import LinearRisk
-from svmkit.solver import Requires
+from svmkit.problems.base import Problem
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.base import Requires
 from svmkit_reference.reference import Found, Reference, features
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.problem import Problem
-from svmkit.sampler import Draws
-from svmkit.solver import Solver, StepInfo
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws
 
 FINEST = 1e-9  # below, rounding in the other software's float32 rows decides
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.box import BoxQP
-from svmkit.compute import Form
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.problem import Problem
+from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.problems.box import BoxQP
 from svmkit_reference.reference import Found, Reference, features
 
 KERNELS = {Form.LINEAR: "linear", Form.RBF: "rbf", Form.POLY: "poly", Form.SIGMOID: "sigmoid"}

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.loss import Loss
-from svmkit.problem import Problem
-from svmkit.risk import Risk
-from svmkit.sampler import Draws, Sampler, Shuffled
-from svmkit.solver import Solver, StepInfo
+from svmkit.problems.base import Problem
+from svmkit.problems.loss import Loss
+from svmkit.problems.risk import Risk
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit_stochastic.steps import CLOCK, LATE, Weights
 
 MEANS = {"none": -1.0, "mean": 0.0, "late": LATE}

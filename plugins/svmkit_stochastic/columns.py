@@ -1,4 +1,4 @@
-"""The values of one row, dense or `svmkit.linear.CSR`, for compiled loops that treat each column in its own way.
+"""The values of one row, dense or CSR (`problems.design`), for compiled loops that treat each column in its own way.
 
 lo, hi = span(X, i)
 for k in range(lo, hi):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.linear import CSR
-from svmkit.risk import LinearRisk
-from svmkit.sampler import Draws
+from svmkit.problems.design import CSR
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.columns import column, span, value
 from svmkit_stochastic.linear import LinearState
 from svmkit_stochastic.steps import pull

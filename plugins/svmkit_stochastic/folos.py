@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from svmkit.risk import LinearRisk
-from svmkit.sampler import Draws
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import require
 from svmkit_stochastic.columns import column, soften, span
 from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score

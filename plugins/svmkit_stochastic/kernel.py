@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numba import njit
 
-from svmkit.risk import KernelRisk
-from svmkit.sampler import Draws
+from svmkit.problems.risk import KernelRisk
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, clock
 from svmkit_stochastic.steps import Weights, arrive, average, pull, rate, shrink
 

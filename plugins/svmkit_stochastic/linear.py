@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from svmkit.linear import AHEAD, fetch_row, row_add, row_dot
-from svmkit.problem import Problem
-from svmkit.risk import LinearRisk
-from svmkit.sampler import Draws
-from svmkit.solver import Requires
+from svmkit.problems.base import Problem
+from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.base import Requires
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, Stochastic, clock
 from svmkit_stochastic.steps import Samples, Weights
 

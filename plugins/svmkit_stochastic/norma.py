@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problem import Problem
-from svmkit.risk import KernelRisk
-from svmkit.sampler import Draws
+from svmkit.problems.base import Problem
+from svmkit.problems.risk import KernelRisk
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, require
 from svmkit_stochastic.kernel import KernelState
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 
-from svmkit.kernels import Kernel
-from svmkit.problem import Problem
-from svmkit.risk import KernelRisk, LinearRisk, Risk
-from svmkit.sampler import Draws
+from svmkit.kernels.functions import Kernel
+from svmkit.problems.base import Problem
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.risk import KernelRisk, Risk
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, require
 from svmkit_stochastic.kernel import KernelState
 from svmkit_stochastic.linear import LinearState, at, push, score

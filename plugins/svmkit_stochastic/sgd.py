@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from svmkit.risk import LinearRisk
-from svmkit.sampler import Draws
+from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver.sampler import Draws
 from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
 

@@ -34,7 +34,7 @@ Zhang's eta, 0 for the plain mean, -1 for none; the others as above."""
 
 
 class Samples(NamedTuple):
-    """rows : X as `svmkit.linear` gives it; bias : value of the last column, 0 for none; y, C, sq (m,)."""
+    """rows : X as `svmkit.problems.design` gives it; bias : value of the last column, 0 for none; y, C, sq (m,)."""
 
     rows: object
     bias: float

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from svmkit.model import SVMModel
-from svmkit.plain import plain
+from svmkit.model.model import SVMModel
+from svmkit.runtime.jsonable import plain
 
 PREFIX = "svmkit."
 LONGEST = 5000  # characters of a tag's value: what every mlflow store takes

@@ -11,7 +11,7 @@ from mlflow.exceptions import MlflowException
 
 from svmkit.data import Encoding
 from svmkit.errors import InputError
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 # a server asks from several threads, and each prediction uses all cores: taking turns loses nothing, and not every
 # threading layer of numba survives two at once

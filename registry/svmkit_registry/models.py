@@ -9,10 +9,10 @@ import tempfile
 from datetime import UTC, datetime
 from typing import Any
 
-from svmkit import atomic
 from svmkit.cli.common import require_model_name
 from svmkit.errors import InputError, SvmkitError
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
+from svmkit.runtime import files
 from svmkit_registry import fetching, lineage, store
 from svmkit_registry.promotion import objection
 from svmkit_registry.tracker import MLflowTracker, user
@@ -121,7 +121,7 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
     """
     if os.path.lexists(out) and not force:
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
-    atomic.require_writable(out)
+    files.require_writable(out)
     tracker = MLflowTracker(uri)
     with tempfile.TemporaryDirectory() as folder:
         model = SVMModel.load(tracker.fetch(source, folder))

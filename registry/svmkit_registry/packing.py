@@ -11,7 +11,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit._version import __version__
 from svmkit.data import Encoding
-from svmkit.model import SVMModel
+from svmkit.model.model import SVMModel
 
 FILE = "model.svmkit"
 STORED = f"data/{FILE}"  # where mlflow puts it inside the folder

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from svmkit._version import __version__
 from svmkit.errors import SvmkitError, SvmkitWarning
-from svmkit.history import Point
+from svmkit.solver.history import Point
 from svmkit.tracking import Tracker
 from svmkit_registry import store
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
-    from svmkit.model import SVMModel
+    from svmkit.model.model import SVMModel
 
 BATCH = 1000  # metrics in one request: mlflow's limit
 PARAM_LENGTH, TAG_LENGTH = 6000, 8000  # characters of a value: mlflow's limits

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from svmkit.data import Dataset
-    from svmkit.model import SVMModel
+    from svmkit.model.model import SVMModel
 
 JSON = typer.Option(False, "--json", help="One JSON object on stdout and nothing else.")
 THREADS = typer.Option(None, "--threads", min=1, help="Threads; default all.")
@@ -33,7 +33,7 @@ def note(message: str) -> None:
 
 def emit(value: Any) -> None:
     """One JSON line on stdout; NaN and infinity do not occur in JSON and become null."""
-    from svmkit.plain import plain
+    from svmkit.runtime.jsonable import plain
 
     print(json.dumps(plain(value), allow_nan=False))
 
@@ -65,7 +65,7 @@ def require_model_name(name: str) -> str:
 
 def load_model(source: str, tracking_uri: str | None) -> SVMModel:
     """A model from a file, or from the registry by models:/name@alias."""
-    from svmkit.model import SVMModel
+    from svmkit.model.model import SVMModel
 
     if "://" not in source and not source.startswith(("models:/", "runs:/")):
         return SVMModel.load(source)

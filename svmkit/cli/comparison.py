@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from svmkit import atomic, plugins
+from svmkit import plugins
 from svmkit.cli.common import emit, note, where
 from svmkit.cli.options import class_weights, key_values
 from svmkit.cli.progress import cells_shown
@@ -19,6 +19,7 @@ from svmkit.compare.spec import Spec, load_spec, read
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
 from svmkit.errors import InputError
+from svmkit.runtime import files
 from svmkit.tracking import Tracker
 
 RESULTS = "svmkit-compare.jsonl"
@@ -45,7 +46,7 @@ class Comparison:
             raise InputError(f"--time-limit must be > 0, not {self.limit}")
         for path in (o["report"], o["results"]):
             if path:
-                atomic.require_writable(path)
+                files.require_writable(path)
         self.store = Store(o["results"] or (f"{Path(o['spec']).stem}.jsonl" if o["spec"] else RESULTS))
         if o["fresh"]:
             for cell in self.cells:
@@ -160,7 +161,7 @@ class Comparison:
         """The report, where it was asked for, and what goes with the run."""
         if self.options["report"] is None and self.tracker.run_id is None:
             return
-        from svmkit.report import html, pictures
+        from svmkit.compare.report import html, pictures
 
         if self.options["report"]:
             html.write(self.results, self.options["report"], command=_command(), threads=self.options["threads"])

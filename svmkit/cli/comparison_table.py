@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from svmkit.report.stats import Tests
+    from svmkit.compare.report.stats import Tests
 
 WIDE = 160  # characters a line where there is no terminal to ask
 GAP = 2  # characters between columns
@@ -85,7 +85,7 @@ def _shown(row: Row, metric: str) -> str:
 
 def _tests(console: Console, results: Results) -> None:
     """Average ranks and tests over the sets, metric by metric; what keeps all of them from being made, once."""
-    from svmkit.report.stats import over_sets
+    from svmkit.compare.report.stats import over_sets
 
     if len(results.treatments) < 2:
         return
@@ -122,7 +122,7 @@ def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
 
 
 def _one_test(console: Console, test: Tests) -> None:
-    from svmkit.report.stats import ALPHA
+    from svmkit.compare.report.stats import ALPHA
 
     assert test.wilcoxon is not None and test.friedman is not None
     better = sorted(range(len(test.treatments)), key=lambda t: test.friedman.ranks[t])  # type: ignore[union-attr]

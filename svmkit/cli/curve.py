@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.training import Fit
+from svmkit.training.result import Fit
 
 LINES = 8
 KEPT = ("n_iter", "seconds", "n_support", "objective", "accuracy")

@@ -15,25 +15,25 @@ def export(
     json: bool = JSON,
 ) -> None:
     """Write MODEL as ONNX, for onnxruntime and others."""
-    from svmkit import onnxfile
     from svmkit.cli.common import emit, load_model, note, rows, warnings_as_notes
+    from svmkit.model import onnx_export
 
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
-        written = onnxfile.write(loaded, onnx, dtype)
+        written = onnx_export.write(loaded, onnx, dtype)
     if written.advice:
         note(written.advice)
     if json:
-        result = {"model": model, "onnx": onnx, "dtype": dtype, "opset": onnxfile.OPSET, "bytes": written.n_bytes}
-        emit(result | {"inputs": written.inputs, "outputs": onnxfile.OUTPUTS})
+        result = {"model": model, "onnx": onnx, "dtype": dtype, "opset": onnx_export.OPSET, "bytes": written.n_bytes}
+        emit(result | {"inputs": written.inputs, "outputs": onnx_export.OUTPUTS})
         return
     shown = written.inputs if len(written.inputs) <= 6 else [*written.inputs[:5], "..."]
     rows(
         [
-            ("onnx", f"{onnx}: {written.n_bytes:,} bytes, opset {onnxfile.OPSET}, {dtype}"),
+            ("onnx", f"{onnx}: {written.n_bytes:,} bytes, opset {onnx_export.OPSET}, {dtype}"),
             ("kernel", loaded.kernel.name),
             ("support", f"{int(loaded.n_support.sum()):,} vectors"),
             ("inputs", ", ".join(shown)),
-            ("outputs", ", ".join(onnxfile.OUTPUTS)),
+            ("outputs", ", ".join(onnx_export.OUTPUTS)),
         ]
     )

@@ -11,20 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from svmkit import atomic, plugins, runs, scaling, threads
-from svmkit.checkpoint import Checkpoint
+from svmkit import plugins, tracking
 from svmkit.cli import curve, lineage, progress
 from svmkit.cli.common import accuracy, labels_of, note, require_model_name, where
 from svmkit.cli.options import class_weights, key_values, stop_rules
-from svmkit.data import Dataset, load
+from svmkit.data import Dataset, load, scaling
 from svmkit.data.splitting import split
 from svmkit.errors import InputError
-from svmkit.gram import parse_bytes
-from svmkit.history import Point
-from svmkit.kernels import Kernel
-from svmkit.model import SVMModel
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import parse_bytes
+from svmkit.model.model import SVMModel
+from svmkit.runtime import files, threads
+from svmkit.solver.by_name import as_kernel
+from svmkit.solver.history import Point
 from svmkit.tracking import Tracker
-from svmkit.training import Fit, as_kernel, fit
+from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.result import Fit
+from svmkit.training.train import fit
 
 
 class Job:
@@ -69,7 +72,7 @@ class Job:
             pass
         for path in (o["out"], o["checkpoint"]):
             if path:
-                atomic.require_writable(path)
+                files.require_writable(path)
         self.start = SVMModel.load(o["out"]) if o["resume"] and not o["checkpoint"] else None
         self.tracker = Tracker()
         self.scores: dict[str, Any] = {}
@@ -146,7 +149,7 @@ class Job:
         o, status = self.options, "FAILED"
         if not o["no_track"]:
             self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
-            self.tracker.start(self._title(), self._params(), runs.tags(self.solver), data)
+            self.tracker.start(self._title(), self._params(), tracking.tags(self.solver), data)
         try:
             yield
             status = "FINISHED"
@@ -219,7 +222,7 @@ class Job:
     def _settings(self, kernel: Kernel) -> dict[str, Any]:
         o = self.options
         budgets = {key: o[key] for key in ("stop", "max_iter", "max_epochs", "time_limit", "max_support")}
-        return runs.params(
+        return tracking.params(
             self.solver,
             kernel,
             o["C"],
@@ -235,12 +238,12 @@ class Job:
 
     def _log(self, fitted: Fit) -> None:
         accuracies = {key: self.scores[key] for key in ("train_accuracy", "test_accuracy")}
-        self.tracker.metrics(runs.metrics(fitted, predict_s=self.predict_s, **accuracies))
+        self.tracker.metrics(tracking.metrics(fitted, predict_s=self.predict_s, **accuracies))
         self.tracker.curve(self._points(fitted))
         self.logged_as = self.tracker.model(self.model, self.data.X[:5], self.options["register"])
 
     def _points(self, fitted: Fit) -> list[Point]:
-        return runs.curve(fitted)
+        return tracking.curve(fitted)
 
     def result(self, fitted: Fit) -> dict[str, Any]:
         """The keys of `svmkit train --json`."""
@@ -267,7 +270,7 @@ class Job:
             "test_accuracy": self.scores["test_accuracy"],
             "n_test": self.scores["n_test"],
             "curve": self.curve,
-            "details": runs.details(fitted),
+            "details": tracking.details(fitted),
             "model": o["out"] or (self.logged_as if o["register"] else None),
             "run_id": self.tracker.run_id,
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
-    from svmkit.stopping import Criterion, Stop
+    from svmkit.solver.stopping import Criterion, Stop
 
 
 def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str, Any]:
@@ -70,11 +70,11 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
 
 def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:
     """The stop rule that these options spell."""
-    from svmkit import conventions
+    from svmkit.solver.stopping import stop_rules
 
     if stop is None and not 0 < tol < float("inf"):
         raise InputError(f"--tol must be a finite number > 0, not {tol}")
     for name, limit in budgets.items():
         if limit is not None and not limit > 0:
             raise InputError(f"--{name.replace('_', '-')} must be > 0, not {limit}")
-    return conventions.stop_rules(stop, tol, **budgets)  # type: ignore[arg-type]
+    return stop_rules(stop, tol, **budgets)  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def plugins(
 
 def as_dict(row: Listed) -> dict[str, Any]:
     """All that is known of a plugin, by name."""
-    from svmkit.catalogue import FACTS
+    from svmkit.cli.solver_table import FACTS
 
     keys = ("kind", "name", "package", "doc", "options", "error", "status")
     nothing = dict.fromkeys(FACTS) if row.kind == "solver" else {}
@@ -65,7 +65,7 @@ def as_dict(row: Listed) -> dict[str, Any]:
 
 
 def _facts(row: Listed) -> dict[str, Any]:
-    from svmkit.catalogue import facts
+    from svmkit.cli.solver_table import facts
 
     return facts(row) if row.kind == "solver" else {}
 
@@ -131,7 +131,7 @@ def _cell(value: Any, between: str = ", ") -> str:
 
 def markdown(rows: list[Listed]) -> str:
     """All that is known of plugins of one kind, whether they work here or not, as a Markdown table."""
-    from svmkit.catalogue import FACTS
+    from svmkit.cli.solver_table import FACTS
 
     names = FACTS if rows[0].kind == "solver" else ("what",)
     out = [("id", *names, "options"), ("---",) * (len(names) + 2)]

@@ -19,8 +19,8 @@ def predict(
     """Predict DATA with MODEL."""
     import sys
 
-    from svmkit import atomic
     from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
+    from svmkit.runtime import files
 
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
@@ -37,6 +37,6 @@ def predict(
     if out is None:
         sys.stdout.write(text)
         return
-    atomic.write(out, text.encode())
+    files.write(out, text.encode())
     if not json:
         note(f"{rows.n_samples:,} predictions in {out}")

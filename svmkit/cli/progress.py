@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from svmkit.cli.common import note
-from svmkit.history import Point
-from svmkit.training import Watch
+from svmkit.solver.history import Point
+from svmkit.training.trainer import Watch
 
 
 @contextmanager

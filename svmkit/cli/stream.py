@@ -10,23 +10,23 @@ from typing import IO, Any
 
 import numpy as np
 
-from svmkit import interrupt, scaling
-from svmkit.checks import pad_or_refuse_columns
 from svmkit.cli import progress
 from svmkit.cli.common import note
 from svmkit.cli.job import Job
-from svmkit.data import Dataset, load
+from svmkit.data import Dataset, load, scaling
+from svmkit.data.features import pad_or_refuse_columns
 from svmkit.data.layout import integral, settled
 from svmkit.data.sources import find
 from svmkit.data.stream import SvmlightStream
 from svmkit.errors import InputError, SvmkitError
-from svmkit.history import Point
-from svmkit.interrupt import Flag
-from svmkit.online import Online
-from svmkit.sampler import Cyclic
-from svmkit.solver import Status
-from svmkit.streamable import require_streamable, streaming_solver
-from svmkit.training import Fit
+from svmkit.runtime import interrupt
+from svmkit.runtime.interrupt import Flag
+from svmkit.solver.history import Point
+from svmkit.solver.sampler import Cyclic
+from svmkit.solver.solution import Status
+from svmkit.training.online import Online
+from svmkit.training.online_input import require_streamable, streaming_solver
+from svmkit.training.result import Fit
 
 NAME = "standard input"
 BLOCK = 1024

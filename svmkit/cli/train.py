@@ -28,7 +28,7 @@ from svmkit.cli.spelling import (
 
 if TYPE_CHECKING:
     from svmkit.cli.job import Job
-    from svmkit.training import Fit
+    from svmkit.training.result import Fit
 
 STREAM = "Streams"
 

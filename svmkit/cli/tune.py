@@ -28,7 +28,7 @@ from svmkit.cli.spelling import (
 
 if TYPE_CHECKING:
     from svmkit.cli.tuning import TuneJob
-    from svmkit.training import Fit
+    from svmkit.training.result import Fit
 
 SEARCH = "Search"
 SHOWN = 10  # candidates in the table

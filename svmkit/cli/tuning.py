@@ -10,14 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from svmkit import atomic, plugins, runs, tune
+from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
 from svmkit.cli.common import labels_of, note
 from svmkit.cli.job import Job
 from svmkit.data import Dataset
 from svmkit.errors import InputError
+from svmkit.runtime import files
 from svmkit.tracking import Tracker
-from svmkit.training import Fit
+from svmkit.training.result import Fit
 from svmkit.tune import backends, grids, picture
 
 _OF_TRAIN: dict[str, Any] = {"max_support": None, "register": None, "curve": False, "checkpoint": None, "resume": False}
@@ -65,7 +66,7 @@ class TuneJob(Job):
         backends.require(backend)
         if plot:
             picture.require_drawable(plot, self.paths)
-            atomic.require_writable(plot)
+            files.require_writable(plot)
 
     def _fixed(self, C: float | None, option: list[str]) -> set[str]:
         """Names that have a value on the command line."""
@@ -181,10 +182,10 @@ class TuneJob(Job):
         """Whether it worked: a store that failed has said so, and would say it again for each of the others."""
         kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
         o, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
-        params = runs.params(c.solver, kernel, c.C, self.data, tol=o["tol"], seed=o["seed"], cv=self.cv)
+        params = tracking.params(c.solver, kernel, c.C, self.data, tol=o["tol"], seed=o["seed"], cv=self.cv)
         params = c.params | params  # options that were searched, where they are as they are by default, too
         name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
-        tracker.start(name, params, runs.tags(c.solver) | reason, parent=self.tracker.run_id)
+        tracker.start(name, params, tracking.tags(c.solver) | reason, parent=self.tracker.run_id)
         if tracker.run_id is None:
             return False
         tracker.metrics(_metrics(c))

@@ -18,7 +18,7 @@ def warmup(
     import time
 
     from svmkit.cli.common import emit, note
-    from svmkit.warming import steps
+    from svmkit.cli.warming import steps
 
     began = time.perf_counter()
     done = []

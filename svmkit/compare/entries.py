@@ -6,14 +6,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from svmkit import plugins, scaling
+from svmkit import plugins
 from svmkit.compare import fields
+from svmkit.data import scaling
 from svmkit.data.sources import find
 from svmkit.errors import InputError
-from svmkit.gram import parse_bytes
-from svmkit.kernels import Kernel
-from svmkit.solver import Requires, Solver
-from svmkit.training import require_C
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import parse_bytes
+from svmkit.solver.base import Requires, Solver
+from svmkit.training.weights import require_C
 
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),

@@ -14,15 +14,15 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any, TypeVar
 
-from svmkit import interrupt
 from svmkit.compare import worker
 from svmkit.compare.spec import Cell
 from svmkit.compare.store import FAILED, TIMEOUT, Store, names
 from svmkit.compare.worker import Tracking
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plugins import load
-from svmkit.solver import Status
-from svmkit.threads import cores
+from svmkit.runtime import interrupt
+from svmkit.runtime.threads import cores
+from svmkit.solver.solution import Status
 
 T = TypeVar("T")
 Told = Callable[[Cell, dict[str, Any] | None], None]

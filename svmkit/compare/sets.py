@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.checks import pad_or_refuse_columns
 from svmkit.compare.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
+from svmkit.data.features import pad_or_refuse_columns
+from svmkit.data.scaling import Scaling
 from svmkit.data.sources import find
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
-from svmkit.kernels import Kernel, resolve_gamma
-from svmkit.scaling import Scaling
+from svmkit.kernels.functions import Kernel, resolve_gamma
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from svmkit import plugins
 from svmkit.compare import entries, fields
 from svmkit.compare.sets import digests
 from svmkit.errors import InputError
-from svmkit.stopping import Criterion, Stop, parse_stop
+from svmkit.solver.stopping import Criterion, Stop, parse_stop
 
 METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
 TIME_LIMIT = 300.0

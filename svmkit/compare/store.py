@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from svmkit import atomic
 from svmkit.compare.spec import Cell
 from svmkit.errors import InputError, SvmkitError
-from svmkit.solver import Status
+from svmkit.runtime import files
+from svmkit.solver.solution import Status
 
 FAILED, TIMEOUT = "failed", "timeout"
 """How a cell ends that leaves no model: an error, or more seconds than it was given. Others end as a `Status`."""
@@ -41,7 +41,7 @@ class Store:
                     f"{self.path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
                 ) from None
         if whole != text:
-            atomic.write(self.path, whole.encode())
+            files.write(self.path, whole.encode())
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk at once."""

@@ -16,18 +16,20 @@ from typing import Any
 import numpy as np
 
 import svmkit
-from svmkit import plugins, runs
+from svmkit import plugins, tracking
 from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
 from svmkit.compare.spec import Cell, parse_rules, sampler_of
 from svmkit.compare.store import FAILED, names
 from svmkit.errors import SvmkitError, SvmkitWarning
-from svmkit.history import History
-from svmkit.kernels import Kernel
-from svmkit.plain import plain
-from svmkit.solver import Solver, Status
-from svmkit.stopping import Iterations, Seconds, Stop, Support
-from svmkit.training import Fit, fit
+from svmkit.kernels.functions import Kernel
+from svmkit.runtime.jsonable import plain
+from svmkit.solver.base import Solver
+from svmkit.solver.history import History
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
+from svmkit.training.result import Fit
+from svmkit.training.train import fit
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
 CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
@@ -156,8 +158,8 @@ def _result(fitted: Fit, solver: Solver, kernel: Kernel, sets: Sets) -> dict[str
         "kernel_values": None if solver.external else fitted.kernel_values,  # other software's are not known
         "test_accuracy": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
-        "history": _thinned(History(runs.curve(fitted))),
-        "details": runs.details(fitted),
+        "history": _thinned(History(tracking.curve(fitted))),
+        "details": tracking.details(fitted),
     }
 
 
@@ -207,10 +209,10 @@ def _budgets_of(cell: Cell) -> Stop:
     return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
 
 
-def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, tracking: Tracking) -> str | None:
+def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, parent: Tracking) -> str | None:
     data = cell.settings["data"]
     solver, sampler, _ = _parts(cell)
-    params = runs.params(
+    params = tracking.params(
         solver,
         fitted.model.kernel,
         data["C"],
@@ -223,16 +225,20 @@ def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, tracking: 
         time_limit=record["time_limit"],
         class_weight=data.get("class_weight"),
     )
-    tracker = plugins.load("tracker", "mlflow")(uri=tracking.uri, experiment=tracking.experiment)
+    tracker = plugins.load("tracker", "mlflow")(uri=parent.uri, experiment=parent.experiment)
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
-    tags = runs.tags(solver) | {"svmkit.set": cell.data, "svmkit.label": cell.solver, "svmkit.status": record["status"]}
-    tracker.start(title, params, tags, sets.train, parent=tracking.parent)
+    tags = tracking.tags(solver) | {
+        "svmkit.set": cell.data,
+        "svmkit.label": cell.solver,
+        "svmkit.status": record["status"],
+    }
+    tracker.start(title, params, tags, sets.train, parent=parent.parent)
     tracker.metrics(
-        runs.metrics(fitted, predict_s=record.get("predict_s"), test_accuracy=record["test_accuracy"])
+        tracking.metrics(fitted, predict_s=record.get("predict_s"), test_accuracy=record["test_accuracy"])
         | {"final/n_iter": float(fitted.n_iter)}
         | ({} if solver.external else {"final/kernel_values": float(fitted.kernel_values)})
     )
-    tracker.curve(runs.curve(fitted))
+    tracker.curve(tracking.curve(fitted))
     about = fitted.model.about | {"data": sets.train.name, "gap": fitted.gap, "status": str(fitted.status)}
     model = replace(fitted.model, encoding=sets.train.encoding, about=about | {"objective": fitted.objective})
     tracker.model(model, sets.train.X[:5])

@@ -14,13 +14,14 @@ import numpy as np
 
 from svmkit.conformance.solvers import problem_for, toy
 from svmkit.conformance.words import Check
-from svmkit.gram import Gram
-from svmkit.kernels import Kernel, Precomputed
-from svmkit.loop import solve
-from svmkit.problem import Problem
-from svmkit.sampler import Draws, Sampler
-from svmkit.solver import Solver, Status
-from svmkit.stopping import Iterations, Seconds
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.solver.base import Solver
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Iterations, Seconds
 
 LONGEST = 20.0  # seconds for what takes milliseconds in a solver that ends
 
@@ -198,7 +199,7 @@ SOLVER: dict[str, Check] = {
     "data, kernel rows and global random state are left alone": Check(
         _solver_leaves,
         f"X, y and the rows of problem.gram are read only. {_RANDOM} (draws.rng).",
-        "svmkit.solver.Solver.init, svmkit.gram.Gram.row",
+        "svmkit.solver.Solver.init, svmkit.kernels.Gram.row",
     ),
 }
 KERNEL: dict[str, Check] = {
@@ -208,9 +209,9 @@ KERNEL: dict[str, Check] = {
 }
 SAMPLER: dict[str, Check] = {
     "two solves side by side do not meet": Check(
-        _sampler_alone, "All that changes lives in the generator that draws returns.", "svmkit.sampler.Sampler.draws"
+        _sampler_alone, "All that changes lives in the generator that draws returns.", "svmkit.solver.Sampler.draws"
     ),
     "labels and global random state are left alone": Check(
-        _sampler_leaves, f"y is only read. {_RANDOM} (rng).", "svmkit.sampler.Sampler.draws"
+        _sampler_leaves, f"y is only read. {_RANDOM} (rng).", "svmkit.solver.Sampler.draws"
     ),
 }

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from svmkit import plugins
 from svmkit.conformance.solvers import problem_for, tolerance, toy
 from svmkit.conformance.words import Check
-from svmkit.gram import Gram
-from svmkit.kernels import Kernel, Precomputed
-from svmkit.loop import solve
-from svmkit.sampler import Draws, Sampler
-from svmkit.stopping import Gap
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.stopping import Gap
 
 
 def _kernel_data(kernel: Kernel) -> tuple[Kernel, np.ndarray]:
@@ -110,11 +110,11 @@ SAMPLER: dict[str, Check] = {
     "draws are valid, reproducible and reach every point": Check(
         _sampler_draws,
         "draws(y, rng) yields, for ever, non-empty 1-d integer arrays of indices into y; equal rng, equal arrays.",
-        "svmkit.sampler.Sampler.draws",
+        "svmkit.solver.Sampler.draws",
     ),
     "every solver with a dual point converges with it": Check(
         _sampler_solves,
         "Solvers reach their tolerance on the points that are drawn: none is left out for long.",
-        "svmkit.sampler.Sampler.draws",
+        "svmkit.solver.Sampler.draws",
     ),
 }

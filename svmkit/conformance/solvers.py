@@ -11,15 +11,17 @@ import numpy as np
 from svmkit import plugins
 from svmkit.conformance.words import Check
 from svmkit.errors import InputError
-from svmkit.gram import Gram
-from svmkit.history import Point
-from svmkit.kernels import RBF, Kernel, Linear
-from svmkit.loop import solve
-from svmkit.problem import Problem, SimplexQP
-from svmkit.sampler import Draws, Full
-from svmkit.solver import Requires, Solver, Status
-from svmkit.stopping import Gap, Iterations
-from svmkit.streaming import Arriving
+from svmkit.kernels.functions import RBF, Kernel, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import Requires, Solver
+from svmkit.solver.history import Point
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws, Full
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.online_pair import Arriving
 
 TOL = 1e-3
 LOOSE = 1e-2  # of solvers without a dual point of their own, whose last digits come slowly
@@ -237,7 +239,7 @@ SOLVER: dict[str, Check] = {
         _feasible,
         "solution(state) satisfies the problem's constraints after every step and is an array of its own; "
         "StepInfo.objective is the problem's objective there (nan where that is not known).",
-        "svmkit.solver.StepInfo, svmkit.problem.Problem.infeasible",
+        "svmkit.solver.StepInfo, svmkit.problems.Problem.infeasible",
     ),
     "the objective never rises, where the solver declares so": Check(
         _monotone,
@@ -250,7 +252,7 @@ SOLVER: dict[str, Check] = {
         "svmkit.solver.Solver.init",
     ),
     "every kernel value is counted": Check(
-        _counted, "Kernel values come from problem.gram (row, block, matvec), which counts them.", "svmkit.gram.Gram"
+        _counted, "Kernel values come from problem.gram (row, block, matvec), which counts them.", "svmkit.kernels.Gram"
     ),
     "a start near the optimum helps": Check(
         _warm_start,
@@ -258,7 +260,7 @@ SOLVER: dict[str, Check] = {
         "svmkit.solver.Solver.init",
     ),
     "training on one class is refused": Check(
-        _one_class, "The problem, or the solver, raises svmkit.InputError.", "svmkit.problem.Problem.classifier"
+        _one_class, "The problem, or the solver, raises svmkit.InputError.", "svmkit.problems.Problem.classifier"
     ),
     "it stops when asked to, with a usable model": Check(
         _interrupts,
@@ -268,7 +270,7 @@ SOLVER: dict[str, Check] = {
     "it copes with C from 1e-4 to 1e6, classes of 97:3 and duplicate rows": Check(
         _ugly,
         "Whatever the data, the primal value is finite and the gap lies between 0 and 1.",
-        "svmkit.problem.Certificate",
+        "svmkit.problems.Certificate",
     ),
     "it keeps to a budget of support vectors, where it declares so": Check(
         _within_budget,

@@ -1,12 +1,9 @@
-"""Data sets: svmlight, CSV, Parquet and NPZ files, built-in sets, and where a name is looked up.
+"""From files and names to features and labels: readers, built-in sets, downloads, checks, encoding, scaling.
 
-`load` turns a path or a name into a `Dataset`; `available` lists the names that `load` knows; `fetch` brings more.
+It may import `errors` and `runtime`. `load` turns a path or a name into a `Dataset`, `available` lists the names that
+`load` knows, `fetch` brings more.
 """
 
-from svmkit.data.dataset import Dataset
-from svmkit.data.encoding import Encoding
-from svmkit.data.fetching import fetch
-from svmkit.data.loading import load
-from svmkit.data.sources import Entry, available, cache_dir
+import lazy_loader as lazy
 
-__all__ = ["Dataset", "Encoding", "Entry", "available", "cache_dir", "fetch", "load"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from svmkit.data.encoding import Encoding
-from svmkit.data.files import one_line, opened
-from svmkit.errors import InputError
+from svmkit.data.files import opened
+from svmkit.errors import InputError, one_line
 
 # an empty cell and what spreadsheets, R, pandas and the UCI archive write for one
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "null", "NULL", "None", "?")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from svmkit._version import __version__
-from svmkit.data.files import one_line, opened
+from svmkit.data.files import opened
 from svmkit.data.remote import Remote
-from svmkit.errors import InputError, SvmkitError
+from svmkit.errors import InputError, SvmkitError, one_line
 
 if TYPE_CHECKING:
     from requests import Response

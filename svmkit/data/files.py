@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, one_line
 
 COMPRESSIONS = (".bz2", ".gz", ".xz")
 FORMATS = (".csv", ".tsv", ".svm", ".libsvm", ".svmlight", ".parquet", ".npz")
@@ -123,11 +123,6 @@ def refuse_binary(path: Path, start: bytes) -> None:
     """Refuse what cannot be text: NUL bytes occur in binary files and in UTF-16."""
     if b"\x00" in start:
         raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
-
-
-def one_line(err: BaseException) -> str:
-    """An exception's message without line breaks; its type's name when it has none."""
-    return " ".join(str(err).split()) or type(err).__name__
 
 
 def shown(token: str | bytes) -> str:

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from svmkit.checks import pad_or_refuse_columns, require_finite
 from svmkit.data.builtin import load_builtin
 from svmkit.data.dataset import Dataset
 from svmkit.data.encoding import Encoding
+from svmkit.data.features import pad_or_refuse_columns, require_finite
 from svmkit.data.files import read_start, refuse_binary, split_endings
 from svmkit.data.sources import find
 from svmkit.errors import InputError

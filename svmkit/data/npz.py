@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.checks import as_features
-from svmkit.data.files import one_line, opened
+from svmkit.data.features import as_features
+from svmkit.data.files import opened
 from svmkit.data.layout import csr, integral, require_sound, settled
-from svmkit.errors import InputError
+from svmkit.errors import InputError, one_line
 
 # what numpy and zipfile end in on a damaged, encrypted or mislabelled archive
 _UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFError, zipfile.BadZipFile)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import warnings
 from numbers import Number
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from svmkit.data.csvtext import is_number
 from svmkit.data.encoding import Encoding
 from svmkit.data.layout import DENSE_FROM, csr
+from svmkit.data.table import Table
 from svmkit.errors import InputError, SvmkitWarning
-
-if TYPE_CHECKING:
-    from svmkit.data.tables import Table
 
 # a text column with at least this share of numbers is a number column with a slip in it
 _MOSTLY = 0.95

@@ -13,10 +13,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from svmkit.data.files import one_line, shown
+from svmkit.data.files import shown
 from svmkit.data.layout import csr
 from svmkit.data.svmlight import line_problem
-from svmkit.errors import InputError
+from svmkit.errors import InputError, one_line
 
 _CHUNK = 1 << 16  # what a pipe holds
 _POLL = 0.1  # seconds between two looks at `until`

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.files import one_line, opened, shown
+from svmkit.data.files import opened, shown
 from svmkit.data.layout import csr, integral, settled
-from svmkit.errors import InputError
+from svmkit.errors import InputError, one_line
 
 _EXPECTED = "expected 'label index:value ...'"
 

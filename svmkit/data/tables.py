@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from svmkit.data import onehot
-from svmkit.data.csvtext import MISSING, Dialect, dialect, line_of, not_utf8, require_even_lines
+from svmkit.data.csvtext import MISSING, Dialect, dialect, not_utf8, require_even_lines
 from svmkit.data.encoding import Encoding
-from svmkit.data.files import one_line, opened, shown, split_endings
+from svmkit.data.files import opened, split_endings
 from svmkit.data.layout import integral
-from svmkit.errors import InputError
+from svmkit.data.table import Table
+from svmkit.errors import InputError, one_line
 
 _LABEL_NAMES = ("label", "target", "class", "y")
 # "None" and "NA" are class names as good as any; these are not
 _MISSING_LABEL = ("", "NaN", "nan", "NAN")
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: a DataFrame with columns 0, 1, ... (None until read), their names, the way to the file."""
-
-    path: Path
-    frame: Any
-    names: tuple[str, ...]
-    has_header: bool
-    layout: Dialect | None  # None for Parquet, which has no lines
-
-    def column(self, position: int) -> str:
-        """The column as messages call it."""
-        return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
-
-    def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
-        """The error for one cell, with the file's line and the cell's own text."""
-        if self.layout is None:
-            value = str(self.frame[position].iloc[row])
-            place = f"{self.path}: row {row + 1} (counted from 1)"
-        else:
-            line, fields = line_of(self.path, self.layout, row)
-            value, place = fields[position], f"{self.path}:{line}"
-        return InputError(f"{place}: {self.column(position)} {problem} ({shown(value)}): {mend}")
 
 
 def read_table(

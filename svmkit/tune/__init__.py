@@ -2,11 +2,10 @@
 
 The modules, in the order of the work: grids (texts), space (candidates), estimator (what each fold fits), backends,
 records (what is finished), crossval (the search), result, picture.
+
+It may import all rooms from `errors` to `estimators`, and `tracking`.
 """
 
-from svmkit.tune.crossval import Interrupted, Progress, run, search
-from svmkit.tune.grids import Span
-from svmkit.tune.result import Candidate, Result
-from svmkit.tune.space import Path, plan
+import lazy_loader as lazy
 
-__all__ = ["Candidate", "Interrupted", "Path", "Progress", "Result", "Span", "plan", "run", "search"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -18,14 +18,15 @@ import numpy as np
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  it makes the next line work
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
 
-from svmkit import plugins, threads
+from svmkit import plugins
 from svmkit.errors import InputError, SvmkitError
-from svmkit.gram import parse_bytes
-from svmkit.prepared import Prepared
-from svmkit.sampler import Sampler
-from svmkit.solver import Solver
-from svmkit.stopping import Criterion, Stop
-from svmkit.training import as_kernel
+from svmkit.kernels.gram import parse_bytes
+from svmkit.runtime import threads
+from svmkit.solver.base import Solver
+from svmkit.solver.by_name import as_kernel
+from svmkit.solver.sampler import Sampler
+from svmkit.solver.stopping import Criterion, Stop
+from svmkit.training.data import Prepared
 from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, Training, score
 from svmkit.tune.grids import Values

@@ -9,12 +9,12 @@ import numba
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from svmkit.kernels import Precomputed
-from svmkit.path import c_path
-from svmkit.sampler import Sampler
-from svmkit.solver import Status
-from svmkit.stopping import Criterion, Stop
-from svmkit.training import Fit
+from svmkit.kernels.functions import Precomputed
+from svmkit.solver.sampler import Sampler
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Criterion, Stop
+from svmkit.training.result import Fit
+from svmkit.training.train import c_path
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path

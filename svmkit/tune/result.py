@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.kernels import Kernel
-from svmkit.solver import Solver
+from svmkit.kernels.functions import Kernel
+from svmkit.solver.base import Solver
 from svmkit.tune.space import Path
 
 FACTS = ("accuracy", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # of each C in each fold

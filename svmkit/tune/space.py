@@ -10,8 +10,8 @@ from typing import Any
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels import Kernel
-from svmkit.solver import Solver
+from svmkit.kernels.functions import Kernel
+from svmkit.solver.base import Solver
 from svmkit.tune.grids import MOST, Span, Values
 
 SEARCHES = ("grid", "random", "halving")

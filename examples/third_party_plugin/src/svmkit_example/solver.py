@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problem import Certificate, SimplexQP
-from svmkit.sampler import Draws
-from svmkit.solver import Solver, StepInfo
+from svmkit.problems.base import Certificate
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws
 
 
 class State:

@@ -1,0 +1,168 @@
+"""Kernel rows among a growing set of points: what solvers keep that look at a part of the data."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+
+import numpy as np
+from numba import njit
+
+from svmkit.kernels.gram import Gram
+
+KEPT = 3  # rows that stay whatever the budget: an iteration uses two, and the next one of them again
+LATE = 64  # columns that a square is behind by at most: writing them together costs one page of memory a row, not 64
+
+
+class WorkingRows:
+    """Kernel rows among points of a Gram: a square matrix while it fits the budget, then the rows used last.
+
+    gram : Gram whose budget and dtype hold for what is kept; idx : (n,) its rows, in the order of the set
+    """
+
+    def __init__(self, gram: Gram, idx: np.ndarray) -> None:
+        self.gram, self.n = gram, len(idx)
+        self._idx = np.empty(2 * self.n + 64, dtype=np.int64)
+        self._idx[: self.n] = idx
+        self._keep()
+
+    def _keep(self) -> None:
+        side, dtype = math.isqrt(self.gram.budget // self.gram.dtype.itemsize), self.gram.dtype
+        self._kept: _Square | _Recent = _Square(side, self.n, dtype) if side > self.n else _Recent(dtype)
+
+    @property
+    def idx(self) -> np.ndarray:
+        """The points (n,), a view."""
+        return self._idx[: self.n]
+
+    def append(self, point: int, row: np.ndarray | None = None) -> int:
+        """Add a point; `row` (n,) are its values with the points before it, if known. Returns its position."""
+        if row is None:
+            row = self.gram.block(np.array([point]), self.idx)[0]
+        p = self.n
+        if p == len(self._idx):
+            self._idx = np.concatenate([self._idx, np.empty_like(self._idx)])
+        self._idx[p] = point
+        self.n = p + 1
+        if not self._kept.append(self.gram, self.n, row, self.gram.diag[point]):
+            self._kept = _Recent(self.gram.dtype)
+            self._kept.append(self.gram, self.n, row, self.gram.diag[point])
+        return p
+
+    def row(self, p: int) -> np.ndarray:
+        """Values of the p-th point with all n: (n,) in the Gram's dtype, valid until the next but one call."""
+        if self._kept.dtype != self.gram.dtype:
+            self._keep()
+        return self._kept.row(self.gram, self.idx, p)
+
+    def replace(self, p: int, point: int, row: np.ndarray) -> None:
+        """`point` takes the place of the p-th one; row (n,) are its values with the points that were there."""
+        self._idx[p] = point
+        self._kept.replace(self.n, p, row, self.gram.diag[point])
+
+    def rebind(self, gram: Gram) -> None:
+        """The same points are the first n rows of another Gram from now on; what is kept stays."""
+        self.gram = gram
+        self._idx[: self.n] = np.arange(self.n)
+
+
+class _Square:
+    """All rows. A point's values with those before it are written at once, theirs with it a batch later.
+
+    Memory that was never written to is not taken from the machine, so the whole budget is laid out from the start.
+    `n` is the size of the set, that of the appended point included.
+    """
+
+    def __init__(self, side: int, n: int, dtype: np.dtype) -> None:
+        self._side, self.dtype = min(side, 1 << 17), dtype
+        self._K = np.empty((self._side, self._side), dtype)
+        self._known = np.zeros(self._side, dtype=bool)
+        self._even = n  # columns that every row has
+
+    def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
+        p = n - 1
+        if p == self._side:
+            return False
+        self._K[p, :p], self._K[p, p], self._known[p] = row, diag, True
+        if n - self._even >= LATE:
+            self._level(n)
+        return True
+
+    def _level(self, n: int) -> None:
+        _mirror(self._K, self._even, n)
+        self._even = n
+
+    def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
+        n, K = len(idx), self._K
+        if not self._known[p]:
+            gram.block(idx[p : p + 1], idx, K[p : p + 1, :n])
+            self._known[p] = True
+        late = max(self._even, p + 1)
+        K[p, late:n] = K[late:n, p]
+        return K[p, :n]
+
+    def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
+        self._K[p, :n] = self._K[:n, p] = row
+        self._K[p, p], self._known[p] = diag, True
+
+
+class _Recent:
+    """The rows used last, each as long as the set was at that time, and extended when it is used again."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype = dtype
+        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()  # position -> (values, how many hold)
+        self._bytes = 0
+
+    def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
+        p = n - 1
+        values = self._room(n)
+        values[:p], values[p] = row, diag
+        self._keep(gram, p, values, n)
+        return True
+
+    def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
+        n = len(idx)
+        values, filled = self._rows.pop(p, (None, 0))
+        if values is None:
+            values = self._room(n)
+        else:
+            self._bytes -= values.nbytes
+            if len(values) < n:
+                longer = self._room(n)
+                longer[:filled] = values[:filled]
+                values = longer
+        if filled < n:
+            gram.block(idx[p : p + 1], idx[filled:], values[None, filled:n])
+        self._keep(gram, p, values, n)
+        return values[:n]
+
+    def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
+        for q, (values, filled) in self._rows.items():
+            if filled > p:
+                values[p] = row[q]
+        if p in self._rows:
+            values, _ = self._rows[p]
+            if len(values) < n:
+                self._bytes -= self._rows.pop(p)[0].nbytes
+                return
+            values[:n], values[p] = row, diag
+            self._rows[p] = values, n
+
+    def _room(self, n: int) -> np.ndarray:
+        return np.empty(n + n // 4 + 64, self.dtype)
+
+    def _keep(self, gram: Gram, p: int, values: np.ndarray, filled: int) -> None:
+        self._rows[p] = values, filled
+        self._bytes += values.nbytes
+        while self._bytes > gram.budget and len(self._rows) > KEPT:
+            _, (gone, _) = self._rows.popitem(last=False)
+            self._bytes -= gone.nbytes
+
+
+@njit(cache=True)
+def _mirror(K, start, stop):
+    """K[p, q] = K[q, p] for p < q, start <= q < stop."""
+    for p in range(stop):
+        for q in range(max(start, p + 1), stop):
+            K[p, q] = K[q, p]

@@ -1,0 +1,35 @@
+from ._version import __version__
+from .data import Dataset, load
+from .errors import InputError, SvmkitError
+from .estimators import SVMClassifier, SVMOneClass
+from .kernels import Gram, Kernel
+from .model import SVMModel
+from .plotting import plot_history
+from .problems import Certificate, Problem, SimplexQP
+from .solver import Sampler, Solution, Solver, Status, minimize_simplex, solve
+from .training import c_path, fit
+
+__all__ = [
+    "Certificate",
+    "Dataset",
+    "Gram",
+    "InputError",
+    "Kernel",
+    "Problem",
+    "SVMClassifier",
+    "SVMModel",
+    "SVMOneClass",
+    "Sampler",
+    "SimplexQP",
+    "Solution",
+    "Solver",
+    "Status",
+    "SvmkitError",
+    "__version__",
+    "c_path",
+    "fit",
+    "load",
+    "minimize_simplex",
+    "plot_history",
+    "solve",
+]

@@ -1,0 +1,45 @@
+"""What is known of a solver without running it: a row of the table of solvers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.plugins import Listed
+from svmkit.solver.base import Requires, Solver
+
+FACTS = ("method", "problem", "loss", "kernels", "sparse", "streaming", "certificate", "paper")
+
+_BRACKETS = re.compile(r"\s*\(((?:[^()]|\([^()]*\))*)\)")
+_SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
+
+
+def facts(row: Listed) -> dict[str, Any]:
+    """The FACTS of a solver, {} for one that is broken or no Solver.
+
+    method : first line of its docstring without the citation; problem : types that it solves, the one with the linear
+    kernel first; loss : those it can take, its default first; kernels : "any", "normalised" or "linear"; sparse : takes
+    CSR; streaming : learns from streams; certificate : where its dual value comes from, "own dual" or "from core";
+    paper : where it comes from, else what the docstring's first line cites.
+    """
+    solver = row.plugin
+    if not (isinstance(solver, type) and issubclass(solver, Solver)):
+        return {}
+    problems = [solver.problem_for(kernel).name for kernel in (Linear(), RBF(1.0)) if _takes(solver, kernel)]
+    kernels = {Requires.LINEAR_KERNEL: "linear", Requires.NORMALISED_KERNEL: "normalised"}
+    cited = [inside for inside in _BRACKETS.findall(row.doc) if _SOURCE.search(inside)]
+    return {
+        "method": _BRACKETS.sub(lambda found: "" if found[1] in cited else found[0], row.doc).rstrip("."),
+        "problem": list(dict.fromkeys(problems)),
+        "loss": list(solver.losses),
+        "kernels": next((kernels[need] for need in solver.requires), "any"),
+        "sparse": True,  # rows come through Gram and Design, which hide the storage from every solver
+        "streaming": solver.streams,
+        "certificate": "own dual" if solver.certified else "from core",
+        "paper": solver.paper or "; ".join(cited),
+    }
+
+
+def _takes(solver: Any, kernel: Any) -> bool:
+    return all(need.holds(kernel) for need in solver.requires)

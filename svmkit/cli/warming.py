@@ -1,0 +1,73 @@
+"""What `svmkit warmup` runs: tiny solves that touch every compiled loop in every precision and storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit import plugins
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.solver.base import Requires, Solver
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Iterations
+from svmkit.training.data import Prepared
+
+POINTS, STEPS = 96, 200
+
+
+def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """Points of two overlapping classes in the plane, and their labels in {-1, +1}: more than a working set's batch."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(POINTS) % 2, 1.0, -1.0)
+    return (rng.normal(size=(POINTS, 2)) + y[:, None]).astype(dtype), y
+
+
+def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
+    """(name, work) pairs: these solvers, default all, once, and every storage and precision.
+
+    Raises InputError, before any work, for a name that is no solver that works here.
+    """
+    chosen = [
+        plugins.build("solver", name) for name in solvers or plugins.solvers_where(lambda kind: not kind.external)
+    ]
+    for solver in chosen:
+        yield f"solver {solver.name}", partial(_solve, solver)
+    yield "three classes", _share
+    for dtype in (np.float64, np.float32):
+        for name, storage in (("dense", np.ascontiguousarray), ("sparse", sp.csr_array)):
+            for rows in (np.float64, np.float32):
+                label = f"{name} {dtype.__name__} data, {rows.__name__} rows"
+                yield label, partial(_touch, storage(data(dtype)[0]), rows)
+
+
+def _touch(X, rows) -> None:
+    gram = Gram(RBF(0.5), X, dtype=rows)
+    gram.row(0)
+    gram.block(np.arange(3), np.arange(2))
+    gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
+
+
+def _share() -> None:
+    """One-versus-one, in both precisions."""
+    X, _ = data()
+    for memory in ("1GB", 1):
+        pairs = Prepared.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
+        gram = pairs.pair(0).gram
+        gram.row(0)
+        gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
+
+
+def _solve(solver: Solver) -> None:
+    """With kernel rows in both precisions; of a linear solver, which sees X itself, what data files become."""
+    X, y = data()
+    grams = []
+    if solver.problem_for(Linear()).is_linear:
+        grams += [Gram(Linear(), stored) for stored in (X, sp.csr_array(X))]
+    if Requires.LINEAR_KERNEL not in solver.requires:
+        grams += [Gram(RBF(0.5), X, dtype=rows) for rows in (np.float64, np.float32)]
+    for gram in grams:
+        solve(solver.pose(gram, y, 1.0), solver, stop=Iterations(STEPS))

@@ -1,0 +1,75 @@
+"""Where and with what a comparison was made: versions, processor, threads, commit. No host, user or path."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import svmkit
+from svmkit.runtime.threads import cores
+
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+# /home/me/data/a9a, C:\Users\me\a9a: the folders, where a word or a value begins
+_FOLDERS = re.compile(r"(?<![^\s'\"=(,])(?:[~/](?:[^/\s'\"]*/)+|[A-Za-z]:\\(?:[^\\\s'\"]+\\)+)(?=[^/\\\s'\"])")
+_ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
+
+
+def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
+    """What to know about this machine by name, in the order to show it in.
+
+    command : what was called, shown without folders and addresses; threads : that the runs had, default all cores
+    """
+    found = {"svmkit": svmkit.__version__, "commit": _commit(), "Python": platform.python_version()}
+    found |= {name: _version(name) for name in _PACKAGES}
+    found |= {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": f"{cores()}",
+        "threads": f"{threads or cores()}",
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "command": without_places(command),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def without_places(text: str) -> str:
+    """The text with absolute paths cut to their last name and addresses to their kind: a report is shown to others."""
+    return _FOLDERS.sub("", _ADDRESS.sub(r"\1://...", text))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _commit() -> str:
+    """Of the checkout that svmkit is imported from, with "+" where files differ; "" outside one."""
+    folder = Path(svmkit.__file__).parent
+
+    def git(*args: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *args], capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", "__init__.py")  # not some repository that an environment lies in
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor()

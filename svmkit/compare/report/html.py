@@ -1,0 +1,104 @@
+"""A comparison as one HTML file that needs no network: tables that sort, charts with one legend, tests, environment."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from pathlib import Path
+from typing import Any
+
+import svmkit
+from svmkit.compare.report import environment, pictures, stats, words
+from svmkit.compare.report.curves import Curve, curves, floor, style
+from svmkit.compare.results import Results
+from svmkit.errors import SvmkitError
+from svmkit.runtime import files
+
+_FOLDER = Path(__file__).parent
+
+
+def write(results: Results, path: str | Path, *, command: str = "", threads: int | None = None) -> None:
+    """Write the report of a comparison to `path`, its folder made where it is missing.
+
+    command : what was called, shown without folders and addresses; threads : that the runs had, default all cores
+
+    The page holds plotly's JavaScript (5 MB) and nothing in it is fetched: it forbids that itself. Names of sets and
+    solvers may hold anything. Raises SvmkitError when the file cannot be written.
+    """
+    text = render(results, command=command, threads=threads)
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, text.encode())
+    except OSError as error:
+        raise SvmkitError(f"cannot write the report {path}: {error.strerror}") from None
+
+
+def render(results: Results, *, command: str = "", threads: int | None = None) -> str:
+    """The page as text; arguments as for `write`."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from plotly.offline import get_plotlyjs
+
+    jinja = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    jinja.policies["json.dumps_kwargs"] = {"allow_nan": False}
+    names = words.shown_names(results.sets)
+    return jinja.get_template("template.html").render(
+        name=results.spec.name,
+        about=results.spec.about,
+        summary=words.summary(results),
+        disagreements=results.disagreements(),
+        sets=[(names[name], words.of_set(results, name)) for name in results.sets],
+        tests=[_shown(tests, results.treatments) for tests in stats.over_sets(results)],
+        environment=environment.describe(command, threads) | _other_versions(results),
+        chart=chart_data(results),
+        nonce=secrets.token_urlsafe(16),
+        css=(_FOLDER / "report.css").read_text(encoding="utf-8"),
+        js=(_FOLDER / "report.js").read_text(encoding="utf-8"),
+        plotly=get_plotlyjs(),
+    )
+
+
+def chart_data(results: Results) -> dict[str, Any]:
+    """What report.js draws: {sets: [{name, floor, runs: [...]}], solvers: [{name, colour, dash, symbol}]}.
+
+    `floor` is where gaps of zero and below are drawn on a logarithmic axis, None when there are none
+    """
+    found, names = curves(results), words.shown_names(results.sets)
+    at = {name: k for k, name in enumerate(results.treatments)}
+    sets = []
+    for name in results.sets:
+        of = [curve for curve in found if curve.set == name]
+        gaps = [gap for curve in of for gap in (*curve.columns.get("gap", []), curve.end["gap"])]
+        runs = [_run(curve, at[curve.treatment]) for curve in of]
+        sets.append({"name": names[name], "floor": floor(gaps), "runs": runs})
+    solvers = [{"name": name} | vars(style(k)) for name, k in at.items()]
+    return {"sets": sets, "solvers": solvers}
+
+
+def _other_versions(results: Results) -> dict[str, str]:
+    """The svmkit of records that were kept from an earlier call, where it was another."""
+    found = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
+    return {"svmkit of the runs": ", ".join(sorted(found))} if found - {svmkit.__version__} else {}
+
+
+def _run(curve: Curve, solver: int) -> dict[str, Any]:
+    return {
+        "solver": solver,
+        "seed": curve.seed,
+        "status": curve.status.replace("_", " "),
+        "end": curve.end,
+        "columns": curve.columns,
+    }
+
+
+def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
+    """What the template needs of a metric's tests."""
+    figure = pictures.difference_diagram(tests, treatments)
+    return {
+        "title": tests.title,
+        "verdict": words.verdict(tests),
+        "table": words.ranking(tests) if tests.friedman is not None else None,
+        "notes": tests.notes,
+        "picture": base64.b64encode(pictures.svg(figure)).decode() if figure is not None else "",
+        "caption": pictures.caption(tests),
+    }

@@ -1,0 +1,216 @@
+"""Static pictures of a comparison: gaps and accuracies as PNG, and diagrams of critical differences."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmkit.compare.report import stats
+from svmkit.compare.report.curves import Curve, Style, curves, floor, style
+from svmkit.compare.report.words import short_names
+from svmkit.compare.results import Results
+from svmkit.errors import SvmkitError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.4)), "dashdot": (0, (5, 1.5, 1, 1.5))}
+_SYMBOLS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"}
+_AXES = {
+    "seconds": "training time (seconds)",
+    "gap": "relative duality gap",
+    "accuracy": "test accuracy (%)",
+    "n_support": "support vectors",
+}
+_KINDS = {"time-gap": ("seconds", "gap"), "time-accuracy": ("seconds", "accuracy")} | {
+    "support-accuracy": ("n_support", "accuracy")
+}
+_HOW = {
+    "gap": "lines as estimated on the way, markers as certified at the end",
+    "accuracy": "lines on the way, left out far below the results, markers at the end",
+}
+BELOW = 0.1  # how far under the worst result accuracies are drawn: early ones can be anything
+Points = list[tuple[float, float]]
+
+
+def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
+    """PNGs named STEM-KIND.png in the folder, which is made: those for which there is something to draw.
+
+    time-gap, time-accuracy, support-accuracy : a panel a set; cd-METRIC : a critical-difference diagram of each tested
+    metric, for two sets and three treatments at least. Raises SvmkitError when a file cannot be written.
+    """
+    drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
+    drawn |= {f"cd-{tests.metric}": difference_diagram(tests, results.treatments) for tests in stats.over_sets(results)}
+    paths = []
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for kind, figure in drawn.items():
+            if figure is not None:
+                paths.append(Path(folder) / f"{stem}-{kind}.png")
+                figure.savefig(paths[-1], dpi=150)
+    except OSError as error:
+        raise SvmkitError(f"cannot write pictures to {folder}: {error.strerror}") from None
+    return paths
+
+
+def panels(results: Results, x: str, y: str) -> Figure | None:
+    """One panel a set, one line a run, a marker where it ended; None when no run has both."""
+    from matplotlib.figure import Figure
+
+    at = {name: k for k, name in enumerate(results.treatments)}
+    found = [curve for curve in curves(results) if _end(curve, x, y)]
+    sets = [name for name in results.sets if any(curve.set == name for curve in found)]
+    if not sets:
+        return None
+    columns = min(len(sets), 3)
+    rows = -(-len(sets) // columns)
+    treatments = [t for t in results.treatments if any(curve.treatment == t for curve in found)]
+    wide = max(4.6 * columns, 6.0)
+    per_line = max(1, int(wide // 2.2))
+    legend = 0.25 * -(-len(treatments) // per_line) + 0.2
+    figure = Figure(figsize=(wide, 3.5 * rows + legend), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    about = f"{_AXES[y]} over {_AXES[x]}: {_HOW[y]}"
+    figure.suptitle("\n".join(textwrap.wrap(about, int(12 * wide))), fontsize=10)
+    for ax, name, title in zip(axes, sets, short_names(sets), strict=False):
+        _panel(ax, [(curve, style(at[curve.treatment])) for curve in found if curve.set == name], x, y)
+        ax.set_title(title, fontsize=10, parse_math=False)
+    for ax in axes[len(sets) :]:
+        ax.set_visible(False)
+    handles = [_handle(style(at[t])) for t in treatments]
+    box = figure.legend(handles, short_names(treatments), loc="outside lower center", ncols=per_line, frameon=False)
+    for text in box.get_texts():
+        text.set(parse_math=False, fontsize=9)
+    return figure
+
+
+def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
+    low = _lowest(found, x, y)
+    alpha = 0.6 if len({curve.seed for curve, _ in found}) > 1 else 1.0
+    for curve, how in found:
+        line, end = _drawn(_line(curve, x, y), y, low), _drawn(_end(curve, x, y), y, low)
+        ax.plot(*line.T, color=how.colour, linestyle=_DASHES[how.dash], linewidth=1.3, alpha=alpha)
+        ax.plot(*end.T, _SYMBOLS[how.symbol], color=how.colour, markersize=5.5, markeredgecolor="white")
+    ax.set_xscale("log")
+    ax.margins(0.06)
+    if y == "gap":
+        ax.set_yscale("log")
+    ax.set_xlabel(_AXES[x], fontsize=9)
+    ax.set_ylabel(_AXES[y], fontsize=9)
+    ax.tick_params(labelsize=8)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    for axis in (ax.xaxis, ax.yaxis) if y == "gap" else (ax.xaxis,):
+        _tick(axis)
+
+
+def _tick(axis: Any) -> None:
+    """Ticks of a logarithmic axis: decades, or 1, 2 and 5 where there are few."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = axis.get_view_interval()
+    if high / low < 100:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _line(curve: Curve, x: str, y: str) -> Points:
+    return _pairs(curve.columns.get(x, []), curve.columns.get(y, []))
+
+
+def _end(curve: Curve, x: str, y: str) -> Points:
+    return _pairs([curve.end[x]], [curve.end[y]])
+
+
+def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
+    return [(a, b) for a, b in zip(xs, ys, strict=True) if a is not None and b is not None and a > 0]
+
+
+def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
+    """Where gaps of zero and below are drawn; the least accuracy that is drawn."""
+    ends = [b for curve, _ in found for _, b in _end(curve, x, y)]
+    if y == "accuracy":
+        return min(ends, default=BELOW) - BELOW
+    return floor(ends + [b for curve, _ in found for _, b in _line(curve, x, y)])
+
+
+def _drawn(points: Points, y: str, low: float | None) -> np.ndarray:
+    """(n, 2): accuracies in percent, nan below the lowest; gaps above the floor of the logarithmic axis."""
+    found = np.array(points, dtype=float).reshape(-1, 2)
+    if y == "accuracy":
+        found[found[:, 1] < low, 1] = np.nan
+        found[:, 1] *= 100.0
+    elif low is not None:
+        found[:, 1] = np.where(found[:, 1] > 0, found[:, 1], low)
+    return found
+
+
+def _handle(how: Style) -> Any:
+    from matplotlib.lines import Line2D
+
+    look = {"color": how.colour, "linestyle": _DASHES[how.dash], "marker": _SYMBOLS[how.symbol]}
+    return Line2D([], [], linewidth=1.5, markersize=5.5, markeredgecolor="white", **look)  # type: ignore[arg-type]
+
+
+def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:
+    """Mean ranks on a line, the best left, bars over those within Nemenyi's critical difference; None below 2 x 3.
+
+    treatments : all of the comparison, in whose order they have their colours
+    """
+    if tests.friedman is None or tests.nemenyi is None or len(tests.treatments) < 3:
+        return None
+    import pandas as pd
+    import scikit_posthocs
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    names, ranks = short_names(tests.treatments), tests.friedman.ranks
+    colours = [style(treatments.index(name)).colour for name in tests.treatments]
+    figure = Figure(figsize=(9.0, 1.6 + 0.3 * ((len(names) + 1) // 2 + 2)), layout="constrained")
+    ax = figure.subplots()
+    scikit_posthocs.critical_difference_diagram(
+        pd.Series(ranks, index=names),
+        pd.DataFrame(tests.nemenyi, index=names, columns=names),
+        alpha=stats.ALPHA,
+        ax=ax,
+        label_fmt_left="{label}  {rank:.2f} ",
+        label_fmt_right=" {rank:.2f}  {label}",
+        label_props={"parse_math": False, "fontsize": 10},
+        color_palette=dict(zip(names, colours, strict=True)),
+        crossbar_props={"linewidth": 3},
+        text_h_margin=0.03 * float(np.ptp(ranks)),
+    )
+    left, right = float(ranks.min()), float(ranks.min()) + float(tests.cd or 0.0)
+    ax.errorbar([(left + right) / 2], [2.2], xerr=[(right - left) / 2], color="black", capsize=4)
+    ax.text(right, 2.2, f"  CD = {tests.cd:.2f}", va="center", fontsize=10)
+    ax.set_ylim(top=3.0)
+    ax.set_xlim(1 - 0.02 * len(names), max(len(names), right) + 0.02 * len(names))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10, steps=[1, 2, 5, 10]))
+    ax.set_title(f"mean rank of {tests.title}, 1 is the best", fontsize=10)
+    return figure
+
+
+def caption(tests: stats.Tests) -> str:
+    """What a diagram of critical differences shows, in a sentence; "" without a test."""
+    if tests.friedman is None:
+        return ""
+    return (
+        f"Mean ranks of {tests.title} over {len(tests.sets)} sets, the best on the left. Solvers under one bar lie "
+        f"within Nemenyi's critical difference CD = {tests.cd:.2f} at the {stats.ALPHA:.0%} level "
+        f"(Friedman's test: p = {tests.friedman.p:.2g})."
+    )
+
+
+def svg(figure: Figure) -> bytes:
+    """The figure as SVG, text as outlines."""
+    file = BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()

@@ -1,0 +1,178 @@
+"""Tests over several data sets, as Demsar (JMLR 7, 2006) recommends and the SWAP paper does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from svmkit.compare.results import HIGHER, TITLES, Results, Row
+from svmkit.solver.solution import Status
+
+METRICS = ("fit_s", "test_accuracy", "suboptimality", "n_support")
+ALPHA = 0.05
+_DIGITS = 12  # significant ones: means that differ by rounding alone are ties
+
+
+class Friedman(NamedTuple):
+    """ranks : (k,) mean rank of each method, 1 the smallest value; F : Iman and Davenport's, with p for it."""
+
+    ranks: np.ndarray
+    chi2: float
+    F: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Tests:
+    """What can be said about one metric over the sets.
+
+    sets : those on which every treatment has a value; values : (sets, treatments) means over the repeats, as they are;
+    friedman : its ranks are 1 for the best, whichever way the metric goes, its p no smaller than these sets can
+    show; wilcoxon : (k, k) two-sided p, Holm's
+    correction over all pairs; cd : Nemenyi's critical difference of mean ranks at `ALPHA`, and nemenyi : (k, k) its p;
+    all four None where there is no test. notes : what is missing and what to know, sentences
+    """
+
+    metric: str
+    sets: list[str]
+    treatments: list[str]
+    values: np.ndarray
+    notes: tuple[str, ...]
+    friedman: Friedman | None = None
+    wilcoxon: np.ndarray | None = None
+    cd: float | None = None
+    nemenyi: np.ndarray | None = None
+
+    @property
+    def title(self) -> str:
+        """The metric in words."""
+        return "support vectors" if self.metric == "n_support" else TITLES[self.metric]
+
+    @property
+    def freedom(self) -> tuple[int, int]:
+        """Degrees of freedom of F."""
+        k = len(self.treatments)
+        return k - 1, (k - 1) * (len(self.sets) - 1)
+
+
+def friedman(values: np.ndarray) -> Friedman:
+    """Friedman's test with Iman and Davenport's correction on (n_sets, k) values, ties at their mean rank.
+
+    chi2 is Demsar's formula from the mean ranks, which leaves ties uncorrected; without ties it is scipy's.
+    """
+    n, k = values.shape
+    ranks = stats.rankdata(values, axis=1).mean(axis=0)
+    chi2 = 12.0 * n / (k * (k + 1)) * float(np.square(ranks).sum() - k * (k + 1) ** 2 / 4)
+    rest = n * (k - 1) - chi2
+    F = (n - 1) * chi2 / rest if rest > 1e-9 else np.inf  # every set agrees
+    return Friedman(ranks, chi2, F, float(stats.f.sf(F, k - 1, (k - 1) * (n - 1))))
+
+
+def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less", "greater", "two-sided"]) -> float:
+    """Exact p of the signed-rank test on paired values (n,), zeros by Pratt: ranked with the rest, then left out.
+
+    alternative : what `first` is against `second`. The distribution is that of all signs, so that few sets and ties
+    are exact too, where scipy's goes over to the normal approximation.
+    """
+    difference = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    if not difference.any():
+        return 1.0
+    size = stats.rankdata(np.abs(difference))[difference != 0]
+    doubled = np.rint(2 * size).astype(int)  # ranks are halves
+    share = np.ones(1)
+    for rank in doubled:  # how many of the 2^n sign patterns give each sum of positive ranks
+        share = np.convolve(share, np.r_[0.5, np.zeros(rank - 1), 0.5])
+    seen = int(doubled[difference[difference != 0] > 0].sum())
+    less, greater = float(share[: seen + 1].sum()), float(share[seen:].sum())
+    return {"less": less, "greater": greater, "two-sided": min(1.0, 2 * min(less, greater))}[alternative]
+
+
+def pairwise(values: np.ndarray) -> np.ndarray:
+    """Two-sided Wilcoxon p of each two columns of (n_sets, k) values, by Holm's correction: (k, k), diagonal 1."""
+    from statsmodels.stats.multitest import multipletests
+
+    k = values.shape[1]
+    above = np.triu_indices(k, 1)
+    raw = [wilcoxon(values[:, i], values[:, j], "two-sided") for i, j in zip(*above, strict=True)]
+    p = np.eye(k)
+    p[above] = multipletests(raw, method="holm")[1]
+    return np.maximum(p, p.T)
+
+
+def critical_difference(n_sets: int, k: int, alpha: float = ALPHA) -> float:
+    """Nemenyi's: mean ranks over the sets that are this far apart differ at level alpha."""
+    return float(stats.studentized_range.isf(alpha, k, np.inf)) * _rank_error(n_sets, k)
+
+
+def nemenyi(ranks: np.ndarray, n_sets: int) -> np.ndarray:
+    """p of each two mean ranks (k,) over n_sets sets by Nemenyi's test: (k, k), 1 on the diagonal."""
+    k = len(ranks)
+    apart = np.abs(ranks[:, None] - ranks[None, :]) / _rank_error(n_sets, k)
+    return np.where(np.eye(k, dtype=bool), 1.0, stats.studentized_range.sf(apart, k, np.inf))
+
+
+def _rank_error(n_sets: int, k: int) -> float:
+    return float(np.sqrt(k * (k + 1) / (12.0 * n_sets)))
+
+
+def over_sets(results: Results) -> list[Tests]:
+    """The tests of each metric that the comparison is about, in the order of `METRICS`."""
+    return [tests(results, metric) for metric in METRICS if metric in results.spec.metrics]
+
+
+def tests(results: Results, metric: str) -> Tests:
+    """The tests of a metric: means over the repeats, a set counting when each treatment has a value in all its runs."""
+    rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
+    treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
+    if not treatments:
+        return Tests(metric, [], [], np.empty((0, 0)), ("Nothing is known about it.",))
+    notes = [f"{t} is left out: it has no value on any set." for t in results.treatments if t not in treatments]
+    lacking = {name: [t for t in treatments if not _known(rows[name, t], metric)] for name in results.sets}
+    mixed = [] if metric != "suboptimality" else [name for name in results.sets if _several_objectives(results, name)]
+    sets = [name for name in results.sets if not lacking[name] and name not in mixed]
+    for name, who in lacking.items():
+        if who:
+            first = who[0] if len(who) == 1 else f"{who[0]} and {len(who) - 1} more"
+            notes.append(f"{name} is left out: no value for all runs of {first} (failed, stopped, not run or unknown).")
+    if mixed := [name for name in mixed if not lacking[name]]:
+        notes.append(f"Left out, since their solvers minimise different objectives: {', '.join(mixed)}.")
+    means = [[row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in sets]
+    values = np.array(means, dtype=float).reshape(-1, len(treatments))
+    if metric == "fit_s" and any(r["set"] in sets and r["status"] == Status.TIME_LIMIT for r in results.records):
+        notes.append("Runs that were cut by their time limit count with the time at which they were cut.")
+    n, k = values.shape
+    if n < 2 or k < 2:
+        what = f"{n} set{'s' * (n != 1)} and {k} solver{'s' * (k != 1)}"
+        return Tests(metric, sets, treatments, values, (*notes, f"{what}: a test needs two of each."))
+    return _tested(metric, sets, treatments, values, notes)
+
+
+def _tested(metric: str, sets: list[str], treatments: list[str], values: np.ndarray, notes: list[str]) -> Tests:
+    n, k = values.shape
+    ranked = _rounded(-values if metric in HIGHER else values)
+    found = friedman(ranked)
+    agreed = math.exp((1 - n) * math.lgamma(k + 1))  # chance that all sets rank alike: with few sets F promises more
+    found = found._replace(p=max(found.p, agreed))
+    least = 2.0 ** (1 - n)
+    if least * (pairs := k * (k - 1) // 2) > ALPHA:
+        held = f", and Holm's correction for {pairs} pairs not below {min(1.0, least * pairs):.2g}" if pairs > 1 else ""
+        notes = [*notes, f"{n} sets: Wilcoxon cannot go below p = {least:.2g}{held}."]
+    p, cd = pairwise(ranked), critical_difference(n, k)
+    return Tests(metric, sets, treatments, values, tuple(notes), found, p, cd, nemenyi(found.ranks, n))
+
+
+def _several_objectives(results: Results, name: str) -> bool:
+    return len({row.formulation for row in results.rows if row.set == name and row.runs}) > 1
+
+
+def _known(row: Row | None, metric: str) -> bool:
+    """Whether all runs of a row that were asked for have a value."""
+    return row is not None and row.values[metric].size == row.cells
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    return np.array([float(f"{value:.{_DIGITS}g}") for value in values.ravel()]).reshape(values.shape)

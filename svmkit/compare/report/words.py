@@ -1,0 +1,179 @@
+"""A comparison in words and in cells of tables: what the page says, with the numbers that it is sorted by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from svmkit.compare.report.environment import without_places
+from svmkit.compare.report.stats import ALPHA, Tests
+from svmkit.compare.results import TITLES, Results, Row
+from svmkit.compare.store import FAILED, TIMEOUT
+from svmkit.solver.solution import Status
+
+NONE = "n/a"
+_LONG = 32  # characters of a name where there is little room
+_HEADS = TITLES | {
+    "fit_s": "time (s)",
+    "gap": "relative gap",
+    "n_support": "support vectors",
+    "test_accuracy": "accuracy (%)",
+}
+_ORDER = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
+_WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "suboptimality": "Nearest to the optimum"}
+_ENDED = {
+    Status.CONVERGED: "converged",
+    Status.TIME_LIMIT: "cut by the time limit",
+    Status.MAX_ITER: "out of iterations",
+    Status.MAX_SUPPORT: "full of support vectors",
+    TIMEOUT: "stopped without a model",
+    FAILED: "failed",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table: `text`, what it sorts by (None: unknown, last), whether it is the best of its column."""
+
+    text: str
+    key: float | str | None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """heads : titles of columns; rows : an Entry for each; notes : what to know about its rows."""
+
+    heads: list[str]
+    rows: list[list[Entry]]
+    notes: list[str]
+
+
+def shown_names(names: list[str]) -> dict[str, str]:
+    """What to call each: paths without their folders, unless that makes two of them equal."""
+    short = {name: without_places(name) for name in names}
+    return {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in names}
+
+
+def short_names(names: list[str]) -> list[str]:
+    """Names that fit into a picture or a head, all different."""
+    short = [
+        name if len(name) <= _LONG else f"{name[: _LONG - 8]}...{name[-5:]}" for name in map(without_places, names)
+    ]
+    return [f"{name} ({k + 1})" if short.count(name) > 1 else name for k, name in enumerate(short)]
+
+
+def summary(results: Results) -> list[str]:
+    """How the runs ended, and who was best where: sentences."""
+    missing = len(results.cells) - len(results.records)
+    ended = [record["status"] for record in results.records]
+    kinds = [f"{ended.count(kind)} {_ENDED.get(kind, kind)}" for kind in dict.fromkeys(sorted(ended, key=_rank))]
+    kinds += [f"{missing} not run"] if missing else []
+    runs = len(results.cells)
+    said = [
+        f"{_count(len(results.treatments), 'solver')} on {_count(len(results.sets), 'set')}: "
+        f"{_count(runs, 'run')}{', ' if kinds else ''}{', '.join(kinds)}."
+    ]
+    for metric, what in _WINS.items():
+        won = [row.treatment for name in results.sets for row in results.best(name, metric)]
+        if won:
+            times = sorted(dict.fromkeys(won), key=lambda t: -won.count(t))
+            said.append(f"{what}: " + ", ".join(f"{t} on {_count(won.count(t), 'set')}" for t in times) + ".")
+    return said
+
+
+def of_set(results: Results, name: str) -> Table:
+    """The rows of a set: solver, status and each metric that some row has a value of."""
+    rows = [row for row in results.rows if row.set == name]
+    metrics = [m for m in _ORDER if m in results.spec.metrics and any(row.mean(m) is not None for row in rows)]
+    best = {metric: [row.treatment for row in results.best(name, metric)] for metric in metrics}
+    body = [
+        [
+            Entry(row.treatment, row.treatment),
+            Entry(row.status.replace("_", " "), row.status),
+            *(Entry(value(row, m), row.mean(m), row.treatment in best[m]) for m in metrics),
+        ]
+        for row in rows
+    ]
+    notes = [f"{row.treatment}: {without_places(reason)}" for row in rows for reason in row.reasons]
+    objectives: dict[str, list[str]] = {}
+    for row in rows:
+        if row.runs:
+            objectives.setdefault(row.formulation, []).append(row.treatment)
+    if len(objectives) > 1:
+        notes.append(
+            "Objectives differ and are not to be compared with each other: "
+            + "; ".join(f"{formulation} ({', '.join(who)})" for formulation, who in objectives.items())
+        )
+    return Table(["solver", "status", *(_HEADS[metric] for metric in metrics)], body, notes)
+
+
+def value(row: Row, metric: str) -> str:
+    """Mean and, over several runs, spread of a metric, as a table shows it."""
+    mean, spread = row.mean(metric), row.spread(metric)
+    if mean is None:
+        return NONE
+    if metric == "test_accuracy":
+        return f"{100 * mean:.2f}" + (f" ± {100 * spread:.2f}" if spread is not None else "")
+    if metric == "fit_s":
+        return number(mean) + (f" ± {spread:.{decimals(mean)}f}" if spread is not None else "")
+    if metric in ("gap", "suboptimality"):
+        return f"{mean:.1e}"
+    return f"{mean:.7g}" if metric == "objective" else f"{mean:,.0f}"
+
+
+def number(seconds: float) -> str:
+    """Seconds with three digits, to the tenth of a millisecond."""
+    return f"{seconds:,.{decimals(seconds)}f}"
+
+
+def decimals(seconds: float) -> int:
+    """Digits after the point that make three in all, four at most."""
+    return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
+
+
+def p_value(p: float) -> str:
+    """As papers print it."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def verdict(tests: Tests) -> str:
+    """Friedman's test in a sentence; "" where there is none."""
+    if tests.friedman is None or tests.cd is None:
+        return ""
+    found, (a, b) = tests.friedman, tests.freedom
+    F = "infinite (all sets agree)" if math.isinf(found.F) else f"{found.F:.2f}"
+    differs = "the solvers differ" if found.p < ALPHA else "no difference is shown"
+    return (
+        f"Friedman's test over {_count(len(tests.sets), 'set')} and {_count(len(tests.treatments), 'solver')}: "
+        f"chi-squared {found.chi2:.2f}, with Iman and Davenport's correction F({a}, {b}) = {F}, "
+        f"p {p_value(found.p) if found.p < 0.001 else '= ' + p_value(found.p)}: {differs} at the {ALPHA:.0%} level. "
+        f"Nemenyi's critical difference of mean ranks is {tests.cd:.2f}."
+    )
+
+
+def ranking(tests: Tests) -> Table:
+    """Mean ranks, the best first, and Holm-corrected Wilcoxon p of each two solvers in the same order."""
+    assert tests.friedman is not None and tests.wilcoxon is not None
+    ranks = tests.friedman.ranks
+    order = sorted(range(len(ranks)), key=lambda k: (ranks[k], k))
+    body = []
+    for place, k in enumerate(order):
+        entries = [
+            Entry(tests.treatments[k], tests.treatments[k]),
+            Entry(f"{ranks[k]:.2f}", float(ranks[k]), place == 0),
+        ]
+        for other in order:
+            p = float(tests.wilcoxon[k, other])
+            entries.append(Entry("", None) if k == other else Entry(p_value(p), p, p < ALPHA))
+        body.append(entries)
+    return Table(["solver", "mean rank", *short_names([tests.treatments[k] for k in order])], body, [])
+
+
+def _rank(kind: str) -> int:
+    kinds = [str(k) for k in _ENDED]
+    return kinds.index(kind) if kind in kinds else len(kinds)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"

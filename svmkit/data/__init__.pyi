@@ -1,0 +1,22 @@
+from .dataset import Dataset
+from .encoding import Encoding
+from .features import as_features, require_finite
+from .fetching import fetch
+from .labels import encode_labels
+from .loading import load
+from .scaling import Scaling
+from .sources import Entry, available, cache_dir
+
+__all__ = [
+    "Dataset",
+    "Encoding",
+    "Entry",
+    "Scaling",
+    "as_features",
+    "available",
+    "cache_dir",
+    "encode_labels",
+    "fetch",
+    "load",
+    "require_finite",
+]

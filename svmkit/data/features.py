@@ -1,0 +1,237 @@
+"""Checks on the features that a caller hands in: refused in one line that says how to mend them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from svmkit.errors import InputError, one_line
+
+# scipy ships no types; a dense ndarray or any scipy sparse container
+Features: TypeAlias = Any
+
+_CHUNK = 1 << 20  # entries looked at together, so that a check never allocates a copy of the data
+
+
+class InputTypeError(InputError, TypeError):
+    """An entry of X is no number at all (scikit-learn's conventions ask for a TypeError here)."""
+
+
+def as_features(X: Any, *, what: str = "X") -> Features:
+    """X as a 2-D float matrix that the solvers read, copied only where it must be.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or scipy sparse container of shape (n_samples, n_features)
+        float32 and float64 are taken as they are: dense ones when C- or F-contiguous, sparse ones when CSR
+        (int32 or int64 indices, explicit zeros allowed). Integers, booleans and other floats become float64,
+        other sparse formats CSR. Read-only arrays are fine; the caller's arrays are never written to.
+    what : str, default="X"
+        What messages call it.
+
+    Returns
+    -------
+    ndarray or scipy CSR of shape (n_samples, n_features)
+        float32 or float64; CSR with sorted, unique indices. NaN and infinity pass: see `require_finite`.
+
+    Raises
+    ------
+    InputError
+        Not 2-D, no rows, no columns, complex, text, dates, or a CSR whose index arrays are out of bounds.
+    """
+    if is_sparse(X):
+        return _sparse_features(X, what)
+    A = dense_array(X, what)
+    _require_matrix(A.ndim, A.shape, what)
+    if A.dtype not in (np.float32, np.float64):
+        A = _to_float64(A, what)
+    if not (A.flags.c_contiguous or A.flags.f_contiguous) or not A.flags.aligned:
+        A = np.array(A, order="C")
+    return A
+
+
+def is_sparse(X: Any) -> bool:
+    # scipy.sparse costs import time: nothing of scipy's can be here unless its module is loaded
+    if not type(X).__module__.startswith("scipy.sparse") and not hasattr(X, "tocsr"):
+        return False
+    from scipy import sparse
+
+    return bool(sparse.issparse(X))
+
+
+def dense_array(X: Any, what: str) -> np.ndarray:
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
+    try:
+        return np.asarray(X)
+    except (ValueError, TypeError) as err:
+        raise InputError(
+            f"{what} is no rectangular table of numbers ({one_line(err)}): give every row the same length"
+        ) from err
+
+
+def _require_matrix(ndim: int, shape: tuple[int, ...], what: str) -> None:
+    if ndim < 2:
+        got = "scalar array" if ndim == 0 else "1D array"
+        raise InputError(
+            f"Expected 2D array, got {got} instead. Reshape your data: {what}.reshape(-1, 1) if it has "
+            f"a single feature, {what}.reshape(1, -1) if it is a single sample."
+        )
+    if ndim > 2:
+        raise InputError(
+            f"Found array with dim {ndim}, while dim <= 2 is required: {what} needs rows and columns only."
+        )
+    if shape[0] == 0:
+        raise InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required ({what}).")
+    if shape[1] == 0:
+        raise InputError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required ({what}).")
+
+
+def _to_float64(A: np.ndarray, what: str) -> np.ndarray:
+    kind = A.dtype.kind
+    if kind == "c":
+        raise InputError(f"Complex data not supported: {what} has dtype {A.dtype}; pass real numbers")
+    if kind in "mMVSUT":
+        raise InputError(
+            f"{what} has dtype {A.dtype}, not numbers: convert it first (text columns: one-hot encode them)"
+        )
+    if kind == "O":
+        return _object_to_float64(A, what)
+    return A.astype(np.float64)
+
+
+def _object_to_float64(A: np.ndarray, what: str) -> np.ndarray:
+    if any(isinstance(v, complex | np.complexfloating) for v in A.flat):
+        raise InputError(f"Complex data not supported: {what} holds complex numbers; pass real numbers")
+    try:
+        return A.astype(np.float64)
+    except TypeError as err:
+        raise InputTypeError(f"{what} holds something that is no number ({one_line(err)}): convert it first") from err
+    except ValueError as err:
+        raise InputError(f"{what} holds something that is no number ({one_line(err)}): convert it first") from err
+
+
+def _sparse_features(X: Any, what: str) -> Features:
+    _require_matrix(X.ndim, X.shape, what)
+    if X.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: {what} has dtype {X.dtype}; pass real numbers")
+    if X.dtype.kind == "O":
+        raise InputError(f"{what} is sparse with dtype object: convert it to float64 first")
+    csr = X if X.format == "csr" else X.tocsr()
+    if csr.dtype not in (np.float32, np.float64):
+        csr = csr.astype(np.float64)
+    nnz = _require_csr(csr, what)
+    if len(csr.data) > nnz or len(csr.indices) > nnz:  # room kept behind the last entry: take a view without it
+        csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()  # sorts too
+    return csr
+
+
+def _require_csr(X: Any, what: str) -> int:
+    """Number of stored entries; compiled loops trust the index arrays, so bad ones must stop here."""
+    indptr, indices, n = X.indptr, X.indices, X.shape[1]
+    nnz = int(indptr[-1])
+    sound = len(indptr) == X.shape[0] + 1 and indptr[0] == 0 and bool((indptr[1:] >= indptr[:-1]).all())
+    sound = sound and nnz <= min(len(indices), len(X.data))
+    if sound and nnz:
+        sound = indices[:nnz].min() >= 0 and indices[:nnz].max() < n
+    if not sound:
+        raise InputError(f"{what} is a broken CSR matrix: its indices or indptr leave shape {X.shape}; build it anew")
+    return nnz
+
+
+def require_finite(X: Features, *, what: str = "X") -> None:
+    """Refuse NaN and infinity, naming the first bad entry.
+
+    Parameters
+    ----------
+    X : ndarray or scipy CSR of shape (n_samples, n_features)
+        Read in row chunks of about a million entries; never copied.
+    what : str, default="X"
+        What the message calls it.
+
+    Raises
+    ------
+    InputError
+        With the row and column of the first NaN or infinite entry, both counted from 1.
+    """
+    values = X.data if is_sparse(X) else X
+    if values.dtype.kind not in "fc" or values.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer look
+        if np.isfinite(values.sum()):
+            return
+    place = _first_bad_sparse(X) if is_sparse(X) else _first_bad_dense(X)
+    if place is None:
+        return
+    row, column, value = place
+    kind = "NaN" if np.isnan(value) else "infinity (inf)"
+    raise InputError(
+        f"{what} contains {kind} at row {row + 1}, column {column + 1} (both counted from 1): "
+        "drop that row or fill in a finite number"
+    )
+
+
+def _first_bad_dense(X: np.ndarray) -> tuple[int, int, float] | None:
+    step = max(1, _CHUNK // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        good = np.isfinite(X[start : start + step])
+        if not good.all():
+            row, column = np.unravel_index(int(np.argmin(good)), good.shape)
+            return start + int(row), int(column), float(X[start + row, column])
+    return None
+
+
+def _first_bad_sparse(X: Any) -> tuple[int, int, float] | None:
+    for start in range(0, len(X.data), _CHUNK):
+        good = np.isfinite(X.data[start : start + _CHUNK])
+        if not good.all():
+            at = start + int(np.argmin(good))
+            row = int(np.searchsorted(X.indptr, at, side="right")) - 1
+            return row, int(X.indices[at]), float(X.data[at])
+    return None
+
+
+def pad_or_refuse_columns(
+    X: Features, n_features: int, *, what: str = "X", name: str = "SVMModel", pad: bool = False
+) -> Features:
+    """X with exactly `n_features` columns: sparse rows may lack the last ones, nothing else is mended.
+
+    Parameters
+    ----------
+    X : ndarray or scipy CSR of shape (n_samples, d)
+    n_features : int
+        Columns wanted.
+    what : str, default="X"
+        What the message calls X.
+    name : str, default="SVMModel"
+        Who is expecting them, for the message.
+    pad : bool, default=False
+        Pad a dense X as well (a copy); a CSR is always padded, without copying its data.
+
+    Returns
+    -------
+    ndarray or scipy CSR of shape (n_samples, n_features)
+
+    Raises
+    ------
+    InputError
+        More columns than wanted, or fewer in a dense X without `pad`.
+    """
+    rows, d = X.shape
+    if d == n_features:
+        return X
+    if d < n_features and is_sparse(X):
+        padded = type(X)((X.data, X.indices, X.indptr), shape=(rows, n_features), copy=False)
+        padded.has_canonical_format = X.has_canonical_format  # saves a second look at the same index arrays
+        return padded
+    if d < n_features and pad:
+        return np.pad(X, ((0, 0), (0, n_features - d)))
+    raise InputError(
+        f"{what} has {d} features, but {name} is expecting {n_features} features as input: "
+        "pass the columns that it was trained on"
+    )

@@ -1,0 +1,36 @@
+"""One table as it was read: its columns, their names, and the way back to the file for messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svmkit.data.csvtext import Dialect, line_of
+from svmkit.data.files import shown
+from svmkit.errors import InputError
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: a DataFrame with columns 0, 1, ... (None until read), their names, the way to the file."""
+
+    path: Path
+    frame: Any
+    names: tuple[str, ...]
+    has_header: bool
+    layout: Dialect | None  # None for Parquet, which has no lines
+
+    def column(self, position: int) -> str:
+        """The column as messages call it."""
+        return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
+
+    def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
+        """The error for one cell, with the file's line and the cell's own text."""
+        if self.layout is None:
+            value = str(self.frame[position].iloc[row])
+            place = f"{self.path}: row {row + 1} (counted from 1)"
+        else:
+            line, fields = line_of(self.path, self.layout, row)
+            value, place = fields[position], f"{self.path}:{line}"
+        return InputError(f"{place}: {self.column(position)} {problem} ({shown(value)}): {mend}")

@@ -1,0 +1,20 @@
+from .arithmetic import Form
+from .engine import Engine, engine_for
+from .functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from .gram import Gram, parse_bytes
+
+__all__ = [
+    "RBF",
+    "Engine",
+    "Form",
+    "FromFunction",
+    "Gram",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Poly",
+    "Precomputed",
+    "Sigmoid",
+    "engine_for",
+    "parse_bytes",
+]

@@ -1,0 +1,227 @@
+"""One-versus-one on shared kernel values: those of a point with its own class are computed once for all of its pairs.
+
+A point of one of k classes has values with its own class in k - 1 pairs and with any other class in one. So the unit
+is the segment, the values of one point with the points of one class: an engine for each class computes it, a pool
+keeps those of points with their own class, and the engine of a pair lays two segments side by side, the points of its
+first class before those of its second.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from svmkit.kernels.class_rows import CHUNK, Columns, Pool, Segments, Vectors
+from svmkit.kernels.engine import ALL, Engine, engine_for
+from svmkit.kernels.functions import Kernel, square_norms
+from svmkit.kernels.gram import Gram
+
+POOLED = 0.5  # of the memory for kernel rows: the pool's part, the row cache of a pair has the rest
+TOGETHER = 128  # points whose segments are computed together where the pool has no room
+FIRST = np.zeros(1, dtype=np.int64)
+WHOLE = 0.5  # of a class: segments that are asked for in so large a part are computed in full, to be kept
+SMALL = 1 << 19  # values: two classes, or one with itself, that have no more cost less in one go than row by row
+
+
+class SharedKernel:
+    """Kernel values of X (n, d), told apart by classes.
+
+    Parameters
+    ----------
+    kernel : resolved Kernel, not a precomputed one
+    X : ndarray or CSR, float32 or float64; a class is copied when its values are first asked for
+    members : rows of X of each class, ascending
+    memory : bytes for kernel rows, pool and the row cache of one pair together
+    """
+
+    def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
+        self.kernel, self.X, self.members, self.memory = kernel, X, members, memory
+        self.pool = Pool(int(POOLED * memory))
+        self._engines: dict[int, Engine] = {}
+
+    def gram(self, a: int, b: int) -> SharedGram:
+        """That of classes a < b. Classes below a are taken to be done: what is held for them is dropped."""
+        for c in range(a):
+            self._engines.pop(c, None)
+            self.pool.release(c)
+        return SharedGram(self, a, b)
+
+    @cached_property
+    def diag(self) -> np.ndarray:
+        """k(x, x), float64 (n,)."""
+        return self.kernel.diag(self.X)
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest |x|^2: a row of any class may meet one of any other."""
+        return float(square_norms(self.X).max(initial=0.0))
+
+    def engine(self, c: int) -> Engine:
+        """The engine of a class."""
+        if c not in self._engines:
+            self._engines[c] = engine_for(self.kernel, self.X[self.members[c]], self.reach)
+        return self._engines[c]
+
+
+class SharedGram(Gram):
+    """The Gram of two classes of a SharedKernel. It counts only the values that are computed for it.
+
+    Its rows are as precise as if it had all of the memory.
+    """
+
+    def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
+        self.pair, memory = PairEngine(shared, a, b), shared.memory
+        left = max(1, memory - shared.pool.memory - self.pair.between)
+        dtype = np.float64 if 32 * self.pair.n**2 <= memory else np.float32
+        super().__init__(shared.kernel, None, memory=left, dtype=dtype, engine=self.pair)
+
+    @property
+    def kernel_values(self) -> int:
+        return self._asked - self.pair.spared
+
+    @kernel_values.setter
+    def kernel_values(self, value: int) -> None:
+        self._asked = value + self.pair.spared
+
+
+class PairEngine:
+    """`svmkit.kernels.Engine` of the points of two classes, those of class a before those of class b.
+
+    Rows are taken as numbers of points. `spared` counts the values that were asked for and were there already, less
+    those that were computed without being asked for; `between`, the bytes that values of a with b are kept in.
+    """
+
+    def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
+        self.kernel, self.spared = shared.kernel, 0
+        self._shared, self._codes = shared, (a, b)
+        self._sizes = (len(shared.members[a]), len(shared.members[b]))
+        self._starts, self.n = (0, self._sizes[0]), sum(self._sizes)
+        values = self._sizes[0] * self._sizes[1]  # float32 and float64, each of a with b and of b with a
+        self.between = 24 * values if values <= SMALL and 24 * values <= shared.memory // 8 else 0
+        self.batch = shared.engine(a).batch
+        self._tables: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = {}
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Which rows of all of X these are, (n,)."""
+        return np.concatenate([self._shared.members[c] for c in self._codes])
+
+    @cached_property
+    def X(self):
+        """The rows themselves, for problems that need no kernel values."""
+        return self._shared.X[self.rows]
+
+    def take(self, idx: np.ndarray) -> np.ndarray:
+        return np.asarray(idx)
+
+    def diag(self) -> np.ndarray:
+        return self._shared.diag[self.rows]
+
+    def block(self, Z: np.ndarray, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+        columns = self._columns(0, sel), self._columns(1, sel)
+        for side, (rows, points) in self._sides(Z):
+            vectors = Vectors(self._engine(side), points)
+            if columns[side].width:
+                self._within(side, vectors, columns[side], out, rows)
+            if columns[1 - side].width:
+                self._across(side, vectors, columns[1 - side], out, rows)
+        return out
+
+    def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+        out = np.zeros((sel.size or self.n, coef.shape[1]))
+        for source, (rows, points) in self._sides(Z):
+            vectors, weights = Vectors(self._engine(source), points), coef[rows]
+            for side in (0, 1):
+                to = self._columns(side, sel)
+                if to.width:
+                    at = to.at if to.at.size else slice(to.first, to.first + to.width)
+                    if side == source and dtype == np.float32:
+                        out[at] += self._product_within(side, vectors, weights, to)
+                    else:
+                        out[at] += self._engine(side).product(vectors.values(), weights, to.of, dtype)
+        return out
+
+    def _engine(self, side: int) -> Engine:
+        return self._shared.engine(self._codes[side])
+
+    def _sides(self, idx: np.ndarray) -> list[tuple[int, tuple[np.ndarray, np.ndarray]]]:
+        """(0 or 1, (where in idx its points are, their numbers in the class)) for each class with points in idx."""
+        if len(idx) == 1:
+            side = int(idx[0] >= self._sizes[0])
+            return [(side, (FIRST, idx - self._starts[side]))]
+        late = idx >= self._sizes[0]
+        found = [np.flatnonzero(~late), np.flatnonzero(late)]
+        return [(side, (at, idx[at] - self._starts[side])) for side, at in enumerate(found) if len(at)]
+
+    def _columns(self, side: int, sel: np.ndarray) -> Columns:
+        if sel.size == 0:
+            return Columns(ALL, self._sizes[side], self._starts[side], ALL)
+        at, of = dict(self._sides(sel)).get(side, (ALL, ALL))
+        if len(at) == 0:
+            return Columns(ALL, 0, 0, ALL)
+        together = at[-1] - at[0] + 1 == len(at)
+        return Columns(of, len(of), int(at[0]), ALL if together else at)
+
+    def _within(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
+        """Values of points with their own class: what the pool takes is computed in full, what it has is copied."""
+        kept, there = self._kept(side, vectors, columns, out.dtype)
+        points = vectors.points
+        if there.all():
+            kept.copy(points, columns, out, rows)
+        elif not there.any():
+            self._compute(side, vectors, columns, out, rows)
+        else:
+            kept.copy(points[there], columns, out, rows[there])
+            self._compute(side, Vectors(vectors.engine, points[~there]), columns, out, rows[~there])
+
+    def _product_within(self, side: int, vectors: Vectors, coef: np.ndarray, columns: Columns) -> np.ndarray:
+        """Values of points with their own class, in float32, times coef (points, p): (points asked for, p)."""
+        kept, there = self._kept(side, vectors, columns, np.dtype(np.float32))
+        product = kept.product(vectors.points[there], coef[there], columns.of)
+        if not there.all():
+            rest = vectors.engine.take(vectors.points[~there])
+            product += vectors.engine.product(rest, coef[~there], columns.of, np.float32)
+        return product
+
+    def _kept(self, side: int, vectors: Vectors, columns: Columns, dtype: np.dtype) -> tuple[Segments, np.ndarray]:
+        """What the pool has of a class, once it has taken what it has room for; which of the points are there."""
+        points, n = vectors.points, self._sizes[side]
+        kept = self._shared.pool.segments(self._codes[side], n, dtype)
+        there = kept.place[points] >= 0
+        if not there.all() and columns.width >= WHOLE * n and kept.free():
+            fresh = vectors
+            if n * n <= SMALL:
+                fresh = Vectors(vectors.engine, np.flatnonzero(kept.place < 0))
+            elif len(points) > 1:
+                fresh = Vectors(vectors.engine, np.unique(points[~there]))
+            self.spared -= n * kept.fill(fresh)
+            there = kept.place[points] >= 0
+        self.spared += int(there.sum()) * columns.width
+        return kept, there
+
+    def _across(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
+        """Values of points with the other class: kept as long as the pair is, if the two classes are small."""
+        if not self.between:
+            self._compute(1 - side, vectors, columns, out, rows)
+            return
+        if out.dtype not in self._tables:
+            values = np.empty(self._sizes, out.dtype)
+            self._engine(1).block(self._engine(0).take(np.arange(self._sizes[0])), values)
+            self._tables[out.dtype] = values, np.ascontiguousarray(values.T)
+            self.spared -= values.size
+        columns.copy(self._tables[out.dtype][side], vectors.points, out, rows)
+        self.spared += len(rows) * columns.width
+
+    def _compute(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
+        """Values of points of any class with one class, kept nowhere."""
+        engine, most = self._engine(side), min(TOGETHER, len(rows))
+        if len(out) == 1 and not columns.at.size:
+            engine.block(vectors.values(), out[:, columns.first : columns.first + columns.width], columns.of)
+            return
+        for top in range(0, len(rows), most):
+            here = rows[top : top + most]
+            values = vectors.values(top, top + len(here))
+            for part in columns.parts(CHUNK // (most * out.itemsize)):
+                block = engine.block(values, np.empty((len(here), part.width), out.dtype), part.of)
+                part._replace(of=ALL).copy(block, np.arange(len(here)), out, here)

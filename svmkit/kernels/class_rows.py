@@ -1,0 +1,150 @@
+"""Segments: kernel values of one point with all points of one class; a pool of them, and their way into blocks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from svmkit.kernels.engine import Engine
+
+PARTIAL = 64  # values that are summed in their own precision, before float64 takes the sums
+CHUNK = 8 << 20  # bytes: the pool grows by so much at a time
+
+
+class Vectors:
+    """Points of a class: their numbers, and the rows themselves once they are asked for."""
+
+    def __init__(self, engine: Engine, points: np.ndarray) -> None:
+        self.engine, self.points = engine, points
+        self._values: Any = None
+
+    def values(self, lo: int = 0, hi: int | None = None):
+        """Those from lo to hi, as the engine takes them."""
+        if self._values is None:
+            self._values = self.engine.take(self.points)
+        return self._values if lo == 0 and hi in (None, len(self.points)) else self._values[lo:hi]
+
+
+class Columns(NamedTuple):
+    """Which points of a class are asked for, and where their values go.
+
+    of : their numbers, empty for all; width : how many they are; at : columns of the block that take their values,
+    empty for `first` and those that follow it
+    """
+
+    of: np.ndarray
+    width: int
+    first: int
+    at: np.ndarray
+
+    def parts(self, step: int) -> list[Columns]:
+        """These columns, at most `step` at a time."""
+        if self.width <= step:
+            return [self]
+        of = self.of if self.of.size else np.arange(self.width)
+        each = [slice(lo, min(lo + step, self.width)) for lo in range(0, self.width, step)]
+        return [Columns(of[s], s.stop - s.start, self.first + s.start, self.at[s]) for s in each]
+
+    def copy(self, segments: np.ndarray, slots: np.ndarray, out: np.ndarray, rows: np.ndarray) -> None:
+        """From these slots of segments to rows of out."""
+        if len(rows) == 1 and not self.of.size and not self.at.size:
+            out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
+        else:
+            _copy(segments, slots, self.of, out, rows, self.first, self.at)
+
+
+class Pool:
+    """Segments of all classes, `memory` bytes at most.
+
+    Nothing is pushed out to make room. Pairs come class by class, so a class is due again only after all others, and
+    a pool that drops what was used least recently would have lost it by then. Instead a class is released after its
+    last pair, and those still to come take its room.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.memory = self.room = memory
+        self._segments: dict[tuple[int, np.dtype], Segments] = {}
+
+    def segments(self, c: int, n: int, dtype: np.dtype) -> Segments:
+        """Those of class c with n points. Float32 and float64 are held apart: no value depends on who asked first."""
+        if (c, dtype) not in self._segments:
+            self._segments[c, dtype] = Segments(self, n, dtype)
+        return self._segments[c, dtype]
+
+    def release(self, c: int) -> None:
+        for key in [key for key in self._segments if key[0] == c]:
+            self.room += sum(chunk.nbytes for chunk in self._segments.pop(key).chunks)
+
+
+class Segments:
+    """Values of points of one class with all of its n points.
+
+    place (n,) : where the segment of a point is, counted through all chunks; -1 for nowhere
+    """
+
+    def __init__(self, pool: Pool, n: int, dtype: np.dtype) -> None:
+        self.place = np.full(n, -1, dtype=np.int64)
+        self.chunks: list[np.ndarray] = []
+        self._pool, self._n, self._dtype = pool, n, dtype
+        self._rows = int(np.clip(min(CHUNK, pool.memory // 8) // (n * dtype.itemsize), 1, n))  # of a chunk
+        self._filled = 0
+
+    def free(self) -> bool:
+        """Whether there is room for one more; makes a new chunk if need be."""
+        if self._filled == len(self.chunks) * self._rows:
+            size = self._rows * self._n * self._dtype.itemsize
+            if size > self._pool.room:
+                return False
+            self._pool.room -= size
+            self.chunks.append(np.empty((self._rows, self._n), self._dtype))
+        return True
+
+    def fill(self, vectors: Vectors) -> int:
+        """Compute the segments of these points, distinct and missing, while there is room; how many there were."""
+        done = 0
+        while done < len(vectors.points) and self.free():
+            lo = self._filled % self._rows
+            q = min(self._rows - lo, len(vectors.points) - done)
+            vectors.engine.block(vectors.values(done, done + q), self.chunks[-1][lo : lo + q])
+            self.place[vectors.points[done : done + q]] = np.arange(self._filled, self._filled + q)
+            self._filled, done = self._filled + q, done + q
+        return done
+
+    def copy(self, points: np.ndarray, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
+        """Values of points that have their place, into rows of out."""
+        chunks, slots = np.divmod(self.place[points], self._rows)
+        for k in np.unique(chunks) if len(self.chunks) > 1 else range(len(self.chunks)):
+            here = chunks == k
+            columns.copy(self.chunks[k], slots[here], out, rows[here])
+
+    def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """Their values with the points `of`, empty for all, times coef (len(points), p): float64, summed as PARTIAL."""
+        out = np.zeros((of.size or self._n, coef.shape[1]))
+        chunks, slots = np.divmod(self.place[points], self._rows)
+        order, weights = np.argsort(chunks, kind="stable"), coef.astype(self._dtype)
+        ends = np.flatnonzero(np.diff(chunks[order])) + 1
+        for here in np.split(order, ends) if len(order) else ():
+            chunk = self.chunks[chunks[here[0]]]
+            for lo in range(0, len(here), PARTIAL):
+                some = here[lo : lo + PARTIAL]
+                values = chunk[slots[some]] if of.size == 0 else chunk[np.ix_(slots[some], of)]
+                out += values.T @ weights[some]
+        return out
+
+
+@njit(cache=True)
+def _copy(segments, slots, of, out, rows, first, at):
+    """out[rows[b], first + j] = segments[slots[b], of[j]], or in column at[j]; empty `of`: all of them."""
+    width = of.size if of.size else segments.shape[1]
+    for b in range(rows.size):
+        source, target = segments[slots[b]], out[rows[b]]
+        if at.size:
+            for j in range(width):
+                target[at[j]] = source[of[j] if of.size else j]
+        elif of.size:
+            for j in range(width):
+                target[first + j] = source[of[j]]
+        else:
+            target[first : first + width] = source

@@ -1,0 +1,241 @@
+"""Engines: kernel values of the rows of one X against other rows, behind one interface for every storage of X.
+
+`block` writes values, `product` multiplies them by coefficients without storing them. `Z` are rows in X's own
+storage as `take` returns them (or a model's vectors, dense or CSR). Nothing here caches: that is Gram's part.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.functions import Kernel, Precomputed, square_norms
+from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
+
+ALL = np.empty(0, dtype=np.int64)  # "every row", as the compiled loops take it
+PANEL = 256  # rows of Z at a time
+PANEL_BYTES = 8 << 20
+COPY_BYTES = 256 << 20  # the largest copy of a sparse X that is made for speed
+FAR = 16.0  # gamma |x|^2 above which float32 dot products would cost the values more than some 1e-5
+LINE = 64  # bytes of a line of the processor's cache
+PAYS = 0.8  # entries touched by columns and by rows that cost the same: the former are scattered
+
+
+def narrow(X):
+    """CSR with int32 indices where they fit, which spares a second set of compiled loops; any other X as it is."""
+    if getattr(X, "format", None) != "csr" or X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    if max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
+class Engine(Protocol):
+    """What Gram and a model's decision function need of a kernel on the rows of X (n, d)."""
+
+    kernel: Kernel
+    n: int
+    batch: int  # rows worth computing together when one is asked for
+
+    def take(self, idx: np.ndarray):
+        """The rows idx in X's storage (for a precomputed kernel: idx itself)."""
+
+    def diag(self) -> np.ndarray:
+        """k(x, x), float64 (n,)."""
+
+    def block(self, Z, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+        """out[b, a] = k(X[sel[a]], Z[b]) for out (rows of Z, rows of sel), float32 or float64; empty sel: all."""
+
+    def product(self, Z, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+        """K(X[sel], Z) @ coef for coef (rows of Z, p): float64 (rows of sel, p).
+
+        Values, and their sums over a panel, are taken in `dtype`; float32 takes half the time.
+        """
+
+
+def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
+    """The engine for a resolved kernel on X: dense (n, d) or CSR, float32 or float64, no copy of the values.
+
+    reach : largest |x|^2 of the rows that X's are to meet, default X's own (see `FAR`)
+    """
+    X = narrow(X)
+    if isinstance(kernel, Precomputed):
+        return PrecomputedEngine(kernel, X)
+    if kernel.form is None:
+        return BlockEngine(kernel, X)
+    return CSREngine(kernel, X, reach) if sp.issparse(X) else DenseEngine(kernel, X, reach)
+
+
+class _Base:
+    batch = 1
+
+    def __init__(self, kernel: Kernel, X) -> None:
+        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+
+    def take(self, idx: np.ndarray):
+        return self.X[idx]
+
+    def diag(self) -> np.ndarray:
+        return self.kernel.diag(self.X)
+
+    def _rows(self, sel: np.ndarray) -> int:
+        return sel.size or self.n
+
+
+class _Products(_Base):
+    """Of kernels that are a function of x.z and the norms (or of the l1 distance)."""
+
+    def __init__(self, kernel: Kernel, X, reach: float | None) -> None:
+        super().__init__(kernel, X)
+        self.sq = square_norms(self.X)
+        reach = self.sq.max(initial=0.0) if reach is None else reach
+        gamma = kernel.scalars[1]
+        if kernel.form is Form.LAPLACIAN:  # |x|_1 <= sqrt(d) |x|
+            self.far = gamma * float(np.sqrt(X.shape[1] * reach)) > FAR
+        else:
+            self.far = kernel.form is Form.RBF and gamma * reach > FAR
+
+    def _precision(self, asked) -> np.dtype:
+        """The precision in which values are taken that were asked for as `asked`.
+
+        |x|^2 + |z|^2 - 2 x.z loses what a float32 cannot hold next to |x|^2, and so does an l1 distance that is summed
+        up from |z|_1: data far from 0 take float64.
+        """
+        return np.dtype(np.float64 if self.far else asked)
+
+
+def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """An empty array that begins with a line of the cache: else every wide load takes two of them."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    raw = np.empty(size + LINE, np.uint8)
+    lo = -raw.ctypes.data % LINE
+    return raw[lo : lo + size].view(dtype).reshape(shape)
+
+
+def _dense(Z, dtype) -> np.ndarray:
+    return np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
+
+
+class DenseEngine(_Products):
+    def __init__(self, kernel: Kernel, X: np.ndarray, reach: float | None = None) -> None:
+        super().__init__(kernel, np.ascontiguousarray(X), reach)
+
+    def block(self, Z, out, sel=ALL):
+        Z = _dense(Z, self._precision(out.dtype))
+        sq_z = square_norms(Z)
+        for lo in range(0, Z.shape[0], PANEL):
+            hi = lo + PANEL
+            dense_block(self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi])
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            part = _dense(Z[lo : lo + PANEL], self._precision(dtype))
+            sq_z = square_norms(part)
+            weights = np.ascontiguousarray(coef[lo : lo + PANEL], dtype=part.dtype)
+            dense_product(self.X, self.sq, sel, part, sq_z, weights, *self.kernel.scalars, out)
+        return out
+
+
+class CSREngine(_Products):
+    batch = 32  # a panel of 32 costs as much as four to six single rows: the gathers are shared
+
+    def __init__(self, kernel: Kernel, X, reach: float | None = None) -> None:
+        super().__init__(kernel, X, reach)
+        self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
+        self.columns: Any = None  # X as CSC, once a single row was asked for and where that pays
+        self._tried = False
+
+    def _panels(self, Z, dtype):
+        """(lo, hi, panel (d, q), |z|^2, |z|_1) of this dtype for the rows of Z, a few at a time."""
+        Z = narrow(Z)
+        sparse, step, square = sp.issparse(Z), self.step, square_norms(Z).astype(dtype)
+        for lo in range(0, Z.shape[0], step):
+            hi = min(Z.shape[0], lo + step)
+            panel = _aligned((self.X.shape[1], hi - lo), dtype)
+            if sparse:
+                panel[:] = 0.0
+                csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
+            else:
+                panel[:] = Z[lo:hi].T
+            yield lo, hi, panel, square[lo:hi], np.abs(panel).sum(axis=0)
+
+    def _by_columns(self) -> bool:
+        """Whether a single row is better computed from the columns of X; that takes a copy of X.
+
+        It touches, on average, sum_c (share of rows with column c)^2 entries of a row instead of all of them.
+        """
+        if not self._tried:
+            self._tried = True
+            X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
+            size = X.nnz * (X.data.itemsize + X.indices.itemsize)
+            if size <= COPY_BYTES and float(counts @ (counts / self.n)) < PAYS * X.nnz:
+                self.columns = X.tocsc()
+        return self.columns is not None
+
+    def block(self, Z, out, sel=ALL):
+        X = self.X
+        single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
+        if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
+            C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
+            csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.kernel.scalars, out)
+            return out
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype)):
+            csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.kernel.scalars, out[lo:hi])
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        X = self.X
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
+            weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
+            csr_product(
+                X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.kernel.scalars, out
+            )
+        return out
+
+
+class BlockEngine(_Base):
+    """Any kernel that has only `block(X, Z)`: evaluated a tile at a time, X and Z in the same storage."""
+
+    def block(self, Z, out, sel=ALL):
+        if sp.issparse(Z) != sp.issparse(self.X):
+            Z = Z.toarray() if sp.issparse(Z) else sp.csr_array(Z)
+        step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
+        for lo in range(0, self._rows(sel), step):
+            rows = self.X[sel[lo : lo + step]] if sel.size else self.X[lo : lo + step]
+            out[:, lo : lo + step] = self.kernel.block(rows, Z).T
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        rows = self._rows(sel)
+        out = np.zeros((rows, coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            part = Z[lo : lo + PANEL]
+            out += self.block(part, np.empty((part.shape[0], rows), dtype), sel).T @ coef[lo : lo + PANEL]
+        return out
+
+
+class PrecomputedEngine(_Base):
+    """X (n, n_train) holds the values; Z are indices of training rows."""
+
+    def take(self, idx):
+        return np.asarray(idx)
+
+    def _values(self, Z, sel):
+        values = self.X[:, Z] if sel.size == 0 else self.X[np.ix_(sel, Z)]
+        return values.toarray() if sp.issparse(values) else np.asarray(values)
+
+    def block(self, Z, out, sel=ALL):
+        out[:] = self._values(Z, sel).T
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]
+        return out

@@ -1,0 +1,188 @@
+"""A symmetric matrix given by its rows, as an array or on demand, behind the interface of Gram."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.kernels.engine import ALL, PANEL
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.kernels.row_cache import RowCache
+
+Rows = Callable[[np.ndarray], np.ndarray]
+"""Rows idx (q,) of A: (q, m)."""
+
+
+class RowsEngine(ABC):
+    """An `Engine` whose Z are row numbers. `asked` counts the rows that had to be brought from outside."""
+
+    batch = 1
+
+    def __init__(self, diag: np.ndarray) -> None:
+        self.kernel: Kernel = Precomputed()
+        self.n, self.shape, self._diag, self.asked = len(diag), (len(diag), len(diag)), diag, 0
+
+    @abstractmethod
+    def row(self, i: int) -> np.ndarray:
+        """Row i of A, (n,); valid until three further rows have been asked for."""
+
+    @abstractmethod
+    def panels(self, Z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(at (q,), A[Z[at]] (q, n)) until all of Z have been served, in any order."""
+
+    def take(self, idx: np.ndarray) -> np.ndarray:
+        return np.asarray(idx)
+
+    def diag(self) -> np.ndarray:
+        return self._diag
+
+    diagonal = diag  # a Gram takes it for the matrix that it is
+
+    def block(self, Z: np.ndarray, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+        for at, values in self.panels(Z):
+            out[at] = values[:, sel] if sel.size else values
+        return out
+
+    def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+        out = np.zeros((sel.size or self.n, coef.shape[1]))
+        for at, values in self.panels(Z):
+            chosen = values[:, sel] if sel.size else values
+            out += chosen.T.astype(np.float64, copy=False) @ coef[at]
+        return out
+
+
+class ArrayRows(RowsEngine):
+    """Rows of a dense symmetric array in memory, never copied whole."""
+
+    def __init__(self, A: np.ndarray) -> None:
+        super().__init__(A.diagonal().astype(np.float64))
+        self.A = A if A.flags.c_contiguous else A.T  # the same matrix with its rows in one piece each
+
+    def row(self, i: int) -> np.ndarray:
+        return self.A[i]
+
+    def panels(self, Z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for lo in range(0, len(Z), PANEL):
+            at = np.arange(lo, min(len(Z), lo + PANEL))
+            yield at, self.A[Z[at]]
+
+
+class CachedRows(RowsEngine):
+    """Rows that a callable computes, in a cache that blocks and products are served from too.
+
+    Whatever comes is checked: its shape, that it is finite, fits the diagonal and the row that came before it, and
+    that A_ii - 2 A_ij + A_jj >= 0. Raises InputError where it does not.
+
+    Parameters
+    ----------
+    rows : see `Rows`; called with distinct idx, for many rows at a time where many are needed
+    diag : (m,), float64
+    budget : bytes of what is kept, float64; at least five rows are
+    """
+
+    def __init__(self, rows: Rows, diag: np.ndarray, budget: int) -> None:
+        super().__init__(diag)
+        self._rows = rows
+        self._cache = RowCache(self.n, budget, np.float64, self.batch)
+        self._panel = int(np.clip(budget // (64 * self.n), 1, PANEL))  # an eighth of the budget
+        self._last = -1
+
+    def row(self, i: int) -> np.ndarray:
+        row = self._cache.get(i)
+        if row is None:
+            self._bring(np.array([i]), keep=True)
+            row = self._cache.get(i)
+            assert row is not None
+        return row
+
+    def panels(self, Z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        missing = []
+        for b, i in enumerate(Z.tolist()):
+            row = self._cache.get(i)
+            if row is None:
+                missing.append(b)
+            else:
+                yield np.array([b]), row[None]
+        at = np.array(missing, dtype=np.int64)
+        keep = len(at) <= self._cache.slots // 2  # more would push out what was used most
+        for lo in range(0, len(at), self._panel):
+            here = at[lo : lo + self._panel]
+            idx, place = np.unique(Z[here], return_inverse=True)
+            values = self._bring(idx, keep)
+            yield here, values if len(idx) == len(here) and (idx == Z[here]).all() else values[place]
+
+    def _bring(self, idx: np.ndarray, keep: bool) -> np.ndarray:
+        """Ask for the rows idx, (q, n)."""
+        values = self._rows(idx)
+        values = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+        if values.shape != (len(idx), self.n):
+            raise InputError(
+                f"the function of A's rows returned shape {values.shape} for {len(idx)} row numbers; "
+                f"it has to return ({len(idx)}, {self.n})"
+            )
+        precision = values.dtype if values.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        values = values.astype(np.float64, copy=False)
+        self.asked += len(idx)
+        self._require_sound(idx, values, float(np.sqrt(np.finfo(precision).eps)))
+        if keep:
+            for i, row in zip(idx.tolist(), values, strict=True):
+                self._cache.reserve(i)[:] = row
+        return values
+
+    def _require_sound(self, idx: np.ndarray, values: np.ndarray, tolerance: float) -> None:
+        size = max(np.abs(values).max(), np.abs(self._diag[idx]).max())  # NaN and infinity survive
+        if not np.isfinite(size):
+            i, j = np.argwhere(~np.isfinite(values))[0]
+            raise InputError(f"A[{idx[i]}, {j}] is {values[i, j]}: rows of A must be finite")
+        slack = tolerance * size
+        i = int(np.abs(values[np.arange(len(idx)), idx] - self._diag[idx]).argmax())
+        own, given = values[i, idx[i]], self._diag[idx[i]]
+        if abs(own - given) > slack:
+            raise InputError(f"A[{idx[i]}, {idx[i]}] is {own:g} in its row and {given:g} in diag: diag is not A's own")
+        require_mirrored(values[:, idx], values[:, idx].T, idx, idx, slack)
+        before = self._cache.get(self._last)
+        if before is not None:
+            last = np.array([self._last])
+            require_mirrored(values[:, last], before[idx, None], idx, last, slack)
+        self._last = int(idx[-1])
+        for i, row in zip(idx.tolist(), values, strict=True):
+            require_curvature(self._diag[i] + self._diag - 2.0 * row, f"e_{i} -", slack)
+
+
+class RowsGram(Gram):
+    """Gram over a RowsEngine: its cache is the only one. `budget` is for what solvers keep besides, in bytes."""
+
+    engine: RowsEngine
+
+    def __init__(self, engine: RowsEngine, budget: int) -> None:
+        super().__init__(engine.kernel, None, memory=budget, dtype=np.float64, engine=engine)
+
+    def row(self, i: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
+        """A[i], (m,); `likely` is not looked at: no row is asked for that is not needed."""
+        before = self.engine.asked
+        row = self.engine.row(i)
+        self.kernel_values += self.m * (self.engine.asked - before)
+        return row
+
+
+def require_mirrored(values: np.ndarray, mirrored: np.ndarray, I: np.ndarray, J: np.ndarray, slack: float) -> None:
+    """InputError unless values = A[I][:, J] and mirrored = A[J][:, I]' agree within `slack`."""
+    apart = np.abs(values - mirrored)
+    a, b = np.unravel_index(int(apart.argmax()), apart.shape)
+    if apart[a, b] > slack:
+        i, j = I[a], J[b]
+        raise InputError(f"A is not symmetric: A[{i}, {j}] is {values[a, b]:g} and A[{j}, {i}] is {mirrored[a, b]:g}")
+
+
+def require_curvature(curvature: np.ndarray, origin: str, slack: float) -> None:
+    """InputError when x'A x < 0 for an x = `origin` e_j of sum zero: then there is no certificate; curvature (m,)."""
+    j = int(curvature.argmin())
+    if curvature[j] < -4.0 * slack:
+        raise InputError(
+            f"A is not positive semidefinite: x'A x = {curvature[j]:g} for x = {origin} e_{j}, so no minimum can be "
+            "certified: give a matrix that is"
+        )

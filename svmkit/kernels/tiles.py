@@ -1,0 +1,237 @@
+"""The numba loops under Gram: kernel tiles of dense or CSR rows against a dense panel, fused with their epilogue.
+
+Every loop walks the rows of X in tiles that stay in cache, multiplies a tile with the panel Z (GEMM for dense
+rows, a scatter-free CSR x dense product for sparse ones), applies the kernel's scalar function in place and hands
+the tile to its consumer: stored as rows of the kernel matrix, or multiplied by coefficients at once.
+
+numba caches only functions that are called by name, so kernels are told apart by `Form`, not by passing functions.
+Products always run in one BLAS thread (see `svmkit.runtime.threads`): the tiles themselves are spread over the cores.
+"""
+
+from __future__ import annotations
+
+import os
+
+# A thread that spins at the end of a loop keeps its core from whoever is still working there: on two cores with
+# one other busy process a row took 8 ms instead of 0.6. Read by the OpenMP runtime when it is first loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import numpy as np
+from numba import njit, prange
+
+from svmkit.kernels.arithmetic import as_type_of, epilogue, of_type
+
+TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
+PAD = 8  # rows a power of two apart share few lines of the cache: a panel of 256 would miss on every read of a column
+STRETCHES = 16  # of the rows of X, for work that is done column by column
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
+def _dense_dots(tile, panel, form, dots):
+    """dots[a, b] = tile[a] . panel[b], or the l1 distance of the two."""
+    if form == 4:
+        for a in range(tile.shape[0]):
+            for b in range(panel.shape[0]):
+                s = 0.0
+                for k in range(tile.shape[1]):
+                    s += abs(tile[a, k] - panel[b, k])
+                dots[a, b] = s
+    else:
+        np.dot(tile, panel.T, dots)
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _add_rows(data, indices, start, stop, panel, out):
+    """out[:] = one CSR row . panel; a function of its own, with signed indices, because so it vectorises."""
+    q = panel.shape[1]
+    k = start
+    out[:] = 0.0
+    while k + 4 <= stop:
+        u, v = as_type_of(data[k], panel), as_type_of(data[k + 1], panel)
+        w, x = as_type_of(data[k + 2], panel), as_type_of(data[k + 3], panel)
+        c, d, e, f = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+        for b in range(q):
+            out[b] = out[b] + u * panel[c, b] + v * panel[d, b] + w * panel[e, b] + x * panel[f, b]
+        k += 4
+    while k < stop:
+        v, c = as_type_of(data[k], panel), indices[k]
+        for b in range(q):
+            out[b] += v * panel[c, b]
+        k += 1
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows):
+    """dots[a, b] = row lo + a of sel . panel[:, b], or the l1 distance of the two; sq_rows[a] = |row|^2.
+
+    Sums run over the stored entries in order whatever the width of the panel, so that a row's values do not depend
+    on what it was computed with. A single column reads its indices as unsigned, which saves testing their sign.
+    """
+    q = panel.shape[1]
+    for a in range(dots.shape[0]):
+        r = lo + a if sel.size == 0 else sel[lo + a]
+        sq_rows[a] = sq[r]
+        if form == 4:
+            for b in range(q):
+                dots[a, b] = l1_z[b]
+            for k in range(indptr[r], indptr[r + 1]):
+                c = np.uintp(indices[k])
+                for b in range(q):
+                    dots[a, b] += abs(data[k] - panel[c, b]) - abs(panel[c, b])
+        elif q == 1:
+            s = as_type_of(0.0, panel)
+            for k in range(indptr[r], indptr[r + 1]):
+                s += as_type_of(data[k], panel) * panel[np.uintp(indices[k]), 0]
+            dots[a, 0] = s
+        else:
+            _add_rows(data, indices, indptr[r], indptr[r + 1], panel, dots[a])
+
+
+@njit(cache=True)
+def _place(values, lo, out):
+    """out[:, lo:] = values, row by row: those are in one piece each."""
+    for b in range(values.shape[0]):
+        row, part = out[b, lo : lo + values.shape[1]], values[b]
+        for a in range(part.size):
+            row[a] = part[a]
+
+
+@njit(cache=True)
+def _turn(values, out):
+    """out = values transposed, tile by tile."""
+    for b in range(out.shape[0]):
+        row = out[b]
+        for a in range(row.size):
+            row[a] = values[a, b]
+
+
+@njit(cache=True)
+def _add_product(values, coef, lo, out):
+    """out[lo:] += values @ coef; numba takes seconds to compile what `+=` of arrays says when their shapes differ."""
+    sums = np.dot(values, coef)
+    for a in range(sums.shape[0]):
+        for c in range(sums.shape[1]):
+            out[lo + a, c] += sums[a, c]
+
+
+@njit(parallel=True, cache=True)
+def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
+    """out[b, a] = k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel: all rows."""
+    m, q = out.shape[1], Z.shape[0]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        rows = of_type(X[lo:hi], Z) if sel.size == 0 else of_type(X[sel[lo:hi]], Z)
+        sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
+        dots = np.empty((q, hi - lo), Z.dtype)
+        _dense_dots(Z, rows, form, dots)
+        epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, dots)  # in place: a slice of out does not vectorise
+        _place(dots, lo, out)
+
+
+@njit(parallel=True, cache=True)
+def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
+    """out[b, a] = k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel: all rows."""
+    m, q = out.shape[1], panel.shape[1]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        dots = np.empty((hi - lo, q), panel.dtype)
+        sq_rows = np.empty(hi - lo)
+        _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
+        if q == 1:  # the long axis has to be the inner one
+            line = dots.reshape((1, hi - lo))
+            epilogue(line, sq_z, sq_rows, form, gamma, coef0, degree, line)
+            _place(line, lo, out)
+        else:
+            values = np.empty((hi - lo, q + PAD), out.dtype)
+            epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
+            _turn(values, out[:, lo:hi])
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _find(indices, lo, hi, row):
+    """The first place from lo on whose index is at least `row`; ascending from lo to hi."""
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if indices[middle] < row:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _scatter(data, indices, lo, hi, first, z, dots):
+    for k in range(lo, hi):
+        dots[np.uintp(indices[k] - first)] += z * as_type_of(data[k], dots)
+
+
+@njit(parallel=True, cache=True)
+def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
+    """out[0, r] = k(x_r, z) for X by columns (CSC) and one sparse z, whose entries are in the order of its columns.
+
+    Only entries of X in z's columns are touched, in the order in which `csr_block` adds them up: the same values.
+    """
+    m = out.shape[1]
+    step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
+    for t in prange((m + step - 1) // step):
+        lo, hi = t * step, min(m, t * step + step)
+        dots = np.zeros((1, hi - lo), sq_z.dtype)
+        for k in range(columns.size):
+            c = columns[k]
+            a = _find(indices, indptr[c], indptr[c + 1], lo)
+            b = _find(indices, a, indptr[c + 1], hi)
+            _scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
+        epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, dots)
+        _place(dots, lo, out)
+
+
+@njit(parallel=True, cache=True)
+def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
+    """out[a] += sum_b k(X[sel[a]], Z[b]) coef[b]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
+
+    Values and the sums over a panel are of Z's precision.
+    """
+    m, q = out.shape[0], Z.shape[0]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        rows = of_type(X[lo:hi], Z) if sel.size == 0 else of_type(X[sel[lo:hi]], Z)
+        sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
+        dots = np.empty((hi - lo, q), Z.dtype)
+        _dense_dots(rows, Z, form, dots)
+        epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
+        _add_product(dots, coef, lo, out)
+
+
+@njit(parallel=True, cache=True)
+def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
+    """out[a] += sum_b k(row sel[a], panel[:, b]) coef[b]; panel (d, q), coef (q, p) of its dtype, out (m, p) float64.
+
+    Values and the sums over a panel are of the panel's precision.
+    """
+    m, q = out.shape[0], panel.shape[1]
+    for t in prange((m + TILE - 1) // TILE):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        dots = np.empty((hi - lo, q), panel.dtype)
+        sq_rows = np.empty(hi - lo)
+        _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
+        values = np.empty((hi - lo, q), panel.dtype)
+        epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
+        _add_product(values, coef, lo, out)
+
+
+@njit(cache=True)
+def csr_to_panel(data, indices, indptr, rows, panel):
+    """panel[:, b] = the CSR row rows[b]; panel (d, q) must come in zeroed."""
+    for b in range(rows.size):
+        for k in range(indptr[rows[b]], indptr[rows[b] + 1]):
+            panel[indices[k], b] += data[k]
+
+
+@njit(cache=True)
+def csr_square_norms(data, indptr, out):
+    """out[r] = |row r|^2 in float64."""
+    for r in range(out.size):
+        s = 0.0
+        for k in range(indptr[r], indptr[r + 1]):
+            s += np.float64(data[k]) * np.float64(data[k])
+        out[r] = s

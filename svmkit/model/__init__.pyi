@@ -1,0 +1,3 @@
+from .model import SVMModel
+
+__all__ = ["SVMModel"]

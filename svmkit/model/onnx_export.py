@@ -1,0 +1,289 @@
+"""A model as an ONNX graph of plain operators: onnxruntime and others predict with it where svmkit is not installed."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit._version import __version__
+from svmkit.errors import InputError
+from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.engine import FAR
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import pairs
+from svmkit.model.onnx_graph import Graph
+from svmkit.runtime import files
+from svmkit.runtime.jsonable import plain
+
+OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # those of ONNX 1.12: read by onnxruntime 1.12 and later
+DTYPES = ("float64", "float32")
+LIMIT = 2**31 - 2**24  # bytes of a protobuf file, less room for what is not constants
+OUTPUTS = ("label", "decision")
+
+
+class Written(NamedTuple):
+    """What `write` put on disk; `advice` is None, or one line on what float32 costs this model."""
+
+    path: str
+    n_bytes: int
+    inputs: list[str]
+    advice: str | None
+
+
+def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> Written:
+    """Write `model` to an ONNX file, atomically, after onnx.checker has passed it.
+
+    Parameters
+    ----------
+    model : binary or one-versus-one, of a built-in kernel of columns
+    path : the file; one that is there is replaced
+    dtype : {"float64", "float32"}, of X, of the arithmetic and of `decision`. float32 takes half the memory and is for
+        runtimes without float64; columns are scaled and centred in float64 first.
+
+    Raises
+    ------
+    InputError
+        onnx is not installed; a kernel that ONNX cannot hold; more than 2 GB; numbers beyond float32; an unknown dtype;
+        a path that cannot be written.
+    """
+    onnx = _import()
+    proto, advice = _assembled(onnx, model, dtype)
+    onnx.checker.check_model(proto, full_check=True)
+    content = proto.SerializeToString()
+    files.write(path, content)
+    return Written(str(path), len(content), [value.name for value in proto.graph.input], advice)
+
+
+def build(model: SVMModel, dtype: str = "float64") -> Any:
+    """The onnx.ModelProto that `write` writes; parameters and errors as there.
+
+    Inputs: X (n, n_features) of dtype; or, for a model of a table with text columns, one (n, 1) input a column by its
+    name, numbers of dtype and text as strings (an unknown category counts as zeros). n is free.
+    Outputs: label (n,), int64 or string; decision of dtype, (n,) for two classes (> 0 means the second), else
+    (n, n_classes), the votes with the squashed sum of margins as `SVMClassifier.decision_function` gives them.
+    """
+    return _assembled(_import(), model, dtype)[0]
+
+
+def _import() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise InputError("ONNX export needs the package onnx: pip install 'onnx>=1.17'") from None
+    return onnx
+
+
+def _assembled(onnx: Any, model: SVMModel, dtype: str) -> tuple[Any, str | None]:
+    _require_exportable(model, dtype)
+    graph = Graph(onnx, np.dtype(dtype))
+    inputs, X = _inputs(graph, model)
+    decision, advice = _decision(graph, model, X)
+    outputs = _outputs(graph, model, decision)
+    made = onnx.helper.make_graph(graph.nodes, "svmkit", inputs, outputs, initializer=graph.constants)
+    opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    proto = onnx.helper.make_model(
+        made, opset_imports=opsets, ir_version=IR_VERSION, producer_name="svmkit", producer_version=__version__
+    )
+    onnx.helper.set_model_props(proto, _about(model))
+    return proto, advice
+
+
+def _require_exportable(model: SVMModel, dtype: str) -> None:
+    if dtype not in DTYPES:
+        raise InputError(f"dtype {dtype!r} is not known: give {' or '.join(DTYPES)}")
+    kernel = model.kernel
+    if kernel.name == "precomputed":
+        raise InputError(
+            "a model of a precomputed kernel matrix reads kernel values, not columns, so that ONNX has nothing to "
+            "compute: train with a kernel by name, or use svmkit predict"
+        )
+    if kernel.form is None:
+        built_in = ", ".join(form.name.lower() for form in Form)
+        raise InputError(
+            f"the kernel {kernel.name!r} is code of a plugin, which ONNX cannot hold: serve the model by mlflow "
+            f"models serve, or train with one of {built_in}"
+        )
+    n_pairs = len(model.intercept)
+    rows, width = (n_pairs, 0) if kernel.form is Form.LINEAR else (model.vectors.shape[0], n_pairs)
+    size = rows * (model.n_features + width) * np.dtype(dtype).itemsize
+    if size > LIMIT:
+        raise InputError(
+            f"the ONNX file would take {size / 2**30:.1f} GB, and 2 GB is the most that one may hold (its vectors are "
+            f"dense: {rows:,} x {model.n_features:,}): train with fewer (--max-support), or with a linear solver"
+        )
+
+
+def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
+    """The graph's inputs, and the name of X (n, n_features)."""
+    encoding = model.encoding
+    if encoding is None or all(encoding.numeric):
+        return [graph.value("X", graph.element, "n", model.n_features)], "X"
+    inputs, parts, taken = [], [], set(OUTPUTS)
+    for column, categories in zip(encoding.columns, encoding.categories, strict=True):
+        name = column
+        while not name or name in taken or name.startswith("svmkit."):
+            name = f"_{name}"
+        taken.add(name)
+        element = graph.element if categories is None else graph.onnx.TensorProto.STRING
+        inputs.append(graph.value(name, element, "n", 1))
+        parts.append(name if categories is None else _one_hot(graph, name, categories))
+    return inputs, graph.node("Concat", *parts, axis=1)
+
+
+def _one_hot(graph: Graph, column: str, categories: tuple[str, ...]) -> str:
+    """(n, number of categories) 0/1 from (n, 1) text; unknown text is a row of zeros."""
+    hot = graph.node("OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=list(categories), zeros=1)
+    flat = graph.node("Reshape", hot, graph.constant([-1, len(categories)], np.int64))
+    return graph.node("Cast", flat, to=graph.element)
+
+
+def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
+    """The decisions (n, n_pairs) of X, and what is to be said about float32."""
+    form = model.kernel.form
+    if form is Form.LINEAR:
+        X = _affine(graph, X, model, np.zeros(model.n_features))
+        weights, offset = graph.constant(model.weights.T), graph.constant(model.intercept)
+        return graph.node("Gemm", X, weights, offset), None
+    Z, coef = _vectors(model)
+    # only differences matter to these two; small numbers keep their digits in |x|^2 + |z|^2 - 2 x'z
+    middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.n_features)
+    X, Z = _affine(graph, X, model, middle), Z - middle
+    values = _kernel(graph, model, X, Z)
+    decision = graph.node("Gemm", values, graph.constant(coef), graph.constant(model.intercept))
+    _, gamma, _, _ = model.kernel.scalars
+    reach = gamma * float(np.einsum("ij,ij->i", Z, Z).max()) if form is Form.RBF else 0.0
+    if graph.dtype == np.float32 and reach > FAR:
+        return decision, f"gamma |x|^2 reaches {reach:.3g}: float32 loses digits of distances there; float64 does not"
+    return decision, None
+
+
+def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
+    """Dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), float64."""
+    Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
+    coef = np.zeros((len(Z), len(model.intercept)))
+    if len(model.classes) == 2:
+        coef[:] = model.coef.T
+    else:
+        ends = np.cumsum(model.n_support)
+        spans = [slice(hi - n, hi) for hi, n in zip(ends, model.n_support, strict=True)]
+        for column, (a, b) in enumerate(pairs(len(model.classes))):
+            coef[spans[a], column] = model.coef[b - 1, spans[a]]
+            coef[spans[b], column] = model.coef[a, spans[b]]
+    if not len(Z):  # operators disagree about matrices without rows: a vector of no weight instead
+        return np.zeros((1, model.n_features)), np.zeros((1, coef.shape[1]))
+    # classes in turns: of sorted ones, the float32 sum of many vectors would first grow large and then cancel
+    turn = np.argsort(np.concatenate([(np.arange(n) + 0.5) / max(n, 1) for n in model.n_support]), kind="stable")
+    return Z[turn].astype(np.float64), coef[turn]
+
+
+def _affine(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
+    """X scaled as the model scales it, less `middle`; in float64, whatever the graph's dtype."""
+    center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.n_features))
+    center = center + middle * scale
+    moved, stretched = bool(center.any()), bool((scale != 1.0).any())
+    if not (moved or stretched):
+        return X
+    narrow = graph.dtype == np.float32
+    X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if narrow else X
+    X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
+    X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
+    return graph.node("Cast", X, to=graph.element) if narrow else X
+
+
+def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
+    """Kernel values (n, n_sv)."""
+    _, gamma, coef0, degree = model.kernel.scalars
+    form = model.kernel.form
+    if form is Form.LAPLACIAN:
+        distances = _l1(graph, X, Z)
+        return graph.node("Exp", graph.node("Mul", distances, graph.constant([-gamma])))
+    if form is Form.RBF:
+        axis = graph.constant([1], np.int64)
+        norms = graph.node("ReduceSum", graph.node("Mul", X, X), axis, keepdims=1)
+        ours = graph.constant(-gamma * np.einsum("ij,ij->i", Z, Z))
+        exponent = graph.node("Gemm", X, graph.constant(2.0 * gamma * Z.T), ours)
+        exponent = graph.node("Sub", exponent, graph.node("Mul", norms, graph.constant([gamma])))
+        return graph.node("Exp", graph.node("Min", exponent, graph.constant([0.0])))  # rounding may pass 0
+    inner = graph.node("Gemm", X, graph.constant(gamma * Z.T), graph.constant([coef0]))
+    if form is Form.SIGMOID:
+        return graph.node("Tanh", inner)
+    return graph.node("Pow", inner, graph.constant([degree]))
+
+
+def _l1(graph: Graph, X: str, Z: np.ndarray) -> str:
+    """Distances |x - z|_1 (n, n_sv), one row of X at a time: all at once would take n * n_sv * n_features numbers."""
+    helper = graph.onnx.helper
+    vectors, axis = graph.constant(Z), graph.constant([1], np.int64)
+    body = helper.make_graph(
+        [
+            helper.make_node("Sub", [vectors, "svmkit.row"], ["svmkit.apart"]),
+            helper.make_node("Abs", ["svmkit.apart"], ["svmkit.sizes"]),
+            helper.make_node("ReduceSum", ["svmkit.sizes", axis], ["svmkit.sums"], keepdims=0),
+        ],
+        "l1",
+        [graph.value("svmkit.row", graph.element, Z.shape[1])],
+        [graph.value("svmkit.sums", graph.element, Z.shape[0])],
+    )
+    return graph.node("Scan", X, body=body, num_scan_inputs=1)
+
+
+def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
+    """Nodes from the decisions to label and decision; their descriptions."""
+    k = len(model.classes)
+    positive = graph.node("Greater", decision, graph.constant([0.0]))
+    if k == 2:
+        graph.node("Reshape", decision, graph.constant([-1], np.int64), out="decision")
+        chosen = graph.node("Reshape", positive, graph.constant([-1], np.int64))
+        chosen = graph.node("Cast", chosen, to=graph.onnx.TensorProto.INT64)
+    else:
+        # as svmkit.model.scores: of the pair (a, b) the vote goes to a when positive, else to b
+        sides = np.zeros((len(model.intercept), k))
+        for column, (a, b) in enumerate(pairs(k)):
+            sides[column, a], sides[column, b] = 1.0, -1.0
+        each = graph.constant(sides)
+        votes = graph.node("Gemm", graph.node("Cast", positive, to=graph.element), each, graph.constant(np.arange(k)))
+        margins = graph.node("MatMul", decision, each)
+        size = graph.node("Add", graph.node("Abs", margins), graph.constant([1.0]))
+        squashed = graph.node("Div", margins, graph.node("Mul", size, graph.constant([3.0])))
+        graph.node("Add", votes, squashed, out="decision")
+        chosen = graph.node("ArgMax", "decision", axis=1, keepdims=0)
+    labels, element = _labels(graph, model.classes)
+    graph.node("Gather", labels, chosen, axis=0, out="label")
+    shape = ["n"] if k == 2 else ["n", k]
+    return [graph.value("label", element, "n"), graph.value("decision", graph.element, *shape)]
+
+
+def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
+    """The classes as a constant, and its element type: text, whole numbers, or numbers that are not whole."""
+    types = graph.onnx.TensorProto
+    if classes.dtype.kind in "US":
+        texts = [text.encode() for text in classes.astype(str).tolist()]
+        graph.constants.append(graph.onnx.helper.make_tensor("svmkit.classes", types.STRING, [len(texts)], texts))
+        return "svmkit.classes", types.STRING
+    with np.errstate(invalid="ignore"):
+        whole = classes.astype(np.int64)
+    if np.array_equal(whole, classes):
+        return graph.constant(whole, np.int64), types.INT64
+    return graph.constant(classes, np.float64), types.DOUBLE
+
+
+def _about(model: SVMModel) -> dict[str, str]:
+    """What the file says about the model."""
+    encoding = model.encoding
+    found = {
+        "svmkit_version": __version__,
+        "kernel": model.kernel.name,
+        "kernel_params": model.kernel.params,
+        "classes": model.classes.astype(str) if model.classes.dtype.kind == "S" else model.classes,
+        "n_support": len(model.coef[0]),
+        "certified_gap": model.about.get("gap"),
+        "scaling": model.scaling.kind if model.scaling else None,
+        "columns": encoding.feature_names if encoding and encoding.header else None,
+        "about": model.about,
+    }
+    texts = {key: value if isinstance(value, str) else json.dumps(plain(value)) for key, value in found.items()}
+    return {key: text for key, text in texts.items() if text != "null"}

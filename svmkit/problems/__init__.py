@@ -1,0 +1,8 @@
+"""What is minimised: objectives, feasibility, certificates from scratch, and the way from a point to decisions.
+
+It may import `errors`, `runtime`, `data` and `kernels`.
+"""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

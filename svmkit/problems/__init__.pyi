@@ -1,0 +1,20 @@
+from .base import Certificate, Expansion, Problem
+from .box import BoxQP
+from .linear_risk import LinearDual, LinearRisk
+from .loss import Loss
+from .risk import KernelRisk, Risk
+from .simplex import SimplexQP, SquaredHinge
+
+__all__ = [
+    "BoxQP",
+    "Certificate",
+    "Expansion",
+    "KernelRisk",
+    "LinearDual",
+    "LinearRisk",
+    "Loss",
+    "Problem",
+    "Risk",
+    "SimplexQP",
+    "SquaredHinge",
+]

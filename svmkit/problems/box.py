@@ -1,0 +1,101 @@
+"""BoxQP: the dual of C-SVC with a bias that is not regularised, as LIBSVM solves it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.kernels.engine import ALL
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Certificate, Expansion, Problem, labels_and_costs, no_weights
+from svmkit.problems.loss import Loss, best_bias
+
+
+class BoxQP(Problem):
+    """min 1/2 beta'Q beta - 1'beta, 0 <= beta_i <= upper_i, y'beta = 0 (math.md, problem 2).
+
+    Q_ij = y_i y_j k_ij + [i=j] ridge_i. hinge: upper_i = C_i and no ridge; squared hinge: no upper bound, ridge
+    1 / (2 C_i). It is the dual of 1/2 |w|^2 + sum_i C_i loss(1 - y_i (w'phi(x_i) + b)).
+
+    Parameters as for `Problem.classifier`; loss : "hinge" or "squared_hinge"
+    """
+
+    name: ClassVar[str] = "BoxQP"
+
+    def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str = "hinge") -> None:
+        y, self.C = labels_and_costs(y, C, gram.m)
+        super().__init__(gram, y)
+        self.loss = Loss.of(loss)
+        self.upper, self.ridge = self.loss.upper_bounds(self.C), self.loss.ridge(self.C)
+        self.diag = gram.diag + self.ridge
+
+    @classmethod
+    def classifier(cls, gram, y, C, **terms) -> BoxQP:
+        return cls(gram, y, C, **terms)
+
+    @classmethod
+    def formulation(cls, *, loss: str = "hinge", **terms) -> str:
+        return f"{loss.replace('_', ' ')}, free bias"
+
+    def decision(self, beta: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
+        """h without the bias, sum_i beta_i y_i k(x_i, x_r), from scratch in float64: (m,), or (len(at),)."""
+        idx = np.flatnonzero(beta)
+        return self.gram.matvec(beta[idx] * self.y[idx], idx, at)
+
+    def gradient(self, beta: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
+        """G = Q beta - 1 from scratch in float64: (m,), or (len(at),)."""
+        here = at if at.size else slice(None)
+        return self.y[here] * self.decision(beta, at) + self.ridge[here] * beta[here] - 1.0
+
+    def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
+        """What weights (len(idx),) added to the distinct points idx add to the gradient (m,); see `Gram.matvec`."""
+        change = self.y * self.gram.matvec(weights * self.y[idx], idx, dtype=dtype)
+        change[idx] += self.ridge[idx] * weights
+        return change
+
+    def objective(self, point: np.ndarray) -> float:
+        return 0.5 * float(point @ (self.gradient(point) - 1.0))
+
+    def infeasible(self, point: np.ndarray) -> str | None:
+        reason = infeasible_in_box(point, self.upper)
+        if reason is None and abs(self.y @ point) > 1e-9 * max(1.0, float(point.sum())):
+            return f"y'beta should be 0, not {self.y @ point:g}"
+        return reason
+
+    def certificate(self, point: np.ndarray) -> Certificate:
+        h = self.decision(point)
+        norm, ridge = float((point * self.y) @ h), float(np.square(point) @ self.ridge)
+        bias = best_bias(self.loss, self.y, h, self.C)
+        primal = 0.5 * norm + self.loss.total(1.0 - self.y * (h + bias), self.C)
+        dual = float(point.sum()) - 0.5 * (norm + ridge)
+        return Certificate.of(primal, dual, self.y * h + self.ridge * point - 1.0, bias)
+
+    def bound(self, objective: float) -> Certificate:
+        return Certificate(float("inf"), -objective, None)
+
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+        if certificate.bias is None:  # known from the objective alone
+            certificate = self.certificate(point)
+        assert certificate.bias is not None
+        return Expansion(point * self.y, certificate.bias)
+
+    def start(self, coef: np.ndarray) -> np.ndarray | None:
+        """The weights within the box, those of the heavier class scaled down until y'beta = 0."""
+        point = np.clip(coef * self.y, 0.0, self.upper)
+        plus = self.y > 0.0
+        sums = float(point[plus].sum()), float(point[~plus].sum())
+        if min(sums) <= 0.0:
+            return None
+        point[plus] *= min(sums) / sums[0]
+        point[~plus] *= min(sums) / sums[1]
+        return point
+
+
+def infeasible_in_box(point: np.ndarray, upper: np.ndarray) -> str | None:
+    """Why `point` is not float64 of `upper`'s shape with 0 <= point <= upper, or None when it is."""
+    reason = no_weights(point, len(upper))
+    if reason is None and (point > upper).any():
+        i = int(np.argmax(point - upper))
+        return f"the weight of row {i} should be at most {upper[i]:g}, not {point[i]:g}"
+    return reason

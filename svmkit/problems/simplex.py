@@ -1,0 +1,145 @@
+"""SimplexQP, the quadratic program on the unit simplex, and the L2-SVM as one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.errors import InputError, SvmkitError
+from svmkit.kernels.engine import ALL
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Certificate, Expansion, Problem, labels_and_costs, no_weights
+
+
+class SimplexQP(Problem):
+    """min alpha'A alpha + 2 c'alpha over the unit simplex (math.md, problem 1).
+
+    A_ij = y_i y_j (k_ij + bias) + [i=j] ridge_i, positive semidefinite. Its certificate is the Frank-Wolfe gap: P is
+    the objective, D = P - 2 (alpha'g - min g) with g = A alpha + c.
+
+    Parameters
+    ----------
+    gram : Gram of m points
+    y : (m,) of -1.0 and +1.0, default all +1.0
+    bias : number added to every kernel value; ridge : number >= 0 or (m,), added to the diagonal
+    linear : c, (m,), default none
+
+    Raises InputError for shapes or values that are none of these.
+    """
+
+    name: ClassVar[str] = "SimplexQP"
+
+    def __init__(
+        self,
+        gram: Gram,
+        y: np.ndarray | None = None,
+        *,
+        bias: float = 0.0,
+        ridge: float | np.ndarray = 0.0,
+        linear: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(gram, np.ones(gram.m) if y is None else np.ascontiguousarray(y, dtype=np.float64))
+        self.bias = float(bias)
+        self.ridge = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (self.m,))
+        self.linear = None if linear is None else np.ascontiguousarray(linear, dtype=np.float64)
+        if self.linear is not None and (self.linear.shape != (self.m,) or not np.isfinite(self.linear).all()):
+            raise InputError(f"the linear term must be {self.m} finite numbers, one for each point")
+        if not (np.isfinite(self.ridge).all() and (self.ridge >= 0.0).all()):
+            raise InputError("the ridge must be finite and >= 0")
+        self.diag = gram.diag + self.bias + self.ridge
+
+    @classmethod
+    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> SquaredHinge:
+        return SquaredHinge(gram, y, C, **terms)
+
+    @classmethod
+    def formulation(cls, **terms) -> str:
+        return "squared hinge, regularised bias"
+
+    def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
+        """g = A alpha + c (half the gradient) from scratch in float64: (m,), or (len(at),)."""
+        idx = np.flatnonzero(alpha)
+        weights = alpha[idx] * self.y[idx]
+        here = at if at.size else slice(None)
+        product = self.gram.matvec(weights, idx, at) + self.bias * weights.sum()
+        g = self.y[here] * product + alpha[here] * self.ridge[here]
+        return g if self.linear is None else g + self.linear[here]
+
+    def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
+        """What weights (len(idx),) added to the distinct points idx add to g (m,); see `Gram.matvec`."""
+        signed = weights * self.y[idx]
+        change = self.y * (self.gram.matvec(signed, idx, dtype=dtype) + self.bias * signed.sum())
+        change[idx] += self.ridge[idx] * weights
+        return change
+
+    def objective(self, point: np.ndarray) -> float:
+        return self._value(point, self.gradient(point))
+
+    def _value(self, alpha: np.ndarray, g: np.ndarray) -> float:
+        return float(alpha @ g) + (0.0 if self.linear is None else float(self.linear @ alpha))
+
+    def infeasible(self, point: np.ndarray) -> str | None:
+        reason = no_weights(point, self.m)
+        if reason is None and abs(point.sum() - 1.0) > 1e-9:
+            return f"weights should sum to 1, not {point.sum():.12g}"
+        return reason
+
+    def certificate(self, point: np.ndarray) -> Certificate:
+        return self.certificate_at(point, self.gradient(point))
+
+    def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
+        """The certificate for a gradient g that the caller has just computed from scratch."""
+        value = self._value(alpha, g)
+        return Certificate.of(value, value - 2.0 * max(0.0, float(alpha @ g - g.min())), g)
+
+    def bound(self, objective: float) -> Certificate:
+        return Certificate(objective, None, None)
+
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+        coef = point * self.y
+        return Expansion(coef, self.bias * float(coef.sum()))
+
+    def start(self, coef: np.ndarray) -> np.ndarray | None:
+        point = np.maximum(coef * self.y, 0.0)
+        total = point.sum()
+        return point / total if total > 0.0 else None
+
+
+class SquaredHinge(SimplexQP):
+    """The L2-SVM with regularised bias as a SimplexQP: c = 0, ridge 1 / (2 C_i), bias 1.
+
+    With f = alpha'A alpha, beta = alpha / f solves the dual of 1/2 |w|^2 + 1/2 b^2 +
+    sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write delta_ij / C for
+    the ridge: their C is twice this one.
+
+    Parameters as for `Problem.classifier`; bias : 1.0 is a regularised bias, 0.0 none.
+    """
+
+    def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
+        y, self.C = labels_and_costs(y, C, gram.m)
+        super().__init__(gram, y, bias=bias, ridge=1.0 / (2.0 * self.C))
+
+    def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
+        f = self._positive(float(alpha @ g))
+        loss_part = float(np.square(alpha) @ self.ridge)
+        slack = np.maximum(0.0, 1.0 - (g - alpha * self.ridge) / f)
+        primal = (f - loss_part) / (2.0 * f * f) + float(self.C @ np.square(slack))
+        return Certificate.of(primal, 0.5 / f, g)
+
+    def bound(self, objective: float) -> Certificate:
+        return Certificate(float("inf"), 0.5 / self._positive(objective), None)
+
+    def _positive(self, f: float) -> float:
+        """f = alpha'A alpha, or SvmkitError when it is none that a kernel can give."""
+        if not f > 0.0:
+            raise SvmkitError(
+                f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "
+                "semidefinite on these data; choose another kernel or a smaller C"
+            )
+        return f
+
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+        assert certificate.dual is not None
+        coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
+        return Expansion(coef, self.bias * float(coef.sum()))

@@ -1,0 +1,8 @@
+"""What the whole toolkit runs on: interrupts, threads, files that are written whole, values for JSON.
+
+It may import `errors` and no other room.
+"""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

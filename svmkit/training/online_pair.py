@@ -1,0 +1,200 @@
+"""One binary problem that learns from samples as they arrive: the rows that its solver still needs, and no others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.data.features import pad_or_refuse_columns
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Certificate, Expansion, Problem
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws, Sampler
+from svmkit.training.data import PairModel
+
+WAITING = 1024  # rows, or those of a block, that wait for the other class at most: the last ones stay
+
+
+class Rows(NamedTuple):
+    """Samples: X (n, d), y (n,) of -1.0 and +1.0, C (n,), ids (n,) their numbers in the stream."""
+
+    X: Any
+    y: np.ndarray
+    C: np.ndarray
+    ids: np.ndarray
+
+    def take(self, at: np.ndarray | slice) -> Rows:
+        return Rows(*(part[at] for part in self))
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Matrices of one storage below each other, as wide as the widest: rows that came early lack the last columns."""
+    width = max(X.shape[1] for X in parts)
+    wide = [pad_or_refuse_columns(X, width, pad=True) for X in parts]
+    if len(wide) == 1:
+        return wide[0]
+    return sp.vstack(wide, format="csr") if sp.issparse(wide[0]) else np.vstack(wide)
+
+
+def below(parts: list[Rows]) -> Rows:
+    """All of these samples, one below the other."""
+    facts = zip(*(rows[1:] for rows in parts), strict=True)
+    return Rows(stacked([rows.X for rows in parts]), *(np.concatenate(column) for column in facts))
+
+
+@dataclass(frozen=True)
+class Arriving(Sampler):
+    """The points from `first` on, once, in order; `seen` samples of the stream came before them."""
+
+    name: ClassVar[str] = "arriving"
+    first: int = 0
+    seen: int = 0
+
+    @property
+    def before(self) -> int:
+        return self.seen
+
+    def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        yield np.arange(self.first, len(y))
+
+
+class StreamingPair:
+    """The state of one solver, and the problem that it is at.
+
+    plus, minus : codes of the classes that are +1 and -1; solver : one that streams; memory : bytes for kernel rows;
+    seed : of its random choices; max_support : or None
+
+    seen : samples of the stream that were learned from, those of a model that it went on from included
+    """
+
+    def __init__(
+        self, plus: int, minus: int, solver: Solver, *, memory: int, seed: int, max_support: int | None
+    ) -> None:
+        self.plus, self.minus = plus, minus
+        self.solver, self.memory, self.max_support = solver, memory, max_support
+        self.rng = np.random.default_rng(seed)
+        self.state: Any = None
+        self.problem: Problem | None = None
+        self.rows: Rows | None = None  # of the problem
+        self.waiting: Rows | None = None  # until the other class shows up
+        self.start: Expansion | None = None  # weights to begin with
+        self.info: StepInfo | None = None
+        self.n_iter = self.dropped = self.kernel_values = self.seen = 0
+        self.seconds = 0.0
+
+    @property
+    def members(self) -> np.ndarray:
+        """Which rows the solver still needs."""
+        return np.empty(0, dtype=np.int64) if self.state is None else self.solver.members(self.state)
+
+    def signs(self, codes: np.ndarray) -> np.ndarray:
+        return np.where(codes == self.plus, 1.0, -1.0)
+
+    def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
+        """One step for each new row, in order. The number of rows left once `until` was true, mostly 0.
+
+        Rows of one class wait while no row of the other class is at hand.
+        """
+        began = time.perf_counter()
+        rows = new if self.waiting is None else below([self.waiting, new])
+        members = self.members
+        problem_rows = below([self.rows.take(members), rows]) if self.rows is not None and len(members) else rows
+        if (problem_rows.y == problem_rows.y[0]).all():
+            room = max(WAITING, len(new.y))
+            self.dropped += max(0, len(rows.y) - room)
+            self.waiting = rows.take(slice(-room, None))
+            return 0
+        self.rows, self.waiting = problem_rows, None
+        left = self._steps(len(problem_rows.y) - len(rows.y), kernel, until)
+        self.seconds += time.perf_counter() - began
+        return min(left, len(new.y))
+
+    def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel, seen: int) -> None:
+        """Go on from a model that has these support vectors with these coefficients, made from `seen` samples."""
+        self.seen = max(seen, len(rows.y))
+        if (rows.y == rows.y[0]).all():
+            self.waiting = rows
+        else:
+            self.rows = rows
+            self._steps(len(rows.y), kernel, lambda: True, coef)
+
+    def begin_weights(self, w: np.ndarray, intercept: float, seen: int) -> None:
+        """Go on from a linear model, w (d,), made from `seen` samples, once both classes are there again."""
+        self.start, self.seen = Expansion(np.empty(0), intercept, w), max(seen, 1)
+
+    def _steps(self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None) -> int:
+        """Take over the rows and step through those from `first` on; how many are left."""
+        assert self.rows is not None
+        # float32 rows stay float32: the kept ones would have to be computed anew
+        kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
+        gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
+        problem = self.solver.pose(gram, self.rows.y, self.rows.C)
+        draws = Draws(Arriving(first, self.seen), problem.y, self.rng)
+        if self.state is None:
+            self.solver.check(problem)
+            self.state = self.solver.init(problem, self._first_point(problem, coef), draws)
+            if self.max_support is not None:
+                self.solver.limit_support(self.state, self.max_support)
+        else:
+            self.solver.renew(self.state, problem, draws)
+        self.problem = problem
+        left = problem.m - first
+        while left and not until():
+            self.info = self.solver.step(self.state)
+            self.n_iter += self.info.steps
+            taken = max(1, round(self.info.epochs * problem.m))
+            left, self.seen = left - taken, self.seen + taken
+        self.kernel_values += gram.kernel_values
+        return left
+
+    def _first_point(self, problem: Problem, coef: np.ndarray | None) -> np.ndarray | None:
+        """That of the model to go on from; else the first sample carries all the weight, where points are weights."""
+        if coef is not None:
+            return problem.start(coef)
+        if self.start is not None and self.start.w is not None:
+            more = problem.gram.engine.X.shape[1] - len(self.start.w)  # type: ignore[attr-defined]
+            return problem.start_weights(np.pad(self.start.w, (0, more)), self.start.intercept)
+        return np.eye(1, problem.m)[0] if isinstance(problem, SimplexQP) else None
+
+    def solution(self) -> tuple[np.ndarray, Certificate]:
+        """The point over the rows of the problem, and what is known of it without a pass over them."""
+        if self.problem is None:
+            return np.empty(0), Certificate(float("inf"), 0.0, None)
+        point = self.solver.solution(self.state)
+        objective = self.info.objective if self.info else self.problem.objective(point)
+        return point, self.problem.bound(objective)
+
+    def expansion(self) -> tuple[Rows | None, Expansion]:
+        """Support vectors, and the decision function over them; with one class seen the constant that speaks for it."""
+        if self.problem is None or self.rows is None:
+            constant = Expansion(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
+            return None, self.start or constant
+        model = self.problem.expansion(*self.solution())
+        used = np.flatnonzero(model.coef)
+        return self.rows.take(used), model._replace(coef=model.coef[used])
+
+
+def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[PairModel]]:
+    """The support vectors of all pairs, each once, with codes of classes for y; and each pair's model over them."""
+    found = [pair.expansion() for pair in pairs]
+    parts = [
+        rows._replace(y=np.where(rows.y > 0, pair.plus, pair.minus))
+        for pair, (rows, _) in zip(pairs, found, strict=True)
+        if rows is not None
+    ]
+    if not parts:
+        return None, [PairModel(np.empty(0, dtype=np.int64), *model) for _, model in found]
+    every = below(parts)
+    _, first, place = np.unique(every.ids, return_index=True, return_inverse=True)
+    ends = np.cumsum([len(model.coef) for _, model in found])
+    places = np.split(place, ends[:-1])
+    linear = any(model.w is not None for _, model in found)
+    whole = [model._replace(w=np.zeros(0)) if linear and model.w is None else model for _, model in found]
+    return every.take(first), [PairModel(at, *model) for at, model in zip(places, whole, strict=True)]

@@ -1,0 +1,103 @@
+"""The best model on given vectors: the primal of the squared hinge over all samples, minimised over their span.
+
+A budget of support vectors leaves a dual solver with the optimum over those points alone, as if there were no other
+samples. What the budget is for is the model sum_i beta_i k(x_i, x) + b on the same vectors, beta of any sign, that is
+best for all samples (reduced support vector machines: Lee, Mangasarian 2001; Keerthi, Chapelle, DeCoste 2006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from svmkit.problems.base import Certificate, Expansion, Problem
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.runtime import interrupt
+
+JITTER = 1e-8  # relative to k(x, x): lets equal vectors through
+STEPS = 300
+FLAT = 1e-7  # relative decrease of P that is not worth another step
+
+
+class Refit(NamedTuple):
+    """h(x) = sum_i coef_i k(x_i, x) + intercept, coef (m,), and its certificate over all samples."""
+
+    coef: np.ndarray
+    intercept: float
+    certificate: Certificate
+
+
+def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Refit:
+    """Minimise P over the models on the rows idx (n,) of the problem, by L-BFGS in coordinates in which |w| is plain.
+
+    Ctrl-C or SIGTERM ends it where it is. Kernel values (n, m) are kept in float32 where they fit the Gram's budget,
+    else computed in every step. The certificate is from scratch; its D comes from
+    beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible in the dual, and costs m times as many kernel values as
+    samples have a loss: not `bounded`, it is left out.
+    """
+    gram, y, C, root = problem.gram, problem.y, problem.C, np.sqrt(problem.bias)
+    every = np.arange(problem.m)
+    K = gram.block(idx, idx)
+    L = cholesky(K + JITTER * np.abs(gram.diag[idx]).max() * np.eye(len(idx)), lower=True)
+    kept = 4 * len(idx) * problem.m <= gram.budget
+    rows = gram.block(idx, every, np.empty((len(idx), problem.m), np.float32)) if kept else None
+
+    def margins(beta: np.ndarray) -> np.ndarray:
+        return gram.matvec(beta, idx) if rows is None else beta.astype(np.float32) @ rows
+
+    def pulled(pull: np.ndarray) -> np.ndarray:
+        return gram.matvec(pull, every, idx) if rows is None else rows @ pull.astype(np.float32)
+
+    def primal(z: np.ndarray) -> tuple[float, np.ndarray]:
+        beta = solve_triangular(L, z[:-1], lower=True, trans="T")
+        slack = np.maximum(0.0, 1.0 - y * (margins(beta) + root * z[-1]))
+        pull = 2.0 * C * y * slack
+        inner = solve_triangular(L, pulled(pull).astype(np.float64), lower=True)
+        return 0.5 * float(z @ z) + float(C @ np.square(slack)), z - np.append(inner, root * pull.sum())
+
+    with interrupt.catching() as flag:
+
+        def heed(z: np.ndarray) -> None:
+            if flag:
+                raise StopIteration
+
+        options = {"maxiter": STEPS, "ftol": FLAT}
+        best = minimize(primal, np.zeros(len(idx) + 1), jac=True, method="L-BFGS-B", options=options, callback=heed)
+    beta, b = solve_triangular(L, best.x[:-1], lower=True, trans="T"), best.x[-1]
+    slack = np.maximum(0.0, 1.0 - y * (gram.matvec(beta, idx) + root * b))
+    value = 0.5 * float(beta @ K @ beta) + 0.5 * b * b + float(C @ np.square(slack))
+    coef = np.zeros(problem.m)
+    coef[idx] = beta
+    certificate = Certificate.of(value, _bound(problem, C * slack)) if bounded else Certificate(value, None, None)
+    return Refit(coef, float(root * b), certificate)
+
+
+def by_size(problem: Problem, measure: Callable[[Expansion], float]) -> Callable[..., float | None]:
+    """A `svmkit.solver.Score` under a budget: of the refitted model, each time the support has grown by half."""
+    last = 0
+
+    def score(point: np.ndarray, certificate: Certificate) -> float | None:
+        nonlocal last
+        idx = np.flatnonzero(point)
+        if len(idx) < 1.5 * last:
+            return None
+        last = len(idx)
+        best = refitted(problem, idx, bounded=False)
+        return measure(Expansion(best.coef, best.intercept) if best else problem.expansion(point, certificate))
+
+    return score
+
+
+def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> Refit | None:
+    """`refit` where there is one for the problem."""
+    return refit(problem, idx, bounded=bounded) if isinstance(problem, SquaredHinge) and len(idx) else None
+
+
+def _bound(problem: SquaredHinge, weights: np.ndarray) -> float:
+    """D of the dual point in the direction of `weights` (m,), 0 without any."""
+    total = weights.sum()
+    return 0.5 / problem.objective(weights / total) if total > 0.0 else 0.0

@@ -1,0 +1,168 @@
+"""The flow, once: features and labels -> kernel -> gram -> problem -> solve -> model, for two classes or more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.model.model import SVMModel
+from svmkit.problems.base import Certificate, Expansion, Problem
+from svmkit.solver.base import Solver
+from svmkit.solver.loop import Callback, Progress, Saver, Score, solve
+from svmkit.solver.sampler import Cyclic, Sampler
+from svmkit.solver.solution import Solution, Status
+from svmkit.solver.stopping import Criterion, Seconds, Stop, Support
+from svmkit.training.data import Pair, PairModel, Prepared
+from svmkit.training.refit import by_size, refitted
+from svmkit.training.result import Fit
+from svmkit.training.validation import Measure, Validation
+from svmkit.training.warm_start import ModelStart
+
+Watch = Callable[[int, int, str], Sequence[Callback]]
+"""Called with (k, number of problems, "a vs b") before problem k; returns the callbacks for it."""
+
+Start = Sequence[np.ndarray] | SVMModel
+"""A point for each pair of classes, or a model whose support vectors are rows of the data."""
+
+
+class Part(NamedTuple):
+    """What training one pair of classes gave."""
+
+    solution: Solution
+    model: PairModel
+    kernel_values: int
+    seconds: float
+
+
+class Trainer:
+    """Everything about training but the C: trains one pair at a time, and puts the pairs together.
+
+    data : what is trained on; the others as for `fit`
+    """
+
+    def __init__(
+        self,
+        data: Prepared,
+        *,
+        solver: str | Solver = "swap2o",
+        sampler: str | Sampler | None = None,
+        stop: Criterion | Stop | None = None,
+        seed: int = 0,
+        start: Start | None = None,
+        validation: tuple[Any, Any] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
+        self.solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
+        self.sampler = plugins.sampler(sampler)
+        self.start = self._from_model(start) if isinstance(start, SVMModel) else start
+        self.validation = Validation(*validation, data) if validation is not None else None
+
+        self.budgeted = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
+        self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
+
+    def _from_model(self, model: SVMModel) -> ModelStart:
+        return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
+
+    def pair(self, k: int) -> Pair:
+        """The k-th pair. Kernel values are shared unless the solver needs none, or is shown the samples in order."""
+        linear = self.solver.problem_for(self.data.kernel).is_linear
+        return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))
+
+    def train(
+        self,
+        pair: Pair,
+        C: float,
+        before: Sequence[Part] = (),
+        *,
+        start: np.ndarray | Progress | None = None,
+        saver: Saver | None = None,
+        watched: tuple[int, int, str] | None = None,
+    ) -> Part:
+        """Train one pair from `start`, else from the start that was given for all.
+
+        before : the parts of the pairs before this one, whose seconds are spent; watched : what `watch` is told,
+        default (k, number of pairs, name of the pair)
+        """
+        began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
+        problem = pair.problem(self.solver, C)
+        reason = problem.infeasible(start.point) if isinstance(start, Progress) else None
+        if reason:  # compiled loops trust a point
+            raise InputError(f"the checkpoint is damaged, its point of {pair.name} is none: {reason}; do not resume")
+        sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
+        solution = solve(
+            problem,
+            self.solver,
+            sampler=self.sampler,
+            stop=_share(self.stop, sizes[pair.k] / sum(sizes[pair.k :]), sum(p.solution.seconds for p in before)),
+            start=self._start(pair, problem) if start is None else start,
+            seed=self.seed,
+            callbacks=self.watch(*(watched or (pair.k, len(sizes), pair.name))) if self.watch else (),
+            saver=saver,
+            score=self._score(problem, measure) if measure else None,
+        )
+        solution, found = self._expanded(problem, solution, measure)
+        used = np.flatnonzero(found.coef)
+        model = PairModel(pair.rows[used], found.coef[used], found.intercept, found.w)
+        seconds = time.perf_counter() - self.measuring - began
+        return Part(solution, model, pair.gram.kernel_values - values, seconds)
+
+    def _score(self, problem: Problem, measure: Measure) -> Score:
+        """Under a budget of support vectors, the curve is that of the models that the budget is for."""
+        sized = by_size(problem, measure) if self.budgeted else None
+
+        def score(point: np.ndarray, certificate: Certificate) -> float | None:
+            began = time.perf_counter()
+            value = sized(point, certificate) if sized else measure(problem.expansion(point, certificate))
+            self.measuring += time.perf_counter() - began
+            return value
+
+        return score
+
+    def _expanded(self, problem: Problem, solution: Solution, measure: Measure | None) -> tuple[Solution, Expansion]:
+        """The solution and its decision function; where a budget cut the solve short, refitted for all samples."""
+        found = problem.expansion(solution.point, solution.certificate)
+        if not self.budgeted or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
+            return solution, found
+        best = refitted(problem, np.flatnonzero(solution.point))
+        if best is not None and best.certificate.primal < solution.certificate.primal:
+            found = Expansion(best.coef, best.intercept)
+            solution = replace(solution, certificate=best.certificate)
+        if measure and solution.history:
+            solution.history[-1] = solution.history[-1]._replace(accuracy=measure(found))
+        return solution, found
+
+    def _start(self, pair: Pair, problem: Problem) -> np.ndarray | None:
+        if self.start is None:
+            return None
+        if isinstance(self.start, ModelStart):
+            return self.start.point(pair, problem)
+        k, m = pair.k, len(pair.rows)
+        if k >= len(self.start) or self.start[k].shape != (m,):
+            raise InputError(f"start has no point of length {m} for problem {k}: it belongs to other data")
+        reason = problem.infeasible(self.start[k])
+        if reason:
+            raise InputError(f"start for problem {k} is no point of it: {reason}")
+        return self.start[k]
+
+    def joined(self, parts: list[Part], C: float) -> Fit:
+        """The model of all pairs."""
+        began = time.perf_counter()
+        about = {"solver": self.solver.name, "C": float(C)}
+        model, support = self.data.model([p.model for p in parts], about)
+        seconds = sum(p.seconds for p in parts) + time.perf_counter() - began
+        return Fit(model, [p.solution for p in parts], support, seconds, sum(p.kernel_values for p in parts))
+
+
+def _share(stop: Criterion | Stop | None, share: float, spent: float) -> Criterion | Stop | None:
+    """`stop` with a share of the seconds that are left: by rows, among the problems that are left."""
+    if stop is None:
+        return None
+    rules = (Stop(()) | stop).criteria
+    return Stop(tuple(Seconds(max((r.limit - spent) * share, 1e-9)) if isinstance(r, Seconds) else r for r in rules))

@@ -1,0 +1,74 @@
+"""Accuracy on held-out rows while a solve is under way: from its current support vectors only, off the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.errors import InputError
+from svmkit.kernels.engine import engine_for
+from svmkit.problems.base import Expansion
+from svmkit.training.data import Pair, Prepared
+
+Measure = Callable[[Expansion], float]
+"""Accuracy of the model that has this decision function over a pair's rows."""
+
+
+class Validation:
+    """Held-out rows, in the form that the training data were brought into.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features), dense or CSR; for a precomputed kernel (n_rows, n_train) values
+    y : (n_rows,) labels; rows of classes that are not trained on are left out
+    data : the training data
+
+    Raises
+    ------
+    InputError for another width, NaN, another number of labels, or labels of which none is trained on.
+    """
+
+    def __init__(self, X, y, data: Prepared) -> None:
+        X = as_features(X, what="the validation X")
+        X = pad_or_refuse_columns(X, data.X.shape[1], what="the validation X", name="fit")
+        require_finite(X, what="the validation X")
+        self._codes = _codes(np.asarray(y), data.classes, X.shape[0])
+        self._X = data.scaling.apply(X) if data.scaling else X
+        self._data = data
+
+    def measure(self, pair: Pair) -> Measure | None:
+        """What measures models of `pair` on the rows of its two classes; None when there are none."""
+        rows = np.flatnonzero((self._codes == pair.a) | (self._codes == pair.b))
+        if not len(rows):
+            return None
+        data = self._data
+        positive = self._codes[rows] == data.positive(pair.a, pair.b)
+        engine = engine_for(data.kernel, self._X if len(rows) == self._X.shape[0] else self._X[rows])
+
+        def accuracy(model: Expansion) -> float:
+            if model.w is not None:
+                decision = engine.product(model.w[None, :], np.ones((1, 1)))[:, 0] + model.intercept
+            else:
+                used = np.flatnonzero(model.coef)
+                vectors = data.vectors(pair.rows[used])
+                decision = engine.product(vectors, model.coef[used, None])[:, 0] + model.intercept
+            return float(((decision > 0.0) == positive).mean())
+
+        return accuracy
+
+
+def _codes(labels: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """Which class each label is, -1 for none of them; text and numbers are compared as text."""
+    if labels.shape not in ((n_rows,), (n_rows, 1)):
+        raise InputError(f"the validation y has shape {labels.shape}: pass one label for each of its {n_rows} rows")
+    labels = labels.ravel()
+    if "U" in (labels.dtype.kind, classes.dtype.kind) or labels.dtype.kind == "O":
+        labels, classes = labels.astype(str), classes.astype(str)
+    codes = np.full(n_rows, -1, dtype=np.int64)
+    for code, label in enumerate(classes):
+        codes[labels == label] = code
+    if (codes < 0).all():
+        raise InputError(f"the validation y has none of the classes trained on: {', '.join(map(str, classes))}")
+    return codes

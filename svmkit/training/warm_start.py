@@ -1,0 +1,107 @@
+"""From a model back to points to start from: its support vectors are looked for among the rows of the data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Precomputed
+from svmkit.model.model import SVMModel
+from svmkit.problems.base import Problem
+from svmkit.training.data import Pair, Prepared
+
+
+class ModelStart:
+    """The weights of a model on the rows of training data, whatever C and kernel it was trained with.
+
+    A support vector is a row of its own class, of weight > 0, whose values are the same bit for bit (in the lower
+    precision of the two when they differ) once the model's scaling is applied to it. Rows that are equal are taken
+    one by one, a row for each vector. Vectors that are no rows of the data are dropped. With a precomputed kernel
+    vectors are row numbers, and taken as such.
+
+    Parameters
+    ----------
+    model : SVMModel; data : Prepared; linear : start with the weights of the columns instead
+
+    Raises
+    ------
+    InputError when the classes, the columns or the kind of kernel differ, or when no vector is found.
+    """
+
+    def __init__(self, model: SVMModel, data: Prepared, linear: bool = False) -> None:
+        given = isinstance(data.kernel, Precomputed)
+        if not np.array_equal(model.classes, data.classes):
+            ours, theirs = (", ".join(map(str, c)) for c in (data.classes, model.classes))
+            raise InputError(f"cannot start from the model: its classes are {theirs}, those of the data {ours}")
+        if given != isinstance(model.kernel, Precomputed):
+            raise InputError("cannot start from the model: either both or none of the two have a precomputed kernel")
+        if not given and model.n_features != data.raw.shape[1]:
+            raise InputError(
+                f"cannot start from the model: it has {model.n_features} features, the data {data.raw.shape[1]}"
+            )
+        self._model, self._data = model, data
+        self._weights = model.weights if linear else None
+        if linear:
+            return
+        owner = np.repeat(np.arange(len(model.classes)), model.n_support)
+        free = np.where(data.weights > 0, data.codes, -1)
+        self._rows = _numbered(model.vectors, owner, free) if given else self._matched(owner, free)
+        if (self._rows < 0).all():
+            raise InputError(
+                "cannot start from the model: none of its support vectors is a row of these data; start without it"
+            )
+
+    def _matched(self, owner: np.ndarray, free: np.ndarray) -> np.ndarray:
+        model, X, vectors = self._model, self._data.raw, self._model.vectors
+        if model.scaling is not None:
+            X = model.scaling.apply(X)
+        dtype = np.float32 if np.float32 in (X.dtype, vectors.dtype) else np.float64
+        sparse = sp.issparse(X)
+        if sp.issparse(vectors) != sparse:
+            vectors = sp.csr_array(vectors) if sparse else vectors.toarray()
+        wanted: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+        for v, key in enumerate(zip(owner.tolist(), _keys(vectors, dtype), strict=True)):
+            wanted[key].append(v)
+        found = np.full(len(owner), -1, dtype=np.int64)
+        for row, key in enumerate(zip(free.tolist(), _keys(X, dtype), strict=True)):
+            waiting = wanted.get(key)
+            if waiting:
+                found[waiting.pop(0)] = row
+        return found
+
+    def point(self, pair: Pair, problem: Problem) -> np.ndarray | None:
+        """Where to start `problem` of `pair`; None when the model has no weight on its rows."""
+        model, data = self._model, self._data
+        if self._weights is not None:
+            return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
+        owner = np.repeat(np.arange(len(model.classes)), model.n_support)
+        of_pair = np.flatnonzero(((owner == pair.a) | (owner == pair.b)) & (self._rows >= 0))
+        coef = np.zeros(data.X.shape[0])
+        coef[self._rows[of_pair]] = model.coef[np.where(owner[of_pair] == pair.a, pair.b - 1, pair.a), of_pair]
+        return problem.start(coef[pair.rows])
+
+
+def _numbered(vectors: np.ndarray, owner: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Row numbers of the vectors, -1 for those that the data lack or have in another class."""
+    inside = vectors < len(free)
+    return np.where(inside & (free[np.where(inside, vectors, 0)] == owner), vectors, -1)
+
+
+def _keys(X: Any, dtype: type) -> Iterator[bytes]:
+    """The values of each row as bytes, the same for equal rows: neither stored zeros nor the sign of zero count."""
+    if not sp.issparse(X):
+        for row in X:
+            yield (row.astype(dtype) + dtype(0.0)).tobytes()
+        return
+    data = X.data.astype(dtype)
+    indices = X.indices.astype(np.int64)
+    kept = data != 0.0
+    ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+    data, indices = data[kept], indices[kept]
+    for lo, hi in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        yield indices[lo:hi].tobytes() + data[lo:hi].tobytes()

@@ -1,0 +1,57 @@
+"""What each sample weighs: C, class weights and sample weights, checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+
+
+def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """`sample_weight` as float64 (n_samples,), None as ones; InputError unless finite, >= 0 and one for each."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    given = np.full(n_samples, float(given)) if given.ndim == 0 else given
+    if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():
+        raise InputError(f"sample_weight must be {n_samples} finite numbers >= 0, one for each sample")
+    return given
+
+
+def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
+    """Class weight times sample weight for each sample, (n_samples,)."""
+    weights = sample_weights(sample_weight, len(codes))
+    if class_weight is None:
+        return weights
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
+        counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 is a row twice
+        share = np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
+        return weights * share[codes]
+    by_label = {_label_key(label): weight for label, weight in class_weight.items()}
+    unknown = set(by_label) - {_label_key(label) for label in classes.tolist()}
+    numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
+    if unknown or not numbers:
+        raise InputError(
+            f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
+            + (f", not for {', '.join(sorted(map(str, unknown)))}" if unknown else "")
+        )
+    return weights * np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])[codes]
+
+
+def _label_key(label: Any) -> float | str:
+    """1, 1.0 and "1" are one label: files and the command line spell numbers in their own ways."""
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        return str(label)
+
+
+def require_C(C: Any) -> None:
+    """InputError unless C is a finite number > 0."""
+    if not (isinstance(C, int | float | np.number) and math.isfinite(C) and C > 0):
+        raise InputError(f"C must be a finite number > 0, not {C!r}")
