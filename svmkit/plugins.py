@@ -24,7 +24,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from svmkit import __version__
+from svmkit._version import __version__
 from svmkit.errors import InputError, Unavailable, UnknownName
 
 INTERFACE = 1
@@ -191,16 +191,3 @@ def _convert(what: str, text: str, kind: type) -> Any:
         return kind(text)
     except ValueError:
         raise InputError(f"{what}={text!r} should be {'a whole number' if kind is int else 'a number'}") from None
-
-
-def sampler(text: Any) -> Any:
-    """A sampler from "full" or "uniform:59" (its first option after the colon); an instance is itself."""
-    if not isinstance(text, str):  # an instance, or None: the solver's own
-        return text
-    name, colon, size = text.partition(":")
-    if colon and not size:
-        raise InputError(f"sampler {text!r} lacks its size: write {name} or {name}:59")
-    first = next(iter(options(load("sampler", name))), None)
-    if size and first is None:
-        raise InputError(f"sampler {name} takes no size: write {name}, not {text}")
-    return build("sampler", name, {first: size} if size and first else {})

@@ -13,7 +13,7 @@ from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.solver.base import Solver
-from svmkit.solver.history import Point
+from svmkit.solver.history import HistoryPoint
 from svmkit.training.result import Fit
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Tracker:
         """Go on with a run of an earlier process; False when the store does not have it."""
         return False
 
-    def curve(self, points: list[Point], prefix: str = "curve/") -> None:
+    def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
         """Log points of a history: objective, gap, n_support, accuracy and elapsed_s by iteration."""
 
     def metrics(self, values: dict[str, float]) -> None:
@@ -108,7 +108,7 @@ def metrics(
     return {key: float(value) for key, value in found.items() if value is not None and math.isfinite(value)}
 
 
-def curve(fitted: Fit) -> list[Point]:
+def curve(fitted: Fit) -> list[HistoryPoint]:
     """The history of one pair of classes, or the end of each: their curves side by side would say less."""
     if len(fitted.solutions) == 1:
         return list(fitted.solutions[0].history)
@@ -117,7 +117,7 @@ def curve(fitted: Fit) -> list[Point]:
         seconds += solution.seconds
         last = solution.history[-1] if solution.history else None
         points.append(
-            Point(
+            HistoryPoint(
                 k + 1,
                 seconds,
                 solution.certificate.primal,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import make, state_of
 
-from svmkit import plugins
+from svmkit.solver import by_name
 from svmkit.solver.sampler import Sampler
 
 METHODS = [("sfw", {}), ("msfw", {"away": "set"}), ("msfw", {"away": "support"})]
@@ -62,7 +62,7 @@ def reference(name, away, A, c, start, order):
 def check_against(name, options, problem, A, *, c=0.0, start=0, size=1, epochs=2, atol=1e-9):
     m = problem.m
     solver = make(name, **options)
-    state = state_of(solver, problem, plugins.sampler(f"cyclic:{size}"), start=vertex(m, start))
+    state = state_of(solver, problem, by_name.sampler(f"cyclic:{size}"), start=vertex(m, start))
     order = np.tile(np.arange(m), epochs)
     for k, (alpha, S) in enumerate(reference(name, options.get("away"), A, c, start, order)):
         info = solver.step(state)

@@ -11,12 +11,13 @@ import numpy as np
 
 from svmkit import kernels
 from svmkit.model.model import SVMModel
-from svmkit.solver.history import Point
+from svmkit.solver.history import HistoryPoint
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
 POINTS = [
-    Point(i, 0.01 * i, 1.0 / i, None if i == 1 else 2.0 / i, i, 60 * i, None if i % 100 else 0.5) for i in range(1, 700)
+    HistoryPoint(i, 0.01 * i, 1.0 / i, None if i == 1 else 2.0 / i, i, 60 * i, None if i % 100 else 0.5)
+    for i in range(1, 700)
 ]
 SETTINGS = {"solver": "swap", "C": 1.0, "note": "x" * 9000}
 

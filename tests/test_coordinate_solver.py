@@ -8,13 +8,13 @@ from helpers import blobs, make
 from sklearn.svm import LinearSVC
 from svmkit_coordinate.passes import passes, shuffle
 
-from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.sampler import Draws, Full, Shuffled
 from svmkit.solver.solution import Status
@@ -43,7 +43,7 @@ def steps(solver, problem, sampler=None, start=None, seed=0):
 @every_loss
 def test_what_a_step_reports(loss, sampler):
     problem = dual(C=3.0, loss=loss)
-    state, infos = steps(make("dcd", loss=loss), problem, plugins.sampler(sampler))
+    state, infos = steps(make("dcd", loss=loss), problem, by_name.sampler(sampler))
     before, passes = 0.0, 0
     for info in itertools.islice(infos, 60):
         beta = make("dcd").solution(state)
@@ -72,7 +72,7 @@ def test_estimate_of_a_pass_over_all_points_is_near_the_certified_gap(loss):
 @every_loss
 def test_estimates_from_samples_stand_for_all_points(loss):
     problem = dual(400, loss=loss)
-    state, infos = steps(make("dcd", loss=loss), problem, plugins.sampler("uniform:40"))
+    state, infos = steps(make("dcd", loss=loss), problem, by_name.sampler("uniform:40"))
     infos = list(itertools.islice(infos, 30))
     mean = np.mean([info.gap_abs for info in infos[-10:]])
     certificate = problem.certificate(state.beta)
@@ -190,7 +190,7 @@ def test_nothing_left_to_gain_ends_the_solve():
 @every_sampler
 def test_same_seed_same_result(sampler):
     runs = [
-        solve(dual(200), make("dcd"), stop=Iterations(80), seed=seed, sampler=plugins.sampler(sampler)).point
+        solve(dual(200), make("dcd"), stop=Iterations(80), seed=seed, sampler=by_name.sampler(sampler)).point
         for seed in (3, 3, 4)
     ]
     np.testing.assert_array_equal(runs[0], runs[1])

@@ -11,12 +11,12 @@ from sklearn.svm import LinearSVC
 from svmkit_coordinate import dcd
 from svmkit_coordinate.workers import FEW
 
-from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.solution import Status
@@ -163,7 +163,7 @@ def test_one_class_is_refused():
 def test_threads_change_nothing(sampler, K, loss):
     X, y = data(3000, 20)
     runs = [
-        solved(X, y, K, 1.0, loss, stop=Iterations(60), n_threads=n, sampler=plugins.sampler(sampler))
+        solved(X, y, K, 1.0, loss, stop=Iterations(60), n_threads=n, sampler=by_name.sampler(sampler))
         for n in (1, numba.config.NUMBA_NUM_THREADS, None)
     ]
     for run in runs[1:]:
@@ -189,7 +189,7 @@ def test_liblinears_rule(loss):
 def test_what_a_step_reports(sampler, loss):
     problem = dual(*data(2000, 20, apart=0.3), 3.0, loss=loss)
     solver = make("dcd", loss=loss, workers=2)
-    state = solver.init(problem, None, Draws(plugins.sampler(sampler), problem.y, np.random.default_rng(0)))
+    state = solver.init(problem, None, Draws(by_name.sampler(sampler), problem.y, np.random.default_rng(0)))
     before, parts = 0.0, 0
     for _ in range(60):
         parts += state.n >= 2 * FEW
@@ -241,7 +241,7 @@ def test_what_is_worth_sharing(m, d, shared, monkeypatch):
 
 def test_drawn_points_are_no_work_to_share():
     with pytest.raises(InputError, match="sampler"):
-        solved(*data(), 2, sampler=plugins.sampler("uniform:20"))
+        solved(*data(), 2, sampler=by_name.sampler("uniform:20"))
 
 
 def test_same_seed_same_result():

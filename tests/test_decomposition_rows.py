@@ -94,7 +94,7 @@ def test_rows_among_some_points(sparse, memory):
         g.row(int(i))
     slots, known = len(g.rows.slab), g.rows.slot_of >= 0
     at = np.sort(rng.permutation(60)[:25])
-    part = g.narrowed(at)
+    part = g.restricted(at)
     assert ((part.rows.slot_of >= 0) == known[at]).all()  # gathered, not computed anew
     assert len(part.rows.slab) >= min(slots, 25)
     before = g.kernel_values
@@ -104,7 +104,7 @@ def test_rows_among_some_points(sparse, memory):
     for p in range(25):
         np.testing.assert_allclose(part.row(p, lambda: np.arange(25)), K[at[p], at], rtol=1e-12)
     assert g.kernel_values > before and (g.kernel_values - before) % 25 == 0
-    part.narrow(np.arange(0, 25, 3))
+    part.restrict(np.arange(0, 25, 3))
     at = at[::3]
     np.testing.assert_array_equal(part.at, at)
     part.bring(np.array([0, 5]))
@@ -120,7 +120,7 @@ def test_narrowing_stays_in_the_memory_of_the_cache():
     g, _ = gram(memory=20 * 60 * 8)
     g.row(0)
     memory = g.rows.slab
-    part = g.narrowed(np.arange(0, 60, 2))
+    part = g.restricted(np.arange(0, 60, 2))
     part.row(3)
     assert np.shares_memory(memory, part.rows.slab)
     assert part.rows.slab.nbytes <= 20 * 60 * 8

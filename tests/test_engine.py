@@ -223,7 +223,7 @@ def problems(gram, y):
         "hinge": (BoxQP(gram, y, C), 0.0, 0.0),
         "squared hinge, box": (BoxQP(gram, y, C, loss="squared_hinge"), 0.0, 0.5 / C),
         "squared hinge, simplex": (SquaredHinge(gram, y, C), 1.0, 0.5 / C),
-        "simplex": (SimplexQP(gram, y, bias=0.3, ridge=0.2, linear=np.ones(gram.m)), 0.3, 0.2),
+        "simplex": (SimplexQP(gram, y, bias=0.3, ridge=0.2, linear_term=np.ones(gram.m)), 0.3, 0.2),
     }
 
 

@@ -11,6 +11,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Epochs, Gap, Iterations
@@ -45,7 +46,7 @@ def test_takes_the_same_steps_with_other_kernels(name, options, kernel):
 def test_takes_the_same_steps_with_a_linear_term(name, options, seed):
     X, y = blobs(90, 3, seed=seed)
     c = np.random.default_rng(seed).normal(size=90)
-    problem = SimplexQP(Gram(RBF(0.5), X), y, bias=0.3, ridge=0.1, linear=c)
+    problem = SimplexQP(Gram(RBF(0.5), X), y, bias=0.3, ridge=0.1, linear_term=c)
     A = y[:, None] * y * (problem.gram.block(np.arange(90), np.arange(90)) + 0.3) + 0.1 * np.eye(90)
     check_against(name, options, problem, A, c=c, start=seed, size=16)
 
@@ -90,7 +91,7 @@ def test_duplicates_and_members_that_come_again_join_once(name, options):
     problem = problem_of(X, y, 2.0)
     A = dense_A(problem, X, RBF(0.5))
     solver = make(name, **options)
-    state = state_of(solver, problem, plugins.sampler("uniform:9"), seed=1)
+    state = state_of(solver, problem, by_name.sampler("uniform:9"), seed=1)
     f = np.inf
     for _ in range(1500):
         info = solver.step(state)
@@ -111,7 +112,7 @@ def test_invariants_of_the_working_set(name, options, sampler):
     X, y = blobs(m, 3, seed=9)
     problem, solver = problem_of(X, y, 3.0), make(name, **options)
     A = dense_A(problem, X, RBF(0.5))
-    state = state_of(solver, problem, plugins.sampler(sampler) if sampler else solver.sampler, seed=4)
+    state = state_of(solver, problem, by_name.sampler(sampler) if sampler else solver.sampler, seed=4)
     assert state.n == 1
     size, f = 1, np.inf
     for k in range(3 * m):
@@ -139,7 +140,7 @@ def test_invariants_of_the_working_set(name, options, sampler):
 @every_method
 def test_every_sampler_leads_to_the_optimum(name, options, sampler):
     X, y = blobs(80, 3, seed=10)
-    solution = solve(problem_of(X, y, 1.0), make(name, **options), sampler=plugins.sampler(sampler), stop=Gap(1e-2))
+    solution = solve(problem_of(X, y, 1.0), make(name, **options), sampler=by_name.sampler(sampler), stop=Gap(1e-2))
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-2
 
 
@@ -150,7 +151,7 @@ def test_batches_ahead_change_nothing(name, options, sampler, seed, monkeypatch)
     solver, runs = make(name, **options), []
     for batch in (1, 5, 64):
         monkeypatch.setattr(arrivals, "BATCH", batch)
-        state = state_of(solver, problem_of(X, y, 2.0), plugins.sampler(sampler), seed)
+        state = state_of(solver, problem_of(X, y, 2.0), by_name.sampler(sampler), seed)
         runs.append([(solver.step(state), solver.solution(state), state.idx.tolist())[1:] for _ in range(400)])
     for step in zip(*runs, strict=True):
         for point, idx in step[1:]:
@@ -227,7 +228,7 @@ def test_each_epoch_sees_every_sample_once(name, options, sampler, monkeypatch):
 
     monkeypatch.setattr(arrivals.Arrivals, "next", spy)
     X, y = blobs(m, 2, seed=1)
-    solve(problem_of(X, y, 1.0), make(name, **options), sampler=plugins.sampler(sampler), stop=Epochs(3))
+    solve(problem_of(X, y, 1.0), make(name, **options), sampler=by_name.sampler(sampler), stop=Epochs(3))
     assert len(seen) == 3 * m
     for epoch in range(3):
         assert sorted(seen[epoch * m : (epoch + 1) * m]) == list(range(m))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from helpers import CLASSIC, FAMILY, blobs, dense_A, make, problem_of, qp_optimum, state_of
 
-from svmkit import plugins
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver import by_name
 from svmkit.solver.loop import FULL, solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Support
@@ -20,7 +20,7 @@ every_solver = pytest.mark.parametrize("name", FAMILY)
 
 
 def sampler(text):
-    return plugins.sampler(text) if text else None
+    return by_name.sampler(text) if text else None
 
 
 def many(m: int, count: int) -> np.ndarray:
@@ -115,7 +115,7 @@ def test_budget_with_a_linear_term(name, draws, N):
     m = 60
     X, y = blobs(m, 3, seed=43)
     c = np.random.default_rng(5).normal(size=m)
-    problem, solver = SimplexQP(Gram(RBF(0.5), X), y, ridge=0.1, linear=c), make(name)
+    problem, solver = SimplexQP(Gram(RBF(0.5), X), y, ridge=0.1, linear_term=c), make(name)
     A = y[:, None] * y * problem.gram.block(np.arange(m), np.arange(m)) + 0.1 * np.eye(m)
     state = state_of(solver, problem, sampler(draws), start=many(m, 20))
     solver.limit_support(state, N)
@@ -250,7 +250,7 @@ def test_no_single_exchange_is_left(name):
     X, y = blobs(100, 3, seed=49)
     problem = problem_of(X, y, 10.0)
     A = dense_A(problem, X, RBF(0.5))
-    solution = solve(problem, make(name), sampler=plugins.sampler("full"), stop=Support(8) | Iterations(50_000))
+    solution = solve(problem, make(name), sampler=by_name.sampler("full"), stop=Support(8) | Iterations(50_000))
     alpha = solution.point
     g, f = A @ alpha, solution.point @ A @ alpha
     i = int(np.argmin(g))

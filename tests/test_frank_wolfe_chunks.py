@@ -122,7 +122,7 @@ def test_linear_term_in_chunks(name, options):
     solver = make(name, **options)
 
     def problem(rows):
-        return SimplexQP(Gram(RBF(0.5), X[rows]), y[rows], ridge=0.2, linear=c[rows])
+        return SimplexQP(Gram(RBF(0.5), X[rows]), y[rows], ridge=0.2, linear_term=c[rows])
 
     _, whole = _learn(solver, problem(np.arange(m)), None, 1, vertex(m, 0))
     state, _ = _learn(solver, problem(np.arange(60)), None, 1, vertex(60, 0))

@@ -9,6 +9,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Laplacian, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.sampler import Draws
 from svmkit.solver.solution import Status
@@ -31,7 +32,7 @@ def radii(A, alpha):
 def around(P: np.ndarray) -> SimplexQP:
     """The smallest ball around the rows of P: its squared radius is minus the minimum."""
     gram = Gram(Linear(), P)
-    return SimplexQP(gram, linear=-gram.diag / 2)
+    return SimplexQP(gram, linear_term=-gram.diag / 2)
 
 
 def smallest_ball(P: np.ndarray) -> tuple[np.ndarray, float]:
@@ -63,7 +64,7 @@ def test_the_ball_is_within_eps_of_the_smallest_one(C, gamma, eps, sampler):
         X, y = blobs(m, 3, seed=seed)
         problem = problem_of(X, y, C, RBF(gamma))
         A = y[:, None] * y * (problem.gram.block(np.arange(m), np.arange(m)) + 1.0) + np.eye(m) / (2 * C)
-        solution = solve(problem, make("cvm", eps=eps), sampler=plugins.sampler(sampler), stop=ROUNDS, seed=seed)
+        solution = solve(problem, make("cvm", eps=eps), sampler=by_name.sampler(sampler), stop=ROUNDS, seed=seed)
         assert solution.status is Status.CONVERGED
         distances, radius = radii(A, solution.point)
         exact = np.sqrt(A[0, 0] - qp_optimum(A)[1])
@@ -83,7 +84,7 @@ def test_the_core_set_is_small(C, gamma, eps, sampler):
     """Badoiu and Clarkson: 2 / eps points hold a core set, whatever the dimension; the start adds up to two."""
     X, y = blobs(300, 3, seed=4)
     solution = solve(
-        problem_of(X, y, C, RBF(gamma)), make("cvm", eps=eps), sampler=plugins.sampler(sampler), stop=ROUNDS
+        problem_of(X, y, C, RBF(gamma)), make("cvm", eps=eps), sampler=by_name.sampler(sampler), stop=ROUNDS
     )
     assert solution.n_support <= solution.details["core_set"] <= 2 / eps + 2
     assert solution.details["core_set"] <= solution.n_iter + 2
@@ -100,7 +101,7 @@ def test_the_core_set_does_not_grow_with_the_data():
 def test_a_smaller_eps_gives_a_larger_ball():
     X, y = blobs(200, 3, seed=6)
     details = [
-        solve(problem_of(X, y), make("cvm", eps=eps), sampler=plugins.sampler("full"), stop=ROUNDS).details
+        solve(problem_of(X, y), make("cvm", eps=eps), sampler=by_name.sampler("full"), stop=ROUNDS).details
         for eps in EPS
     ]
     assert details[0]["radius"] < details[1]["radius"] < details[2]["radius"]
@@ -110,7 +111,7 @@ def test_a_smaller_eps_gives_a_larger_ball():
 @pytest.mark.parametrize(("sampler", "looks"), [("uniform:59", 3), ("full", 1)])
 def test_three_samples_in_a_row_end_it_or_one_of_all_points(sampler, looks):
     X, y = blobs(200, 3, seed=7)
-    solver, problem, sampler = make("cvm", eps=0.05), problem_of(X, y), plugins.sampler(sampler)
+    solver, problem, sampler = make("cvm", eps=0.05), problem_of(X, y), by_name.sampler(sampler)
     A = dense_A(problem, X, RBF(0.5))
     state = state_of(solver, problem, sampler, seed=1, start=np.eye(200)[0])
     twin = Draws(sampler, y, np.random.default_rng(1))  # a given start draws nothing: these are the solver's samples
@@ -131,7 +132,7 @@ def test_each_round_solves_the_core_set(sampler):
     X, y = blobs(150, 3, seed=8)
     problem, solver = problem_of(X, y, 5.0), make("cvm")
     A = dense_A(problem, X, RBF(0.5))
-    state = state_of(solver, problem, plugins.sampler(sampler))
+    state = state_of(solver, problem, by_name.sampler(sampler))
     size, f, grew = state.n, np.inf, 0
     for _ in range(60):
         info = solver.step(state)
@@ -153,7 +154,7 @@ def test_each_round_solves_the_core_set(sampler):
 def test_without_eps_the_gap_decides(kernel, sampler):
     X, y = blobs(150, 3, seed=9)
     problem = problem_of(X, y, 2.0, kernel)
-    solution = solve(problem, make("cvm"), sampler=plugins.sampler(sampler), stop=Gap(1e-6) | Seconds(20))
+    solution = solve(problem, make("cvm"), sampler=by_name.sampler(sampler), stop=Gap(1e-6) | Seconds(20))
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-6
 
 
@@ -182,10 +183,12 @@ def test_refuses_a_linear_term_that_is_not_that_of_a_ball():
     X, _ = blobs(30)
     gram = Gram(Linear(), X)
     with pytest.raises(InputError, match="cvm"):
-        solve(SimplexQP(gram, linear=np.zeros(30)), make("cvm"))
+        solve(SimplexQP(gram, linear_term=np.zeros(30)), make("cvm"))
     with pytest.raises(InputError, match="cvm"):
-        solve(SimplexQP(Gram(RBF(1.0), X), linear=np.arange(30.0)), make("cvm"))
-    solve(SimplexQP(gram, linear=0.7 - gram.diag / 2), make("cvm"), stop=Iterations(2))  # a constant moves no optimum
+        solve(SimplexQP(Gram(RBF(1.0), X), linear_term=np.arange(30.0)), make("cvm"))
+    solve(
+        SimplexQP(gram, linear_term=0.7 - gram.diag / 2), make("cvm"), stop=Iterations(2)
+    )  # a constant moves no optimum
 
 
 def test_refuses_another_problem_by_name():
@@ -228,7 +231,7 @@ def test_smallest_ball_in_the_plane_and_above(name, d, case):
     P = _points(case, d)
     tol = 3e-3 if name in SLOW else 1e-8
     problem = around(P)
-    solution = solve(problem, make(name), sampler=plugins.sampler("full"), stop=Gap(tol) | Iterations(50_000))
+    solution = solve(problem, make(name), sampler=by_name.sampler("full"), stop=Gap(tol) | Iterations(50_000))
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= tol
     center, radius = smallest_ball(P)
     squared = -solution.certificate.primal
@@ -245,7 +248,7 @@ def test_smallest_ball_in_the_plane_and_above(name, d, case):
 def test_eps_holds_for_plain_points(d, eps):
     for seed in range(3):
         P = np.random.default_rng(10 * d + seed).standard_t(4, size=(100, d))
-        solution = solve(around(P), make("cvm", eps=eps), sampler=plugins.sampler("full"), stop=ROUNDS, seed=seed)
+        solution = solve(around(P), make("cvm", eps=eps), sampler=by_name.sampler("full"), stop=ROUNDS, seed=seed)
         assert solution.status is Status.CONVERGED
         _, exact = smallest_ball(P)
         radius = solution.details["radius"]

@@ -21,6 +21,7 @@ from helpers import (
 
 from svmkit import plugins
 from svmkit.kernels.functions import RBF, Linear, Poly
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
@@ -158,7 +159,7 @@ def test_every_sampler_reaches_the_same_objective(name, sampler):
     X, y = blobs(400, 3, seed=19)
     tol = 1e-2 if name in SUBLINEAR else 1e-4
     problem = problem_of(X, y, 0.1)
-    solution = solve(problem, make(name), sampler=plugins.sampler(sampler), stop=Gap(tol) | Iterations(BUDGET))
+    solution = solve(problem, make(name), sampler=by_name.sampler(sampler), stop=Gap(tol) | Iterations(BUDGET))
     assert solution.status is Status.CONVERGED
     _, f = qp_optimum(dense_A(problem, X, RBF(0.5)))
     assert 0.5 / solution.certificate.dual == pytest.approx(f, rel=tol)
@@ -171,7 +172,7 @@ def test_sampling_saves_kernel_values(name):
     used = {}
     for sampler in ("full", "uniform:5"):
         problem = problem_of(X, y, 1.0)
-        state = state_of(make(name), problem, plugins.sampler(sampler))
+        state = state_of(make(name), problem, by_name.sampler(sampler))
         for _ in range(50):
             make(name).step(state)
         used[sampler] = problem.gram.kernel_values

@@ -17,8 +17,8 @@ from helpers import (
 )
 from svmkit_frank_wolfe.direction import line_search
 
-from svmkit import plugins
 from svmkit.kernels.functions import RBF
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Gap, Iterations
@@ -268,7 +268,7 @@ def test_tracked_points_agree_with_scratch_at_every_step(name, sampler):
     X, y = blobs(400, 3, seed=18)
     problem, solver = problem_of(X, y, 1.0), make(name)
     A = dense_A(problem, X, RBF(0.5))
-    state = state_of(solver, problem, plugins.sampler(sampler))
+    state = state_of(solver, problem, by_name.sampler(sampler))
     tracked = everything = 0
     for _ in range(400):
         info = solver.step(state)

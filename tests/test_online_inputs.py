@@ -21,16 +21,16 @@ def test_columns_grow_and_gamma_and_scaling_are_those_of_the_first_block():
     first = sp.csr_array(X[:50, :4])
     online = Online([-1, 1], kernel=RBF("scale"), scale="maxabs")
     online.update(first, y[:50])
-    kernel, scale = online.intake.kernel, online.intake.scaling.scale
+    kernel, scale = online.input.kernel, online.input.scaling.scale
     online.update(sp.csr_array(X[50:120, :5]), y[50:120])
     assert online.model().n_features == 5
     online.update(X[120:], y[120:])
     online.update(first, y[:50])  # narrower again
-    assert online.intake.kernel == kernel and online.intake.n_features == 6
-    np.testing.assert_array_equal(online.intake.scaling.scale, [*scale, 1.0, 1.0])
+    assert online.input.kernel == kernel and online.input.n_features == 6
+    np.testing.assert_array_equal(online.input.scaling.scale, [*scale, 1.0, 1.0])
     assert online.model().predict(X).shape == (200,)
     dense = feed(Online([-1, 1], kernel=RBF("scale"), scale="standard"), X.toarray(), y, 50)
-    assert dense.intake.scaling.kind == "standard" and isinstance(dense.model().vectors, np.ndarray)
+    assert dense.input.scaling.kind == "standard" and isinstance(dense.model().vectors, np.ndarray)
 
 
 def test_storage_is_that_of_the_first_block():

@@ -15,15 +15,15 @@ from svmkit import SVMClassifier, SVMOneClass, plot_history
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF
 from svmkit.plotting import COLOURS, STYLES, WORDS
-from svmkit.solver.history import History, Point
+from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.minimize import minimize_simplex
 
 CURVE = History(
     [
-        Point(1, 0.0, 4.0, None, 2, 10),
-        Point(2, 0.5, 3.0, 0.5, 3, 20, 0.75),
-        Point(4, 1.0, 2.0, 0.1, 4, 40),
-        Point(8, 2.0, 1.0, 0.0, 0, 80, 1.0),
+        HistoryPoint(1, 0.0, 4.0, None, 2, 10),
+        HistoryPoint(2, 0.5, 3.0, 0.5, 3, 20, 0.75),
+        HistoryPoint(4, 1.0, 2.0, 0.1, 4, 40),
+        HistoryPoint(8, 2.0, 1.0, 0.0, 0, 80, 1.0),
     ]
 )
 
@@ -77,7 +77,7 @@ def test_a_frame_has_a_row_a_point():
         }
     )
     pd.testing.assert_frame_equal(frame, want)
-    assert tuple(frame.columns) == Point._fields
+    assert tuple(frame.columns) == HistoryPoint._fields
     empty = History().to_frame()
     assert len(empty) == 0 and (empty.dtypes == frame.dtypes).all()
 
@@ -98,7 +98,7 @@ def test_missing_values_and_those_that_a_logarithm_cannot_show_are_left_out():
     assert drawn(plot_history(CURVE, y="n_support"))["solve"] == ([0.5, 1.0], [3, 4])
     assert drawn(plot_history(CURVE, x="n_support", y="accuracy"))["solve"] == ([3], [0.75])
     assert drawn(plot_history(CURVE, x="n_iter", y="objective"))["solve"] == ([1, 2, 4, 8], [4, 3, 2, 1])
-    strange = History([Point(1, 1.0, np.inf, np.inf, 1, 1), Point(2, 2.0, np.nan, 0.5, 1, 1)])
+    strange = History([HistoryPoint(1, 1.0, np.inf, np.inf, 1, 1), HistoryPoint(2, 2.0, np.nan, 0.5, 1, 1)])
     assert drawn(plot_history(strange))["solve"] == ([2.0], [0.5])
 
 
@@ -113,7 +113,7 @@ def test_every_pair_of_columns(x, y):
 
 
 def test_an_objective_below_zero_has_a_linear_axis():
-    below = History([Point(1, 0.1, -1.0, 0.5, 1, 1), Point(2, 0.2, -2.0, 0.1, 1, 1)])
+    below = History([HistoryPoint(1, 0.1, -1.0, 0.5, 1, 1), HistoryPoint(2, 0.2, -2.0, 0.1, 1, 1)])
     ax = plot_history([CURVE, below], y="objective")
     assert ax.get_yscale() == "linear"
     assert drawn(ax)["solve (2)"] == ([0.1, 0.2], [-1.0, -2.0])
@@ -121,7 +121,7 @@ def test_an_objective_below_zero_has_a_linear_axis():
 
 def test_ticks_between_powers_of_ten_have_labels_on_a_short_axis_only():
     def between(*seconds):
-        ax = plot_history(History([Point(1, s, 1.0, 0.1, 1, 1) for s in seconds]))
+        ax = plot_history(History([HistoryPoint(1, s, 1.0, 0.1, 1, 1) for s in seconds]))
         ax.figure.canvas.draw()
         low, high = ax.get_xlim()
         ticks = [tick for tick in ax.get_xticklabels(minor=True) if low <= tick.get_position()[0] <= high]

@@ -10,6 +10,7 @@ import pytest
 from svmkit import plugins
 from svmkit.errors import InputError, UnknownName
 from svmkit.kernels.functions import Kernel
+from svmkit.solver import by_name
 from svmkit.solver.base import Requires, Solver
 from svmkit.solver.sampler import Sampler
 
@@ -286,16 +287,16 @@ def test_kernel_parameters_of_the_command_line_and_of_a_model_file():
 
 
 def test_sampler_with_size():
-    sampler = plugins.sampler("uniform:59")
+    sampler = by_name.sampler("uniform:59")
     assert sampler.name == "uniform" and sampler.size == 59 and sampler.every is False
-    assert plugins.sampler("uniform") == plugins.sampler("uniform:59")
-    assert plugins.sampler("balanced:8").size == 8
-    assert plugins.sampler("full").every is True
+    assert by_name.sampler("uniform") == by_name.sampler("uniform:59")
+    assert by_name.sampler("balanced:8").size == 8
+    assert by_name.sampler("full").every is True
 
 
 def test_sampler_that_is_one_already():
-    sampler = plugins.sampler("cyclic:5")
-    assert plugins.sampler(sampler) is sampler
+    sampler = by_name.sampler("cyclic:5")
+    assert by_name.sampler(sampler) is sampler
 
 
 @pytest.mark.parametrize(
@@ -314,4 +315,4 @@ def test_sampler_that_is_one_already():
     ],
 )
 def test_wrong_samplers(text, words):
-    refused(words, plugins.sampler, text)
+    refused(words, by_name.sampler, text)

@@ -13,8 +13,8 @@ from svmkit import plugins
 from svmkit.cli.plugins import as_dict, lines, markdown, table
 from svmkit.cli.solver_table import FACTS, facts
 from svmkit.kernels.gram import Gram
+from svmkit.solver import by_name
 from svmkit.solver.base import Requires, Solver
-from svmkit.solver.by_name import as_kernel
 from svmkit.solver.loop import solve
 from svmkit.solver.stopping import Iterations
 
@@ -74,7 +74,7 @@ def test_sparse_is_true_of_all(name):
     X, y = blobs(60, 3)
     X[np.abs(X) < 0.4] = 0.0
     solver = plugins.build("solver", name)
-    kernel = as_kernel(None, {"gamma": 0.5}, solver)
+    kernel = by_name.kernel(None, {"gamma": 0.5}, solver)
     ends = [
         solve(solver.pose(Gram(kernel, stored), y, 1.0), solver, stop=Iterations(100)).certificate.primal
         for stored in (X, sp.csr_array(X))

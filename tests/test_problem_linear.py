@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 from helpers import CLASSIC, FAMILY, blobs, make, state_of
 
-from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Gap, Iterations
@@ -72,7 +72,7 @@ def test_objective_and_gradient_are_those_of_the_definition(seed, kernel, storag
     X, y = blobs(m, 4, seed=seed)
     rng = np.random.default_rng(seed)
     c, ridge = rng.normal(size=m), rng.uniform(0.0, 1.0, size=m)
-    problem = SimplexQP(Gram(kernel, storage(X)), y, bias=0.7, ridge=ridge, linear=c)
+    problem = SimplexQP(Gram(kernel, storage(X)), y, bias=0.7, ridge=ridge, linear_term=c)
     A = whole(problem)
     np.testing.assert_allclose(np.diag(A), problem.diag, rtol=1e-12)
     for active in (None, 5, 1):
@@ -90,7 +90,7 @@ def test_objective_and_gradient_are_those_of_the_definition(seed, kernel, storag
 def test_no_linear_term_is_one_of_zeros():
     X, y = blobs(50)
     alpha = dirichlet(50, 0)
-    without, zeros = (SimplexQP(Gram(RBF(0.5), X), y, ridge=0.1, linear=c) for c in (None, np.zeros(50)))
+    without, zeros = (SimplexQP(Gram(RBF(0.5), X), y, ridge=0.1, linear_term=c) for c in (None, np.zeros(50)))
     assert without.objective(alpha) == pytest.approx(zeros.objective(alpha), rel=1e-14)
     np.testing.assert_allclose(without.gradient(alpha), zeros.gradient(alpha), rtol=1e-14)
     assert without.certificate(alpha).dual == pytest.approx(zeros.certificate(alpha).dual, rel=1e-14)
@@ -101,7 +101,7 @@ def test_no_linear_term_is_one_of_zeros():
 def test_the_certificate_bounds_the_optimum_from_both_sides(seed, rank):
     m = 40
     A, c = random_psd(m, rank, seed), np.random.default_rng(seed).normal(size=m) * 3
-    problem = SimplexQP(Gram(Precomputed(), A), linear=c)
+    problem = SimplexQP(Gram(Precomputed(), A), linear_term=c)
     best, minimum = optimum(A, c)
     for alpha in (dirichlet(m, seed), dirichlet(m, seed, 3), np.eye(m)[seed], 0.9 * best + 0.1 / m, best):
         given = problem.certificate(alpha)
@@ -125,14 +125,14 @@ def test_the_certificate_bounds_the_optimum_from_both_sides(seed, rank):
 def test_refuses_what_is_no_linear_term(c):
     X, y = blobs(10)
     with pytest.raises(InputError, match=r"^the linear term must be 10 finite numbers[^\n]*$"):
-        SimplexQP(Gram(RBF(0.5), X), y, linear=c)
+        SimplexQP(Gram(RBF(0.5), X), y, linear_term=c)
 
 
 def test_takes_a_linear_term_of_any_number_type():
     X, y = blobs(10)
     alpha = dirichlet(10, 0)
-    values = [SimplexQP(Gram(RBF(0.5), X), y, linear=c).objective(alpha) for c in (np.arange(10), list(range(10)))]
-    values.append(SimplexQP(Gram(RBF(0.5), X), y, linear=np.arange(10, dtype=np.float32)).objective(alpha))
+    values = [SimplexQP(Gram(RBF(0.5), X), y, linear_term=c).objective(alpha) for c in (np.arange(10), list(range(10)))]
+    values.append(SimplexQP(Gram(RBF(0.5), X), y, linear_term=np.arange(10, dtype=np.float32)).objective(alpha))
     assert values[0] == values[1] == values[2]
 
 
@@ -155,10 +155,10 @@ def test_every_solver_reaches_the_trusted_optimum(name, case, draws):
     tol = 3e-3 if name in SLOW else 1e-8
     for seed in range(2):
         A, c = random_psd(m, rank, seed) + ridge * np.eye(m), size * np.random.default_rng(seed + 50).normal(size=m)
-        problem = SimplexQP(Gram(Precomputed(), A), linear=c)
+        problem = SimplexQP(Gram(Precomputed(), A), linear_term=c)
         _, minimum = optimum(A, c)
         stop = Gap(tol) | Iterations(60_000)
-        solution = solve(problem, make(name), sampler=plugins.sampler(draws) if draws else None, stop=stop, seed=seed)
+        solution = solve(problem, make(name), sampler=by_name.sampler(draws) if draws else None, stop=stop, seed=seed)
         assert solution.status is Status.CONVERGED
         assert problem.infeasible(solution.point) is None
         given = solution.certificate
@@ -172,7 +172,7 @@ def test_an_optimum_of_any_sign_and_zero_is_found(name, level):
     """c + t 1 moves the objective by 2 t and no optimum: here to a minimum of `level`."""
     A, c = random_psd(30, 30, 3), np.random.default_rng(3).normal(size=30)
     best, minimum = optimum(A, c)
-    problem = SimplexQP(Gram(Precomputed(), A), linear=c + (level - minimum) / 2)
+    problem = SimplexQP(Gram(Precomputed(), A), linear_term=c + (level - minimum) / 2)
     size = scale(A, c)
     tol = 1e-3 if name in SLOW else 1e-8
     solution = solve(problem, make(name), stop=Absolute(tol * size) | Iterations(60_000))
@@ -189,7 +189,7 @@ def test_an_optimum_of_any_sign_and_zero_is_found(name, level):
 def test_an_optimum_of_zero_ends_by_an_absolute_gap(name):
     """Points around the origin: the minimum is 0, where no relative gap can hold: an absolute one ends it."""
     P = np.random.default_rng(0).normal(size=(40, 2))
-    problem = SimplexQP(Gram(Linear(), P), linear=np.zeros(40))
+    problem = SimplexQP(Gram(Linear(), P), linear_term=np.zeros(40))
     solution = solve(problem, make(name), stop=Gap(1e-3) | Absolute(1e-6) | Iterations(60_000))
     assert solution.status is Status.CONVERGED
     assert 0.0 <= solution.certificate.primal + 1e-15 < 1e-6
@@ -203,15 +203,15 @@ def test_cvm_where_its_condition_holds(seed, draws):
     A = random_psd(40, 6, seed)
     for level in (0.0, 3.0, -2.0):
         c = (level - np.diag(A)) / 2
-        problem = SimplexQP(Gram(Precomputed(), A), linear=c)
+        problem = SimplexQP(Gram(Precomputed(), A), linear_term=c)
         _, minimum = optimum(A, c)
         stop = Gap(1e-8) | Iterations(20_000)
-        solution = solve(problem, make("cvm"), sampler=plugins.sampler(draws), stop=stop, seed=seed)
+        solution = solve(problem, make("cvm"), sampler=by_name.sampler(draws), stop=stop, seed=seed)
         assert solution.status is Status.CONVERGED
         assert solution.certificate.primal == pytest.approx(minimum, abs=1e-7 * scale(A, c))
         assert solution.details["radius"] == pytest.approx(np.sqrt(level - minimum), rel=1e-6)
     with pytest.raises(InputError, match="cvm"):
-        solve(SimplexQP(Gram(Precomputed(), A), linear=c + np.eye(40)[3] / 10), make("cvm"))
+        solve(SimplexQP(Gram(Precomputed(), A), linear_term=c + np.eye(40)[3] / 10), make("cvm"))
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -220,7 +220,7 @@ def test_a_term_of_zeros_takes_the_steps_of_none(name):
     solver, states = make(name), []
     start = dirichlet(60, 1, 5)
     for c in (None, np.zeros(60)):
-        problem = SimplexQP(Gram(RBF(0.5), X), y, bias=1.0, ridge=0.5, linear=c)
+        problem = SimplexQP(Gram(RBF(0.5), X), y, bias=1.0, ridge=0.5, linear_term=c)
         states.append(state_of(solver, problem, solver.sampler, start=start))
     for _ in range(60):
         infos = [solver.step(state) for state in states]
@@ -235,7 +235,7 @@ def test_a_constant_moves_the_objective_and_no_step(name):
     c = 0.1 * np.random.default_rng(1).normal(size=60)
     solver, states, start = make(name), [], dirichlet(60, 1, 5)
     for t in (0.0, 5.0):
-        problem = SimplexQP(Gram(RBF(0.5), X), y, ridge=0.5, linear=c + t)
+        problem = SimplexQP(Gram(RBF(0.5), X), y, ridge=0.5, linear_term=c + t)
         states.append(state_of(solver, problem, solver.sampler, start=start))
     for _ in range(15):
         one, other = (solver.step(state) for state in states)
@@ -301,7 +301,7 @@ def test_takes_the_steps_of_its_paper_with_a_linear_term(name, seed, size):
     m = 60
     X, y = blobs(m, 3, seed=seed)
     c = size * np.random.default_rng(seed).normal(size=m)
-    problem, solver = SimplexQP(Gram(RBF(0.5), X), y, bias=0.4, ridge=0.3, linear=c), make(name)
+    problem, solver = SimplexQP(Gram(RBF(0.5), X), y, bias=0.4, ridge=0.3, linear_term=c), make(name)
     A = whole(problem)
     before = alpha = dirichlet(m, seed, 10)
     state = state_of(solver, problem, start=alpha)
@@ -330,9 +330,9 @@ def test_what_is_maintained_agrees_with_scratch_at_every_step(name, draws):
     m = 150
     X, y = blobs(m, 3, seed=18)
     c = 0.1 * np.random.default_rng(7).normal(size=m)
-    problem, solver = SimplexQP(Gram(RBF(0.5), X), y, ridge=0.2, linear=c), make(name)
+    problem, solver = SimplexQP(Gram(RBF(0.5), X), y, ridge=0.2, linear_term=c), make(name)
     A = whole(problem)
-    state = state_of(solver, problem, plugins.sampler(draws), start=dirichlet(m, 3, 4))
+    state = state_of(solver, problem, by_name.sampler(draws), start=dirichlet(m, 3, 4))
     before = np.inf
     for _ in range(250):
         info = solver.step(state)

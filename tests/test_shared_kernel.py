@@ -12,7 +12,7 @@ from svmkit.kernels import by_class, class_rows
 from svmkit.kernels.by_class import SharedGram, SharedKernel
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
-from svmkit.training.data import Prepared
+from svmkit.training.data import TrainingData
 from svmkit.training.train import fit
 from svmkit.training.trainer import Trainer
 
@@ -247,7 +247,7 @@ def test_weights_of_zero_take_no_part(size, sized):
 
 
 def prepared(X, y, **options):
-    return Prepared.of(X, y, kernel=options.pop("kernel", RBF(0.5)), **options)
+    return TrainingData.of(X, y, kernel=options.pop("kernel", RBF(0.5)), **options)
 
 
 def test_what_shares_nothing_keeps_the_order_of_the_data():

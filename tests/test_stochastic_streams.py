@@ -210,7 +210,7 @@ def test_going_on_stays_near(name, options, kernel):
     np.testing.assert_allclose(decision(learner, X), model.decision_function(X), rtol=1e-8, atol=1e-10)
     learner.update(X[800:], y[800:])
     assert (learner.model().predict(X) == y).mean() > (model.predict(X) == y).mean() - 0.02
-    assert learner.intake.scaling is model.scaling
+    assert learner.input.scaling is model.scaling
 
 
 def test_a_linear_solver_goes_on_from_any_linear_model():

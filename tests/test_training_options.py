@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise
 
 from svmkit.errors import InputError, UnknownName
 from svmkit.kernels.functions import RBF, FromFunction, Linear, Poly, Precomputed
-from svmkit.solver.by_name import as_kernel
+from svmkit.solver import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.checkpoint import Checkpoint
@@ -49,13 +49,13 @@ def test_a_precomputed_kernel_is_the_kernel(name):
 
 def test_kernels_by_name_take_what_they_have():
     params = {"gamma": 0.5, "degree": 2, "coef0": 1.0}
-    assert as_kernel("poly", params) == Poly(0.5, 2, 1.0)
-    assert as_kernel("rbf", params) == RBF(0.5)
-    assert as_kernel("linear", params) == Linear()
-    assert as_kernel(RBF(3.0), params) == RBF(3.0)
-    assert isinstance(as_kernel(pairwise.rbf_kernel), FromFunction)
+    assert by_name.kernel("poly", params) == Poly(0.5, 2, 1.0)
+    assert by_name.kernel("rbf", params) == RBF(0.5)
+    assert by_name.kernel("linear", params) == Linear()
+    assert by_name.kernel(RBF(3.0), params) == RBF(3.0)
+    assert isinstance(by_name.kernel(pairwise.rbf_kernel), FromFunction)
     with pytest.raises(UnknownName):
-        as_kernel("rbff")
+        by_name.kernel("rbff")
 
 
 @every_solver

@@ -16,7 +16,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
-from svmkit.training.data import Prepared
+from svmkit.training.data import TrainingData
 from svmkit.training.train import fit
 from svmkit.training.trainer import Trainer
 from svmkit.training.warm_start import ModelStart
@@ -27,7 +27,7 @@ EXACT = Gap(1e-6)
 
 def points(model, X, y, **options):
     """Where each pair would start, None for afresh."""
-    data = Prepared.of(X, y, kernel=RBF(0.5), **options)
+    data = TrainingData.of(X, y, kernel=RBF(0.5), **options)
     start, trainer = ModelStart(model, data), Trainer(data)
     found = []
     for k in range(len(data.sizes)):
@@ -156,7 +156,7 @@ def test_a_precomputed_kernel_goes_by_row_number():
     trained = fit(pairwise.rbf_kernel(X, gamma=0.5), y, kernel=Precomputed())
     keep = np.r_[0:90]
     for rows in (np.arange(120), keep):
-        data = Prepared.of(pairwise.rbf_kernel(X[rows], gamma=0.5), y[rows], kernel=Precomputed())
+        data = TrainingData.of(pairwise.rbf_kernel(X[rows], gamma=0.5), y[rows], kernel=Precomputed())
         pair = data.pair(0)
         point = ModelStart(trained.model, data).point(pair, pair.problem(Trainer(data).solver, 1.0))
         want = trained.solutions[0].point[rows]

@@ -10,9 +10,9 @@ from helpers import blobs, make, problem_of, state_of
 from sklearn.metrics import pairwise
 from svmkit_frank_wolfe.working_set import KEPT, LATE, WorkingRows
 
-from svmkit import plugins
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
+from svmkit.solver import by_name
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -321,7 +321,7 @@ def test_a_state_is_freed_at_once(name):
     gc.disable()
     try:
         solver = make(name)
-        state = state_of(solver, problem_of(*blobs(200, 3)), plugins.sampler("uniform:5"))
+        state = state_of(solver, problem_of(*blobs(200, 3)), by_name.sampler("uniform:5"))
         for _ in range(20):
             solver.step(state)
         gone = weakref.ref(state), weakref.ref(state.working)

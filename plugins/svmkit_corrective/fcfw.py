@@ -26,7 +26,7 @@ class FCFW(Corrective):
 
     def face(self, problem: SimplexQP) -> Face:
         m = problem.m
-        origin = np.zeros(m) if problem.linear is None else problem.linear
+        origin = np.zeros(m) if problem.linear_term is None else problem.linear_term
         return Face(np.ones(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
 
     def origin(self, problem, rng):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from svmkit.kernels.gram import Gram, Narrowed
+from svmkit.kernels.gram import Gram, RestrictedGram
 from svmkit.problems.base import Certificate
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss
@@ -37,7 +37,7 @@ class BoxState:
         """All points take part, at beta with its gradient, both (m,)."""
         p = self.problem
         self.at: np.ndarray | None = None
-        self.source: Gram | Narrowed = p.gram
+        self.source: Gram | RestrictedGram = p.gram
         self._beta, self.outside = beta, 0
         side = np.empty(p.m, dtype=np.uint8)
         self.box = Box(p.y, p.upper, p.ridge, p.diag, self._beta, p.y * gradient, side)
@@ -104,10 +104,10 @@ class BoxState:
         if len(kept) > LEFT * len(box.v):
             return
         self._beta = self.beta
-        if isinstance(self.source, Narrowed):
-            self.source.narrow(kept)
+        if isinstance(self.source, RestrictedGram):
+            self.source.restrict(kept)
         else:
-            self.source = self.source.narrowed(kept)
+            self.source = self.source.restricted(kept)
         self.at = self.source.at
         self.box = Box(*(values[kept] for values in box))
         self.outside = np.count_nonzero(self._beta) - np.count_nonzero(self.box.beta)
@@ -115,7 +115,7 @@ class BoxState:
 
     def widen(self) -> None:
         """All points take part again, from an exact gradient."""
-        if isinstance(self.source, Narrowed):
+        if isinstance(self.source, RestrictedGram):
             self.source.close()
             beta = self.beta
             self.restart(beta, self.problem.gradient(beta))
@@ -126,7 +126,7 @@ class BoxState:
         assert gradient is not None
         exact = self.problem.y * gradient
         drift = np.abs(box.v - (exact if self.at is None else exact[self.at])).max()
-        if isinstance(self.source, Narrowed):
+        if isinstance(self.source, RestrictedGram):
             self.source.close()
         if drift > 0.1 * self.violation:
             self.problem.gram.promote()

@@ -88,8 +88,8 @@ def arrival(state: ArrivalState) -> Choice:
         return Choice(inside, lowest, 1, True)
     row = arrivals.row(state.n)
     g = p.y[point] * state.scales[0] * loops.gradient_at(row, state.w, state.y, p.bias)
-    if p.linear is not None:
-        g += p.linear[point]
+    if p.linear_term is not None:
+        g += p.linear_term[point]
     if g > lowest:
         return Choice(inside, lowest, 1, True)
     position = oracle.join(state, point, np.full(state.keeps, g), row)

@@ -19,12 +19,12 @@ INNER = 300  # steps of one round at most, so that the loop stays in charge
 
 def require_ball(problem: SimplexQP) -> None:
     """InputError unless the problem is that of a smallest ball: A_ii + 2 c_i the same for all i."""
-    linear = np.zeros(1) if problem.linear is None else 2.0 * problem.linear
+    linear = np.zeros(1) if problem.linear_term is None else 2.0 * problem.linear_term
     if np.ptp(problem.diag + linear) <= 1e-9 * (np.abs(problem.diag).max() + np.abs(linear).max()):
         return
-    if problem.linear is None and np.ptp(problem.gram.diag) <= 1e-9 * np.abs(problem.gram.diag).max():
+    if problem.linear_term is None and np.ptp(problem.gram.diag) <= 1e-9 * np.abs(problem.gram.diag).max():
         raise InputError("solver cvm needs one C for all samples: leave class and sample weights out")
-    if problem.linear is None:
+    if problem.linear_term is None:
         need, kernel = Requires.NORMALISED_KERNEL.value, problem.gram.kernel.name
         raise InputError(f"solver cvm needs {need}, not {kernel}")
     raise InputError("solver cvm needs A_ii + 2 c_i to be the same for all i: take another solver")

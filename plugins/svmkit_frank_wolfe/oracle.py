@@ -18,7 +18,7 @@ def first(problem: SimplexQP, rng: np.random.Generator) -> np.ndarray:
     pair = np.array([rng.choice(side) for side in sides])
     point = np.zeros(problem.m)
     point[pair[0]] = 1.0
-    if len(pair) == 2 and problem.linear is None:
+    if len(pair) == 2 and problem.linear_term is None:
         cross = -(problem.gram.block(pair[:1], pair[1:])[0, 0] + problem.bias)
         a, b = problem.diag[pair]
         weight = np.clip((b - cross) / max(a + b - 2.0 * cross, 1e-300), 0.0, 1.0)
@@ -54,8 +54,8 @@ def among(state: SimplexState, sample: np.ndarray) -> tuple[int, np.ndarray]:
     coef = (alphas[:, support] * state.y[support]).T
     values = p.gram.matvec(coef, state.idx[support], sample) + p.bias * coef.sum(axis=0)
     gs = p.y[sample] * values.T + weights * p.ridge[sample]
-    if p.linear is not None:
-        gs += p.linear[sample]
+    if p.linear_term is not None:
+        gs += p.linear_term[sample]
     lowest = int(np.argmin(gs[0]))
     return int(sample[lowest]), gs[:, lowest]
 

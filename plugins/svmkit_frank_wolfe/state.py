@@ -73,7 +73,7 @@ class SimplexState:
     def _describe(self) -> None:
         """What is known of each tracked point, in arrays with room to grow."""
         p, idx, room = self.problem, self.idx, self._weights.shape[1]
-        about = [p.y, p.diag, p.ridge, NONE if p.linear is None else p.linear]
+        about = [p.y, p.diag, p.ridge, NONE if p.linear_term is None else p.linear_term]
         if idx is not None:
             self.position[idx] = np.arange(self.n)
             about = [np.append(values[idx], np.zeros(room - self.n)) if len(values) else values for values in about]
@@ -214,7 +214,7 @@ class SimplexState:
             self._weights, self._gs = (np.pad(v, ((0, 0), (0, n))) for v in (self._weights, self._gs))
             self._about = [np.pad(v, (0, n)) if v.size else v for v in self._about]
         self._weights[:, n], self._gs[:, n] = 0.0, gs
-        for values, source in zip(self._about, (p.y, p.diag, p.ridge, p.linear), strict=True):
+        for values, source in zip(self._about, (p.y, p.diag, p.ridge, p.linear_term), strict=True):
             if values.size:
                 values[n] = source[point]
         self.n = n + 1
@@ -246,7 +246,9 @@ class SimplexState:
         loops.move(self.g, self.y, NONE, row, out, 1.0, weight * y, -weight * self.y[p], problem.bias)
         self.position[self.idx[p]], self.position[point] = -1, p
         self.working.replace(p, point, row)
-        for values, source in zip(self._about, (problem.y, problem.diag, problem.ridge, problem.linear), strict=True):
+        for values, source in zip(
+            self._about, (problem.y, problem.diag, problem.ridge, problem.linear_term), strict=True
+        ):
             if values.size:
                 values[p] = source[point]
         self.g[p] = g + weight * (self.diag[p] - a_p)

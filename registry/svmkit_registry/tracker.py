@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from svmkit._version import __version__
 from svmkit.errors import SvmkitError, SvmkitWarning
-from svmkit.solver.history import Point
+from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import Tracker
 from svmkit_registry import store
 
@@ -136,7 +136,7 @@ class MLflowTracker(Tracker):
         store.patiently(self._client.log_artifact, self.run_id, str(path), folder or None)
 
     @_guarded
-    def curve(self, points: list[Point], prefix: str = "curve/") -> None:
+    def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
         """Log a history: step is n_iter, the time stamp is the run's start plus the point's seconds."""
         from mlflow.entities import Metric
 

@@ -12,8 +12,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from svmkit import __version__
 from svmkit import plugins as registered
+from svmkit._version import __version__
 from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, train, tune, warmup
 from svmkit.errors import InputError
 

@@ -22,8 +22,8 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files, threads
-from svmkit.solver.by_name import as_kernel
-from svmkit.solver.history import Point
+from svmkit.solver import by_name
+from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.result import Fit
@@ -42,10 +42,10 @@ class Job:
         )
         named = {k: o[k] for k in ("gamma", "degree", "coef0") if o[k] is not None}
         named |= {k.removeprefix("kernel."): v for k, v in values.items() if k.startswith("kernel.")}
-        name = as_kernel(None, solver=self.solver).name if o["kernel"] is None else o["kernel"]
+        name = by_name.kernel(None, for_solver=self.solver).name if o["kernel"] is None else o["kernel"]
         self.kernel = plugins.build("kernel", name, named)
         self.solver.check_kernel(self.kernel)
-        self.sampler = plugins.sampler(o["sampler"]) or self.solver.sampler
+        self.sampler = by_name.sampler(o["sampler"]) or self.solver.sampler
         self.rules = stop_rules(
             o["tol"], o["stop"], {k: o[k] for k in ("max_iter", "max_epochs", "time_limit", "max_support")}
         )
@@ -242,7 +242,7 @@ class Job:
         self.tracker.curve(self._points(fitted))
         self.logged_as = self.tracker.model(self.model, self.data.X[:5], self.options["register"])
 
-    def _points(self, fitted: Fit) -> list[Point]:
+    def _points(self, fitted: Fit) -> list[HistoryPoint]:
         return tracking.curve(fitted)
 
     def result(self, fitted: Fit) -> dict[str, Any]:

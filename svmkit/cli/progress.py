@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from svmkit.cli.common import note
-from svmkit.solver.history import Point
+from svmkit.solver.history import HistoryPoint
 from svmkit.training.trainer import Watch
 
 
@@ -42,7 +42,7 @@ def live(first: str) -> Iterator[Callable[[str], None] | None]:
         yield lambda text: bar.update(task, description=text)
 
 
-def line(point: Point, n_samples: int) -> str:
+def line(point: HistoryPoint, n_samples: int) -> str:
     """One history point in words."""
     gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
     rate = point.kernel_values / n_samples / max(point.seconds, 1e-9)

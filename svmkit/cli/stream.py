@@ -21,7 +21,7 @@ from svmkit.data.stream import SvmlightStream
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import interrupt
 from svmkit.runtime.interrupt import Flag
-from svmkit.solver.history import Point
+from svmkit.solver.history import HistoryPoint
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Status
 from svmkit.training.online import Online
@@ -160,7 +160,7 @@ class StreamJob(Job):
             start=self.start,
         )
         self._learn(X, y)
-        self.kernel = self.online.intake.kernel
+        self.kernel = self.online.input.kernel
         self.data = Dataset(X[:5], y[:5], NAME)
 
     def _learn(self, X: Any, y: np.ndarray, until: Callable[[], bool] = lambda: False) -> None:
@@ -203,9 +203,9 @@ class StreamJob(Job):
             return
         try:
             test = load(o["test"], n_features=o["n_features"])
-            self.online.intake.widen(test.n_features)
-            if test.n_features < self.online.intake.n_features:
-                test = load(o["test"], n_features=self.online.intake.n_features)
+            self.online.input.widen(test.n_features)
+            if test.n_features < self.online.input.n_features:
+                test = load(o["test"], n_features=self.online.input.n_features)
             self.held_out = test
         except InputError as error:
             self.failure = self.failure or error
@@ -217,14 +217,14 @@ class StreamJob(Job):
         return self.data.X  # gamma is a number already
 
     def _params(self) -> dict[str, Any]:
-        params = super()._params() | {"n": "stream", "d": self.online.intake.n_features, "block": self.block}
+        params = super()._params() | {"n": "stream", "d": self.online.input.n_features, "block": self.block}
         return {key: value for key, value in params.items() if key != "tol"}
 
-    def _points(self, fitted: Fit) -> list[Point]:
+    def _points(self, fitted: Fit) -> list[HistoryPoint]:
         return _measured(self.online.history[self.logged :])
 
     def _log(self, fitted: Fit) -> None:
-        X = pad_or_refuse_columns(self.data.X, self.online.intake.n_features, pad=True)
+        X = pad_or_refuse_columns(self.data.X, self.online.input.n_features, pad=True)
         self.data = Dataset(X, self.data.y, NAME)
         super()._log(fitted)
         facts = {"samples": self.online.samples, "skipped": self.stream.skipped, "accuracy": self.online.accuracy}
@@ -237,13 +237,13 @@ class StreamJob(Job):
         return result | {
             "params": result["params"] | {"tol": None},
             "n_samples": self.online.samples,
-            "n_features": self.online.intake.n_features,
+            "n_features": self.online.input.n_features,
             "progressive_accuracy": self.online.accuracy,
             "skipped": self.stream.skipped,
         }
 
 
-def _measured(points: list[Point]) -> list[Point]:
+def _measured(points: list[HistoryPoint]) -> list[HistoryPoint]:
     """Without objectives that the solver does not know: trackers leave None out."""
     unknown = {"objective": None}
     return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore

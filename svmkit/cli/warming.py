@@ -14,7 +14,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.solver.base import Requires, Solver
 from svmkit.solver.loop import solve
 from svmkit.solver.stopping import Iterations
-from svmkit.training.data import Prepared
+from svmkit.training.data import TrainingData
 
 POINTS, STEPS = 96, 200
 
@@ -55,7 +55,7 @@ def _share() -> None:
     """One-versus-one, in both precisions."""
     X, _ = data()
     for memory in ("1GB", 1):
-        pairs = Prepared.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
+        pairs = TrainingData.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
         gram = pairs.pair(0).gram
         gram.row(0)
         gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)

@@ -13,6 +13,7 @@ from svmkit.data.sources import find
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
+from svmkit.solver import by_name
 from svmkit.solver.base import Requires, Solver
 from svmkit.training.weights import require_C
 
@@ -27,7 +28,7 @@ MOST = 10_000  # problems of one set: three lists of a hundred values would be a
 def build_solver(where: str, how: dict[str, Any]) -> Solver:
     """The solver of a `solvers` entry, its sampler looked at too. Raises InputError."""
     try:
-        plugins.sampler(how.get("sampler"))
+        by_name.sampler(how.get("sampler"))
         return plugins.build("solver", str(how["solver"]), how["options"])
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
@@ -102,7 +103,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     kinds = ("none", *scaling.KINDS)
     fields.known(f"{where}.scale", [entry["scale"]], kinds)
     parse_bytes(entry["memory"])
-    plugins.sampler(entry.get("sampler"))
+    by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
         entry["solvers"] = [str(name) for name in fields.as_list(entry["solvers"])]
     if "n_features" in entry:

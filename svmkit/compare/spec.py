@@ -30,10 +30,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from svmkit import plugins
 from svmkit.compare import entries, fields
 from svmkit.compare.sets import digests
 from svmkit.errors import InputError
+from svmkit.solver import by_name
 from svmkit.solver.stopping import Criterion, Stop, parse_stop
 
 METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
@@ -252,4 +252,4 @@ def _metrics(raw: Any) -> tuple[str, ...] | None:
 
 def sampler_of(settings: dict[str, Any]) -> Any:
     """The sampler that a cell's solver settings name; None: the solver's own."""
-    return plugins.sampler(settings.get("sampler"))
+    return by_name.sampler(settings.get("sampler"))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from svmkit import plugins
 from svmkit.conformance.words import Check
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
@@ -16,9 +15,9 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Requires, Solver
-from svmkit.solver.history import Point
+from svmkit.solver.history import HistoryPoint
 from svmkit.solver.loop import solve
-from svmkit.solver.sampler import Draws, Full
+from svmkit.solver.sampler import Draws, Full, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.online_pair import Arriving
@@ -60,7 +59,7 @@ def _converges(solver: Solver) -> str | None:
 
 
 def _feasible(solver: Solver) -> str | None:
-    for sampler in (Full(), plugins.sampler("uniform:7")):
+    for sampler in (Full(), Uniform(7)):
         problem = problem_for(solver, C=10.0)
         state = solver.init(problem, None, Draws(sampler, problem.y, np.random.default_rng(0)))
         for k in range(200):
@@ -94,10 +93,7 @@ def _monotone(solver: Solver) -> str | None:
 
 
 def _same_seed(solver: Solver) -> str | None:
-    runs = [
-        solve(problem_for(solver), solver, stop=Iterations(60), seed=3, sampler=plugins.sampler("uniform:7"))
-        for _ in range(2)
-    ]
+    runs = [solve(problem_for(solver), solver, stop=Iterations(60), seed=3, sampler=Uniform(7)) for _ in range(2)]
     return None if np.array_equal(runs[0].point, runs[1].point) else "two runs with seed 3 gave different points"
 
 
@@ -157,7 +153,7 @@ def _interrupts(solver: Solver) -> str | None:
     if solver.external:
         return None
 
-    def stop_at_once(point: Point) -> bool:
+    def stop_at_once(point: HistoryPoint) -> bool:
         return True
 
     solution = solve(problem_for(solver), solver, callbacks=[stop_at_once])
@@ -180,7 +176,7 @@ def _ugly(solver: Solver) -> str | None:
 def _within_budget(solver: Solver) -> str | None:
     if not solver.budgeted:
         return None
-    for sampler in (solver.sampler, plugins.sampler("uniform:7")):
+    for sampler in (solver.sampler, Uniform(7)):
         problem = problem_for(solver, C=10.0)
         state = solver.init(problem, None, Draws(sampler, problem.y, np.random.default_rng(0)))
         solver.limit_support(state, 5)

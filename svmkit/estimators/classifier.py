@@ -17,7 +17,7 @@ from svmkit.estimators.base import features_to_predict, seed_of, warn_unless_con
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import scores
-from svmkit.solver.by_name import as_kernel
+from svmkit.solver import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
 from svmkit.training.online import Online
@@ -211,7 +211,9 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _kernel(self) -> Kernel:
-        return as_kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}, self.solver)
+        return by_name.kernel(
+            self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}, self.solver
+        )
 
     def _take(self, trained: Fit) -> None:
         """The fitted attributes."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from svmkit import plugins
 from svmkit.data.features import as_features, require_finite
 from svmkit.errors import InputError
 from svmkit.estimators.base import features_to_predict, seed_of, warn_unless_converged
@@ -17,7 +16,7 @@ from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.by_name import as_kernel
+from svmkit.solver import by_name
 from svmkit.solver.loop import solve
 from svmkit.solver.stopping import stop_rules
 from svmkit.training.data import subset
@@ -117,14 +116,14 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         if not used.size:
             raise InputError("sample weights are zero for all samples: training needs at least one")
         weights = weights[used]
-        solver = plugins.build("solver", self.solver) if isinstance(self.solver, str) else self.solver
+        solver = by_name.solver(self.solver)
         params = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        kernel = as_kernel(self.kernel, params).resolve(X)
+        kernel = by_name.kernel(self.kernel, params).resolve(X)
         ridge = 0.5 * self.nu * weights.sum() / weights
         solution = solve(
             SimplexQP(Gram(kernel, subset(X, used, kernel), memory=self.memory), ridge=ridge),
             solver,
-            sampler=plugins.sampler(self.sampler),
+            sampler=by_name.sampler(self.sampler),
             stop=stop_rules(
                 self.stop,
                 self.tol,

@@ -24,7 +24,7 @@ LINE = 64  # bytes of a line of the processor's cache
 PAYS = 0.8  # entries touched by columns and by rows that cost the same: the former are scattered
 
 
-def narrow(X):
+def with_int32_indices(X):
     """CSR with int32 indices where they fit, which spares a second set of compiled loops; any other X as it is."""
     if getattr(X, "format", None) != "csr" or X.indices.dtype == X.indptr.dtype == np.int32:
         return X
@@ -61,7 +61,7 @@ def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
 
     reach : largest |x|^2 of the rows that X's are to meet, default X's own (see `FAR`)
     """
-    X = narrow(X)
+    X = with_int32_indices(X)
     if isinstance(kernel, Precomputed):
         return PrecomputedEngine(kernel, X)
     if kernel.form is None:
@@ -152,7 +152,7 @@ class CSREngine(_Products):
 
     def _panels(self, Z, dtype):
         """(lo, hi, panel (d, q), |z|^2, |z|_1) of this dtype for the rows of Z, a few at a time."""
-        Z = narrow(Z)
+        Z = with_int32_indices(Z)
         sparse, step, square = sp.issparse(Z), self.step, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)

@@ -80,7 +80,7 @@ class Gram:
     def rows(self) -> Rows:
         """What is cached, for compiled loops; a row that is missing there comes with `row`, which may push out others.
 
-        It is another one after `promote` and after `narrowed`.
+        It is another one after `promote` and after `restricted`.
         """
         return self._kept().rows
 
@@ -95,13 +95,13 @@ class Gram:
             out[a, i] = self.diag[i]
         self.kernel_values += out.size
 
-    def narrowed(self, at: np.ndarray) -> Narrowed:
+    def restricted(self, at: np.ndarray) -> RestrictedGram:
         """Rows among the points `at` only, ascending, in the memory of the cache; those of other points are dropped.
 
-        To be given back with `Narrowed.close`; until then the Gram's own rows would take memory of their own.
+        To be given back with `RestrictedGram.close`; until then the Gram's own rows would take memory of their own.
         """
         cache, self._cache = self._kept(), None
-        return Narrowed(self, cache, at)
+        return RestrictedGram(self, cache, at)
 
     def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in I, j in J: (len(I), len(J)), float64, or of `out`'s type and in it."""
@@ -146,7 +146,7 @@ class Gram:
             self.kernel_values, self._product = before
 
 
-class Narrowed:
+class RestrictedGram:
     """Rows of a Gram among some of its points, numbered from 0: shorter, and more of them fit the budget.
 
     at (n,) : these points, ascending
@@ -154,7 +154,7 @@ class Narrowed:
 
     def __init__(self, gram: Gram, cache: RowCache, at: np.ndarray) -> None:
         self.gram, self._cache, self.at = gram, cache, at
-        cache.narrow(at)
+        cache.restrict(at)
 
     def row(self, p: int, likely: Likely | None = None) -> np.ndarray:
         """Values of the p-th point with all n: (n,), as `Gram.row`."""
@@ -172,10 +172,10 @@ class Narrowed:
         """What is cached, as `Gram.rows`."""
         return self._cache.rows
 
-    def narrow(self, among: np.ndarray) -> None:
+    def restrict(self, among: np.ndarray) -> None:
         """From now on those of the n points only, ascending."""
         self.at = self.at[among]
-        self._cache.narrow(among)
+        self._cache.restrict(among)
 
     def close(self) -> None:
         """Give the memory back to the Gram, without the rows."""

@@ -151,7 +151,7 @@ class RowCache:
         self._touch(slot)
         return self.slab[slot]
 
-    def narrow(self, among: np.ndarray) -> None:
+    def restrict(self, among: np.ndarray) -> None:
         """Keep the rows and columns `among` (n,), ascending, from now on numbered from 0; more of them may fit."""
         slot_of, used = self.rows.slot_of[among], self.rows.used
         kept = np.flatnonzero(slot_of >= 0)

@@ -1,4 +1,4 @@
-from .base import Certificate, Expansion, Problem
+from .base import Certificate, DecisionFunction, Problem
 from .box import BoxQP
 from .linear_risk import LinearDual, LinearRisk
 from .loss import Loss
@@ -8,7 +8,7 @@ from .simplex import SimplexQP, SquaredHinge
 __all__ = [
     "BoxQP",
     "Certificate",
-    "Expansion",
+    "DecisionFunction",
     "KernelRisk",
     "LinearDual",
     "LinearRisk",

@@ -35,7 +35,7 @@ class Certificate:
         return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient, bias)
 
 
-class Expansion(NamedTuple):
+class DecisionFunction(NamedTuple):
     """h(x) = sum_i coef_i k(x_i, x) + intercept, coef (m,), margins at one.
 
     With w (d,), of linear problems, h(x) = w'x + intercept, and coef only tells which samples have a part in w.
@@ -90,7 +90,7 @@ class Problem(ABC):
         """What is known of a point from its objective alone, without a pass over the samples."""
 
     @abstractmethod
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         """The decision function that `point` stands for; `certificate` may be what `bound` knows."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, Expansion, Problem, labels_and_costs, no_weights
+from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.loss import Loss, best_bias
 
 
@@ -74,11 +74,11 @@ class BoxQP(Problem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         if certificate.bias is None:  # known from the objective alone
             certificate = self.certificate(point)
         assert certificate.bias is not None
-        return Expansion(point * self.y, certificate.bias)
+        return DecisionFunction(point * self.y, certificate.bias)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         """The weights within the box, those of the heavier class scaled down until y'beta = 0."""

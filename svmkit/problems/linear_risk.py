@@ -15,7 +15,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, Expansion
+from svmkit.problems.base import Certificate, DecisionFunction
 from svmkit.problems.box import infeasible_in_box
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.design import Design
@@ -90,9 +90,9 @@ class LinearDual(LinearProblem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         w, intercept = self.design.split(self.weights(point))
-        return Expansion(self.y * point, intercept, w)
+        return DecisionFunction(self.y * point, intercept, w)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         return np.clip(coef * self.y, 0.0, self.upper)
@@ -163,11 +163,11 @@ class LinearRisk(LinearProblem):
             self._known = value, beta
         return self._known[0]
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         margins = certificate.gradient
         coef = np.zeros(self.m) if margins is None else self.y * self.loss.weights(1.0 - margins, self.C)
         w, intercept = self.design.split(point)
-        return Expansion(coef, intercept, w)
+        return DecisionFunction(coef, intercept, w)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         return self.design.pull(coef)

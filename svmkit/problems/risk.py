@@ -12,7 +12,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, Expansion, Problem, labels_and_costs
+from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.loss import Loss
 
 
@@ -91,8 +91,8 @@ class KernelRisk(Risk):
         dual = scale * float(beta.sum()) - 0.5 * scale**2 * (norm + float(np.square(beta) @ self.ridge))
         return Certificate.of(primal, dual)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
-        return Expansion(point.copy(), self.bias**2 * float(point.sum()))
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+        return DecisionFunction(point.copy(), self.bias**2 * float(point.sum()))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         return coef.copy()

@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, Expansion, Problem, labels_and_costs, no_weights
+from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs, no_weights
 
 
 class SimplexQP(Problem):
@@ -23,7 +23,7 @@ class SimplexQP(Problem):
     gram : Gram of m points
     y : (m,) of -1.0 and +1.0, default all +1.0
     bias : number added to every kernel value; ridge : number >= 0 or (m,), added to the diagonal
-    linear : c, (m,), default none
+    linear_term : c, (m,), default none
 
     Raises InputError for shapes or values that are none of these.
     """
@@ -37,13 +37,15 @@ class SimplexQP(Problem):
         *,
         bias: float = 0.0,
         ridge: float | np.ndarray = 0.0,
-        linear: np.ndarray | None = None,
+        linear_term: np.ndarray | None = None,
     ) -> None:
         super().__init__(gram, np.ones(gram.m) if y is None else np.ascontiguousarray(y, dtype=np.float64))
         self.bias = float(bias)
         self.ridge = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (self.m,))
-        self.linear = None if linear is None else np.ascontiguousarray(linear, dtype=np.float64)
-        if self.linear is not None and (self.linear.shape != (self.m,) or not np.isfinite(self.linear).all()):
+        self.linear_term = None if linear_term is None else np.ascontiguousarray(linear_term, dtype=np.float64)
+        if self.linear_term is not None and (
+            self.linear_term.shape != (self.m,) or not np.isfinite(self.linear_term).all()
+        ):
             raise InputError(f"the linear term must be {self.m} finite numbers, one for each point")
         if not (np.isfinite(self.ridge).all() and (self.ridge >= 0.0).all()):
             raise InputError("the ridge must be finite and >= 0")
@@ -64,7 +66,7 @@ class SimplexQP(Problem):
         here = at if at.size else slice(None)
         product = self.gram.matvec(weights, idx, at) + self.bias * weights.sum()
         g = self.y[here] * product + alpha[here] * self.ridge[here]
-        return g if self.linear is None else g + self.linear[here]
+        return g if self.linear_term is None else g + self.linear_term[here]
 
     def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
         """What weights (len(idx),) added to the distinct points idx add to g (m,); see `Gram.matvec`."""
@@ -77,7 +79,7 @@ class SimplexQP(Problem):
         return self._value(point, self.gradient(point))
 
     def _value(self, alpha: np.ndarray, g: np.ndarray) -> float:
-        return float(alpha @ g) + (0.0 if self.linear is None else float(self.linear @ alpha))
+        return float(alpha @ g) + (0.0 if self.linear_term is None else float(self.linear_term @ alpha))
 
     def infeasible(self, point: np.ndarray) -> str | None:
         reason = no_weights(point, self.m)
@@ -96,9 +98,9 @@ class SimplexQP(Problem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         coef = point * self.y
-        return Expansion(coef, self.bias * float(coef.sum()))
+        return DecisionFunction(coef, self.bias * float(coef.sum()))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         point = np.maximum(coef * self.y, 0.0)
@@ -139,7 +141,7 @@ class SquaredHinge(SimplexQP):
             )
         return f
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> Expansion:
+    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         assert certificate.dual is not None
         coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
-        return Expansion(coef, self.bias * float(coef.sum()))
+        return DecisionFunction(coef, self.bias * float(coef.sum()))

@@ -1,5 +1,5 @@
 from .base import Requires, Solver, StepInfo
-from .history import History, Point
+from .history import History, HistoryPoint
 from .loop import Progress, solve
 from .minimize import minimize_simplex
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
@@ -16,9 +16,9 @@ __all__ = [
     "Full",
     "Gap",
     "History",
+    "HistoryPoint",
     "Iterations",
     "Permuted",
-    "Point",
     "Progress",
     "Requires",
     "Sampler",

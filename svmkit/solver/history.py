@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Point(NamedTuple):
+class HistoryPoint(NamedTuple):
     """One row of a history. `gap` is the loop's estimate, None where there is none.
 
     `accuracy` is on a validation set, None where it was not measured.
@@ -26,14 +26,14 @@ class Point(NamedTuple):
     accuracy: float | None = None
 
 
-class History(list[Point]):
+class History(list[HistoryPoint]):
     """Points of one solve in order; `columns()` gives them as lists by name, `to_frame()` as a DataFrame."""
 
     def columns(self) -> dict[str, list]:
-        return {name: [getattr(p, name) for p in self] for name in Point._fields}
+        return {name: [getattr(p, name) for p in self] for name in HistoryPoint._fields}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a point, one column a field of `Point`: counts int64, all others float64, None as NaN."""
+        """One row a point, one column a field of `HistoryPoint`: counts int64, all others float64, None as NaN."""
         import pandas as pd
 
         counts = {"n_iter", "n_support", "kernel_values"}

@@ -13,12 +13,12 @@ from svmkit.errors import InputError
 from svmkit.problems.base import Certificate, Problem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver, StepInfo
-from svmkit.solver.history import Clock, History, Point, Schedule
+from svmkit.solver.history import Clock, History, HistoryPoint, Schedule
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Stop, Support
 
-Callback = Callable[[Point], Any]
+Callback = Callable[[HistoryPoint], Any]
 """Called with each history point, off the clock; returning True ends the solve as `interrupted`."""
 Score = Callable[[np.ndarray, Certificate], float | None]
 """Accuracy of the model that a point and what is known of it (`Problem.bound`) stand for; None where not measured."""
@@ -73,7 +73,7 @@ def solve(
     callbacks : see `Callback`
     saver : keeps Progress on the way and at the end
     score : measured off the clock every time the iterations have grown by a fifth, and at the end, for
-        `Point.accuracy`
+        `HistoryPoint.accuracy`
     n_threads : default all
 
     Returns
@@ -251,9 +251,9 @@ class _Run:
         self.solver.resync(self.state, self.certificate)
         self.certificate = None
 
-    def _point(self, info: StepInfo, seconds: float) -> Point:
+    def _point(self, info: StepInfo, seconds: float) -> HistoryPoint:
         gap = info.gap if math.isfinite(info.gap) else None
-        return Point(self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values)
+        return HistoryPoint(self.n_iter, seconds, info.objective, gap, info.n_support, self.problem.gram.kernel_values)
 
     def _record(self, info: StepInfo, seconds: float) -> bool:
         """Write a history point, save and call back; True when a callback asks to stop."""
@@ -276,7 +276,7 @@ class _Run:
         if not self.solver.monotone and info.objective < self.best.objective:
             self.best = _Best(info.objective, self.solver.solution(self.state))
 
-    def _scored(self, point: Point, iterate: np.ndarray, certificate: Certificate) -> Point:
+    def _scored(self, point: HistoryPoint, iterate: np.ndarray, certificate: Certificate) -> HistoryPoint:
         assert self.score is not None
         with self.problem.gram.unnoticed():
             return point._replace(accuracy=self.score(iterate, certificate))

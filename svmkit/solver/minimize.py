@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from svmkit import plugins
 from svmkit.data.features import as_features, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.kernels.matrix import ArrayRows, CachedRows, RowsEngine, RowsGram, require_curvature, require_mirrored
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.by_name import as_kernel
 from svmkit.solver.loop import Callback, solve
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Solution
@@ -76,11 +75,13 @@ def minimize_simplex(
     negative curvature, and when c, start or an option does not fit.
     """
     gram = _gram(A, diag, parse_bytes(memory))
-    problem = SimplexQP(gram, linear=None if c is None else _vector(c, gram.m, "c"))
-    solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
-    sampler = plugins.sampler(sampler) or solver.sampler
+    problem = SimplexQP(gram, linear_term=None if c is None else _vector(c, gram.m, "c"))
+    solver = by_name.solver(solver)
+    sampler = by_name.sampler(sampler) or solver.sampler
     rules = stop_rules(stop, tol, max_iter=max_iter, time_limit=time_limit)
-    scale = np.abs(problem.diag).max() + (0.0 if problem.linear is None else 2.0 * np.abs(problem.linear).max())
+    scale = np.abs(problem.diag).max() + (
+        0.0 if problem.linear_term is None else 2.0 * np.abs(problem.linear_term).max()
+    )
     if stop is None and sampler.every and scale > 0.0:  # what a sample says needs the certificate, which Gap asks for
         rules = rules | Absolute(FLOOR * scale)
     if start is not None:
@@ -111,7 +112,7 @@ def _gram(A: Any, diag: Any, budget: int) -> Gram:
     if isinstance(A, tuple) and len(A) == 2 and (isinstance(A[0], str | Kernel) or callable(A[0])):
         X = as_features(A[1])
         require_finite(X)
-        kernel = as_kernel(A[0]).resolve(X)
+        kernel = by_name.kernel(A[0]).resolve(X)
         if not isinstance(kernel, Precomputed):
             return Gram(kernel, X, memory=budget)
         A, diag = X, None
@@ -167,6 +168,6 @@ def _require_convex(problem: SimplexQP, solution: Solution) -> None:
     """InputError when the curvature from the solution to a vertex is negative: its certificate would be none."""
     alpha, g = solution.point, solution.certificate.gradient
     assert g is not None
-    image = g if problem.linear is None else g - problem.linear
+    image = g if problem.linear_term is None else g - problem.linear_term
     slack = np.sqrt(np.finfo(problem.gram.dtype).eps) * max(np.abs(problem.diag).max(), np.abs(image).max())
     require_curvature(problem.diag - 2.0 * image + float(alpha @ image), "alpha -", slack)

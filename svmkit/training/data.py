@@ -13,7 +13,7 @@ from svmkit.data.labels import encode_labels
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.by_class import SharedKernel
-from svmkit.kernels.engine import narrow
+from svmkit.kernels.engine import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.model.model import SVMModel
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
 
 
 class PairModel(NamedTuple):
-    """h(x) = sum_i coef_i k(x_rows_i, x) + intercept, of one pair; with w (d,): `svmkit.problems.Expansion`."""
+    """h(x) = sum_i coef_i k(x_rows_i, x) + intercept, of one pair; with w (d,): `svmkit.problems.DecisionFunction`."""
 
     rows: np.ndarray
     coef: np.ndarray
@@ -54,7 +54,7 @@ class PairModel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TrainingData:
     """Data ready for any solver and C.
 
     raw, X : features (n, d) before and after scaling, one object without scaling; classes : (n_classes,) sorted;
@@ -81,7 +81,7 @@ class Prepared:
         sample_weight: np.ndarray | None = None,
         scale: str | None = None,
         memory: str | int = "1GB",
-    ) -> Prepared:
+    ) -> TrainingData:
         """Check, scale and weigh; parameters as for `svmkit.fit`. Raises InputError for what cannot be used."""
         raw = as_features(X)
         classes, codes = encode_labels(y, n_samples=raw.shape[0])
@@ -89,7 +89,7 @@ class Prepared:
         parse_bytes(memory)
         weights = training_weights(codes, classes, class_weight, sample_weight)
         scaling = Scaling.fit(scale, raw) if scale and scale != "none" else None
-        X = narrow(scaling.apply(raw) if scaling else raw)
+        X = with_int32_indices(scaling.apply(raw) if scaling else raw)
         return cls(raw, X, classes, codes, weights, kernel.resolve(X), scaling, memory)
 
     @property

@@ -18,10 +18,10 @@ from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pairs
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
-from svmkit.solver.history import History, Point
+from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
-from svmkit.training.data import Prepared
-from svmkit.training.online_input import Intake, codes_among, require_streamable, streaming_solver
+from svmkit.training.data import TrainingData
+from svmkit.training.online_input import StreamInput, codes_among, require_streamable, streaming_solver
 from svmkit.training.online_pair import WAITING, Rows, StreamingPair, joined
 from svmkit.training.result import Fit
 from svmkit.training.weights import require_C, training_weights
@@ -46,9 +46,9 @@ class Online:
     Attributes
     ----------
     samples : learned from so far, those of `start` excluded; seen (n_classes,) : samples of each class
-    intake : kernel and scaling as settled, and the columns so far, which may grow
-    history : one Point now and then, ever more seldom, with the accuracy so far; its objective is nan of solvers that
-        do not know theirs
+    input : kernel and scaling as settled, and the columns so far, which may grow
+    history : one HistoryPoint now and then, ever more seldom, with the accuracy so far; its objective is nan of
+        solvers that do not know theirs
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Online:
             raise InputError(f"classes must announce two labels or more, not {self.classes[0]} only")
         training_weights(np.empty(0, dtype=np.int64), self.classes, class_weight, None)
         self.C, self.class_weight = C, class_weight
-        self.intake = Intake(kernel, scale, start)
+        self.input = StreamInput(kernel, scale, start)
         share = max(1, parse_bytes(memory) // len(pairs(len(self.classes))))
         two = len(self.classes) == 2
         self.pairs = [
@@ -100,7 +100,7 @@ class Online:
         codes = np.repeat(np.arange(len(self.classes)), model.n_support)
         self.before, self.received = int(model.about.get("n_samples", 0)), len(codes)
         seen = round(self.before * 2 / len(self.classes))
-        if self.solver.problem_for(self.intake.kernel).is_linear:
+        if self.solver.problem_for(self.input.kernel).is_linear:
             self.seen[:] = 1
             for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
                 pair.begin_weights(w, float(intercept), seen)
@@ -113,7 +113,7 @@ class Online:
             at = np.flatnonzero(((codes == a) | (codes == b)) & (coef != 0.0))
             if len(at):
                 rows = Rows(model.vectors[at], pair.signs(codes[at]), weights[at], at)
-                pair.begin(rows, coef[at], self.intake.kernel, seen)
+                pair.begin(rows, coef[at], self.input.kernel, seen)
 
     def _require_vectors(self, model: SVMModel) -> None:
         """InputError for a model whose only vectors are weights of the columns: they are no samples."""
@@ -140,7 +140,7 @@ class Online:
         require_finite(X)
         with threads.using(self.n_threads), interrupt.catching() as flag:
             before = bool(flag)
-            X, scaled = self.intake.take(X)
+            X, scaled = self.input.take(X)
             if test and self.received:
                 self.tested += len(codes)
                 self.correct += int((self.model().predict(X) == self.classes[codes]).sum())
@@ -149,7 +149,7 @@ class Online:
                 at = np.flatnonzero(((codes == pair.plus) | (codes == pair.minus)) & (weights > 0))
                 if len(at):
                     rows = Rows(scaled[at], pair.signs(codes[at]), weights[at], self.received + at)
-                    left = pair.learn(rows, self.intake.kernel, lambda: (bool(flag) and not before) or until())
+                    left = pair.learn(rows, self.input.kernel, lambda: (bool(flag) and not before) or until())
                     if left:
                         learned = int(at[-left])
                         break
@@ -171,7 +171,7 @@ class Online:
         before = self.history[-1].n_iter if self.history else 0
         if self.n_iter >= max(1, before + before // 32):
             objective = sum(pair.info.objective for pair in self.pairs if pair.info)  # nan where solvers do not know
-            point = Point(self.n_iter, self.seconds, objective, None, self.n_support, self.kernel_values)
+            point = HistoryPoint(self.n_iter, self.seconds, objective, None, self.n_support, self.kernel_values)
             self.history.append(point._replace(accuracy=self.accuracy))
 
     @property
@@ -230,8 +230,8 @@ class Online:
             raise InputError("no samples have arrived: there is no model yet")
         rows, models = joined(self.pairs)
         if rows is None:
-            rows = Rows(self.intake.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
-        X = pad_or_refuse_columns(rows.X, self.intake.n_features, pad=True)
-        data = Prepared(X, X, self.classes, rows.y, rows.C, self.intake.kernel, self.intake.scaling, 0)
+            rows = Rows(self.input.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
+        X = pad_or_refuse_columns(rows.X, self.input.n_features, pad=True)
+        data = TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.scaling, 0)
         model, support = data.model(models, {"solver": self.solver.name, "C": float(self.C)})
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]

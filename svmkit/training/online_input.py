@@ -15,12 +15,13 @@ from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model.model import SVMModel
+from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 
 
 def streaming_solver(solver: str | Solver) -> Solver:
     """`solver`, built when it is a name; InputError naming those that learn from streams when it does not."""
-    solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
+    solver = by_name.solver(solver)
     if not solver.streams:
         able = plugins.solvers_where(lambda solver: solver.streams)
         raise InputError(f"solver {solver.name} does not learn from streams; these do: {', '.join(able) or 'none'}")
@@ -57,7 +58,7 @@ def codes_among(classes: np.ndarray, y: Any, n_samples: int) -> np.ndarray:
     return at
 
 
-class Intake:
+class StreamInput:
     """What the first block settles for all: gamma, scaling, dense or CSR. Columns may grow.
 
     kernel : as given, resolved from the first block on; scale : kind of scaling, or None

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from svmkit.data.features import pad_or_refuse_columns
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, Expansion, Problem
+from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws, Sampler
@@ -84,7 +84,7 @@ class StreamingPair:
         self.problem: Problem | None = None
         self.rows: Rows | None = None  # of the problem
         self.waiting: Rows | None = None  # until the other class shows up
-        self.start: Expansion | None = None  # weights to begin with
+        self.start: DecisionFunction | None = None  # weights to begin with
         self.info: StepInfo | None = None
         self.n_iter = self.dropped = self.kernel_values = self.seen = 0
         self.seconds = 0.0
@@ -127,7 +127,7 @@ class StreamingPair:
 
     def begin_weights(self, w: np.ndarray, intercept: float, seen: int) -> None:
         """Go on from a linear model, w (d,), made from `seen` samples, once both classes are there again."""
-        self.start, self.seen = Expansion(np.empty(0), intercept, w), max(seen, 1)
+        self.start, self.seen = DecisionFunction(np.empty(0), intercept, w), max(seen, 1)
 
     def _steps(self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None) -> int:
         """Take over the rows and step through those from `first` on; how many are left."""
@@ -171,10 +171,10 @@ class StreamingPair:
         objective = self.info.objective if self.info else self.problem.objective(point)
         return point, self.problem.bound(objective)
 
-    def expansion(self) -> tuple[Rows | None, Expansion]:
+    def expansion(self) -> tuple[Rows | None, DecisionFunction]:
         """Support vectors, and the decision function over them; with one class seen the constant that speaks for it."""
         if self.problem is None or self.rows is None:
-            constant = Expansion(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
+            constant = DecisionFunction(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
             return None, self.start or constant
         model = self.problem.expansion(*self.solution())
         used = np.flatnonzero(model.coef)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from svmkit.problems.base import Certificate, Expansion, Problem
+from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.runtime import interrupt
 
@@ -76,7 +76,7 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Re
     return Refit(coef, float(root * b), certificate)
 
 
-def by_size(problem: Problem, measure: Callable[[Expansion], float]) -> Callable[..., float | None]:
+def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> Callable[..., float | None]:
     """A `svmkit.solver.Score` under a budget: of the refitted model, each time the support has grown by half."""
     last = 0
 
@@ -87,7 +87,7 @@ def by_size(problem: Problem, measure: Callable[[Expansion], float]) -> Callable
             return None
         last = len(idx)
         best = refitted(problem, idx, bounded=False)
-        return measure(Expansion(best.coef, best.intercept) if best else problem.expansion(point, certificate))
+        return measure(DecisionFunction(best.coef, best.intercept) if best else problem.expansion(point, certificate))
 
     return score
 

@@ -16,7 +16,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.checkpoint import Checkpoint
-from svmkit.training.data import Prepared
+from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.trainer import Part, Start, Trainer, Watch
 from svmkit.training.weights import require_C
@@ -66,7 +66,7 @@ def c_path(
         raise InputError("Cs is empty: give at least one C > 0")
     for C in Cs:
         require_C(C)
-    data = Prepared.of(
+    data = TrainingData.of(
         X,
         y,
         kernel=kernel,
@@ -141,7 +141,7 @@ def fit(
     """
     began = time.perf_counter()
     require_C(C)
-    data = Prepared.of(
+    data = TrainingData.of(
         X,
         y,
         kernel=kernel,

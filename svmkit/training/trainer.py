@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
-from svmkit.problems.base import Certificate, Expansion, Problem
+from svmkit.problems.base import Certificate, DecisionFunction, Problem
+from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.loop import Callback, Progress, Saver, Score, solve
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support
-from svmkit.training.data import Pair, PairModel, Prepared
+from svmkit.training.data import Pair, PairModel, TrainingData
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit
 from svmkit.training.validation import Measure, Validation
@@ -48,7 +48,7 @@ class Trainer:
 
     def __init__(
         self,
-        data: Prepared,
+        data: TrainingData,
         *,
         solver: str | Solver = "swap2o",
         sampler: str | Sampler | None = None,
@@ -59,8 +59,8 @@ class Trainer:
         watch: Watch | None = None,
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
-        self.solver = plugins.build("solver", solver) if isinstance(solver, str) else solver
-        self.sampler = plugins.sampler(sampler)
+        self.solver = by_name.solver(solver)
+        self.sampler = by_name.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None
 
@@ -125,14 +125,16 @@ class Trainer:
 
         return score
 
-    def _expanded(self, problem: Problem, solution: Solution, measure: Measure | None) -> tuple[Solution, Expansion]:
+    def _expanded(
+        self, problem: Problem, solution: Solution, measure: Measure | None
+    ) -> tuple[Solution, DecisionFunction]:
         """The solution and its decision function; where a budget cut the solve short, refitted for all samples."""
         found = problem.expansion(solution.point, solution.certificate)
         if not self.budgeted or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
             return solution, found
         best = refitted(problem, np.flatnonzero(solution.point))
         if best is not None and best.certificate.primal < solution.certificate.primal:
-            found = Expansion(best.coef, best.intercept)
+            found = DecisionFunction(best.coef, best.intercept)
             solution = replace(solution, certificate=best.certificate)
         if measure and solution.history:
             solution.history[-1] = solution.history[-1]._replace(accuracy=measure(found))

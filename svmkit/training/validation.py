@@ -9,10 +9,10 @@ import numpy as np
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.engine import engine_for
-from svmkit.problems.base import Expansion
-from svmkit.training.data import Pair, Prepared
+from svmkit.problems.base import DecisionFunction
+from svmkit.training.data import Pair, TrainingData
 
-Measure = Callable[[Expansion], float]
+Measure = Callable[[DecisionFunction], float]
 """Accuracy of the model that has this decision function over a pair's rows."""
 
 
@@ -30,7 +30,7 @@ class Validation:
     InputError for another width, NaN, another number of labels, or labels of which none is trained on.
     """
 
-    def __init__(self, X, y, data: Prepared) -> None:
+    def __init__(self, X, y, data: TrainingData) -> None:
         X = as_features(X, what="the validation X")
         X = pad_or_refuse_columns(X, data.X.shape[1], what="the validation X", name="fit")
         require_finite(X, what="the validation X")
@@ -47,7 +47,7 @@ class Validation:
         positive = self._codes[rows] == data.positive(pair.a, pair.b)
         engine = engine_for(data.kernel, self._X if len(rows) == self._X.shape[0] else self._X[rows])
 
-        def accuracy(model: Expansion) -> float:
+        def accuracy(model: DecisionFunction) -> float:
             if model.w is not None:
                 decision = engine.product(model.w[None, :], np.ones((1, 1)))[:, 0] + model.intercept
             else:

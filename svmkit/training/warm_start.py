@@ -13,7 +13,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import Problem
-from svmkit.training.data import Pair, Prepared
+from svmkit.training.data import Pair, TrainingData
 
 
 class ModelStart:
@@ -26,14 +26,14 @@ class ModelStart:
 
     Parameters
     ----------
-    model : SVMModel; data : Prepared; linear : start with the weights of the columns instead
+    model : SVMModel; data : TrainingData; linear : start with the weights of the columns instead
 
     Raises
     ------
     InputError when the classes, the columns or the kind of kernel differ, or when no vector is found.
     """
 
-    def __init__(self, model: SVMModel, data: Prepared, linear: bool = False) -> None:
+    def __init__(self, model: SVMModel, data: TrainingData, linear: bool = False) -> None:
         given = isinstance(data.kernel, Precomputed)
         if not np.array_equal(model.classes, data.classes):
             ours, theirs = (", ".join(map(str, c)) for c in (data.classes, model.classes))

@@ -18,15 +18,14 @@ import numpy as np
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  it makes the next line work
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
 
-from svmkit import plugins
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime import threads
+from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.by_name import as_kernel
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
-from svmkit.training.data import Prepared
+from svmkit.training.data import TrainingData
 from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, Training, score
 from svmkit.tune.grids import Values
@@ -85,8 +84,8 @@ def search(
     ------
     InputError for options that cannot be, before any fit; SvmkitError when every candidate fails; Interrupted
     """
-    built = plugins.build("solver", solver) if isinstance(solver, str) else solver
-    paths = plan(built, as_kernel(kernel, solver=built), grid, C=C, search=search, n_iter=n_iter, seed=seed)
+    built = by_name.solver(solver)
+    paths = plan(built, by_name.kernel(kernel, for_solver=built), grid, C=C, search=search, n_iter=n_iter, seed=seed)
     return run(paths, X, y, search=search, seed=seed, **options)
 
 
@@ -127,7 +126,7 @@ def run(
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
     # what cannot be trained on as a whole is refused at once, not once in each fold
-    data = Prepared.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
+    data = TrainingData.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
     if search == "halving" and factor < 2:
