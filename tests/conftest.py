@@ -61,7 +61,7 @@ def real(alone, monkeypatch):
 @pytest.fixture
 def svmkit(capsys):
     """svmkit("train", ...) -> Result, in this process."""
-    from cli_helpers import Result
+    from support.cli import Result
 
     from svmkit.cli import main
 

@@ -1,0 +1,143 @@
+"""The other commands, what each command imports, and tracking."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import process
+
+from svmkit import plugins
+from svmkit.cli.warming import steps
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+# --- other commands
+
+
+def test_plugins_lists_all_kinds(svmkit):
+    rows = svmkit("plugins", "--json").json
+    assert {"kind", "name", "package", "doc", "options", "error", "status"} <= set(rows[0])
+    listed = {(row["kind"], row["name"]) for row in rows}
+    assert {("solver", "swap2o"), ("kernel", "rbf"), ("sampler", "uniform"), ("tracker", "mlflow")} <= listed
+    assert not [row for row in rows if row["status"] == "broken"]
+    assert all(row["doc"] for row in rows)
+    only = svmkit("plugins", "--kind", "kernel", "--json").json
+    assert {row["kind"] for row in only} == {"kernel"}
+
+
+def test_plugins_for_a_reader(svmkit):
+    done = svmkit("plugins", "--kind", "sampler")
+    assert done.code == 0
+    for name in ("balanced", "cyclic", "full", "permuted", "uniform"):
+        assert name in done.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["swap2o", "rbf", "uniform"])
+def test_check_built_ins(svmkit, name):
+    done = svmkit("check", name, "--json")
+    assert done.json["passed"] and done.json["name"] == name
+    assert all(set(check) == {"check", "problem", "expected", "where"} for check in done.json["checks"])
+
+
+def test_check_for_a_reader(svmkit):
+    done = svmkit("check", "full")
+    assert done.code == 0 and "holds" in done.out and "full" in done.out.splitlines()[-1]
+
+
+def test_datasets(svmkit):
+    listed = svmkit("datasets", "list", "--json").json
+    assert [row["name"] for row in listed if row["origin"] == "built-in"] == ["breast_cancer", "digits", "iris", "wine"]
+    assert svmkit("datasets", "list").out.split()[0] == "breast_cancer"
+    about = svmkit("datasets", "info", "iris", "--json").json
+    assert about["n_samples"] == 150 and about["classes"] == {"setosa": 50, "versicolor": 50, "virginica": 50}
+    assert "setosa: 50" in svmkit("datasets", "info", "iris").out
+
+
+@pytest.mark.data
+def test_datasets_of_the_data_folder(real, svmkit):
+    rows = svmkit("datasets", "list", "--json").json
+    assert {"a1a", "a1a.t"} <= {row["name"] for row in rows if row["origin"] == "$SVMKIT_DATA"}
+
+
+@pytest.mark.slow
+def test_warmup(svmkit, refused):
+    steps = [step["step"] for step in svmkit("warmup", "dcd", "smo", "--json").json["steps"]]
+    assert steps[:2] == ["solver dcd", "solver smo"] and not any(step.startswith("solver") for step in steps[2:])
+    refused(["solver", "'dcc'", "did you mean dcd"], "warmup", "dcc")
+
+
+def test_warmup_takes_every_solver_that_compiles():
+    names = [name.removeprefix("solver ") for name, _ in steps() if name.startswith("solver ")]
+    assert names == [name for name in plugins.names("solver") if name not in ("libsvm", "liblinear", "sklearnex")]
+
+
+# --- imports
+
+
+def loaded_after(*args):
+    """Top-level modules that a command has imported when it ends, and its exit code."""
+    code = (
+        "import sys\n"
+        "from svmkit.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as e: print(e.code, *{m.partition('.')[0] for m in sys.modules}, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=300)
+    code, *modules = done.stderr.splitlines()[-1].split()
+    assert code == "0", done.stderr
+    return set(modules)
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["train", "--help"], ["datasets", "list"]])
+def test_light_commands_import_nothing_heavy(args):
+    heavy = {"numpy", "numba", "sklearn", "mlflow", "scipy", "pandas", "matplotlib"}
+    if args[0] == "datasets":  # data sets are numpy's business
+        heavy -= {"numpy"}
+    assert not heavy & loaded_after(*args)
+
+
+def test_training_untracked_imports_no_mlflow():
+    assert not {"mlflow", "matplotlib", "svmkit_registry"} & loaded_after("train", "iris", "--no-track", "--json")
+
+
+# --- tracking
+
+
+@pytest.mark.slow
+def test_tracked_run():
+    Path("sub").mkdir()
+    uri = f"sqlite:///{Path.cwd() / 'sub' / 'store.db'}"
+    args = ("train", "iris", "--test-size", "0.3", "--tracking-uri", uri, "--experiment", "mine", "--out", "m.model")
+    result = process(*args, "--json").json
+    assert isinstance(result["run_id"], str) and Path("m.model").exists()
+    assert sorted(p.name for p in Path.cwd().iterdir()) == ["m.model", "sub"]
+    with sqlite3.connect("sub/store.db") as store:
+        run = store.execute("SELECT status FROM runs WHERE run_uuid = ?", (result["run_id"],)).fetchall()
+        params = dict(store.execute("SELECT key, value FROM params WHERE run_uuid = ?", (result["run_id"],)))
+        metrics = {key for (key,) in store.execute("SELECT DISTINCT key FROM metrics")}
+        experiments = {name for (name,) in store.execute("SELECT name FROM experiments")}
+    assert run == [("FINISHED",)] and "mine" in experiments
+    assert {"solver", "kernel", "C", "gamma", "tol", "seed", "data", "n", "d", "log10_C", "log10_gamma"} <= set(params)
+    assert {
+        "curve/objective", "curve/gap", "curve/n_support", "curve/elapsed_s", "time/fit_s", "time/predict_s",
+        "model/n_support", "final/gap", "test/accuracy",
+    } <= metrics  # fmt: skip
+
+
+@pytest.mark.slow
+def test_default_store_is_in_the_working_directory():
+    assert process("train", "iris", "--json").json["run_id"]
+    assert Path("mlflow.db").exists() and not Path("mlruns").is_file()
+
+
+@pytest.mark.slow
+def test_tracker_that_fails_costs_a_note_not_the_model():
+    uri = f"sqlite:///{Path.cwd() / 'no' / 'such' / 'folder' / 'store.db'}"
+    Path("no").write_text("a file where a folder should be")
+    done = process("train", "iris", "--tracking-uri", uri, "--out", "m.model", "--json")
+    assert done.json["status"] == "converged" and done.json["run_id"] is None
+    assert Path("m.model").exists()
+    assert done.err.startswith("svmkit: ") and "Traceback" not in done.err

@@ -1,0 +1,191 @@
+"""svmkit compare as it is called: refusals before any cell, JSON lines, tables, reports, runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from support.cli import people, svmlight
+from support.compare import strangers  # noqa: F401  a fixture
+
+from svmkit.cli import comparison
+from svmkit.compare import runner
+
+pytestmark = pytest.mark.usefixtures("alone")
+KEYS = {
+    "key", "set", "label", "stop", "seed", "time_limit", "solver", "problem", "formulation", "kernel", "params", "data",
+    "n_samples", "n_features", "classes", "status", "n_iter", "fit_s", "solve_s", "n_support", "objective",
+    "dual_objective", "gap", "kernel_values", "test_accuracy", "n_test", "details", "lower_bound", "suboptimality",
+}  # fmt: skip
+
+
+def lines(done):
+    return [json.loads(line, parse_constant=pytest.fail) for line in done.out.splitlines()]
+
+
+@pytest.fixture
+def compare(svmkit):
+    return lambda *args: svmkit("compare", *args, "--no-track")
+
+
+# --- refused before any cell has run
+
+
+WRONG = [
+    (["nothing to compare", "--solvers"], ["iris"]),
+    (["nothing to compare", "--spec"], ["--solvers", "smo"]),
+    (["nothing to compare"], ["iris", "--solvers", " , "]),
+    (["dcd needs the linear kernel"], ["iris", "--solvers", "smo,dcd", "--kernel", "rbf"]),
+    (["iris", "no test split", "accuracy"], ["iris", "--solvers", "smo", "--metrics", "time,accuracy"]),
+    (["unknown metric speed"], ["iris", "--solvers", "smo", "--metrics", "speed"]),
+    (["no solver 'smoo'"], ["iris", "--solvers", "smoo"]),
+    (["no data set 'irish'", "iris"], ["irish", "--solvers", "smo"]),
+    (["twice"], ["iris", "--solvers", "smo,smo"]),
+    (["iris comes twice"], ["iris", "iris", "--solvers", "smo"]),
+    (["--tol or --stop"], ["iris", "--solvers", "smo", "--tol", "1", "--stop", "abs:1"]),
+    (["--tol must be"], ["iris", "--solvers", "smo", "--tol", "-1"]),
+    (["--time-limit must be"], ["iris", "--solvers", "smo", "--time-limit", "0"]),
+    (["--test is for a single"], ["iris", "wine", "--solvers", "smo", "--test", "iris"]),
+    (["SOLVER.KEY=VALUE", "smo"], ["iris", "--solvers", "smo", "-o", "loss=hinge"]),
+    (["no option 'eta'"], ["iris", "--solvers", "smo", "-o", "smo.eta=1"]),
+    (["--jobs must be between"], ["iris", "--solvers", "smo", "--jobs", "2", "--threads", "1"]),
+    (["not a record|no record"], ["iris", "--solvers", "smo", "--results", "notes.txt"]),
+    (["cannot be written|no such|folder"], ["iris", "--solvers", "smo", "--report", "none/r.html"]),
+    (["write it into", "-C"], ["--spec", "mine.yaml", "-C", "3"]),
+    (["write it into", "DATA"], ["iris", "--spec", "mine.yaml"]),
+    (["unknown name fw"], ["--spec", "mine.yaml", "--solvers", "fw"]),
+    (["wrong.yaml", "unknown key colour"], ["--spec", "wrong.yaml"]),
+    (["empty.yaml", "data is empty"], ["--spec", "empty.yaml"]),
+]
+
+
+@pytest.mark.parametrize(("words", "args"), WRONG)
+def test_what_is_wrong_is_one_line_and_no_cell_runs(svmkit, monkeypatch, words, args):
+    def never(*args):
+        pytest.fail("a cell was begun")
+
+    monkeypatch.setattr(runner, "_measured", never)
+    Path("notes.txt").write_text("my notes\n", encoding="utf-8")
+    Path("mine.yaml").write_text("data: iris\nsolvers: smo\n", encoding="utf-8")
+    Path("wrong.yaml").write_text("data: iris\nsolvers: smo\ncolour: red\n", encoding="utf-8")
+    Path("empty.yaml").write_text("data: []\nsolvers: smo\n", encoding="utf-8")
+    before = sorted(Path.cwd().iterdir())
+    done = svmkit("compare", *args, "--no-track")
+    assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1, done
+    for word in words:
+        assert any(one.lower() in done.err.lower() for one in word.split("|")), done.err
+    assert sorted(Path.cwd().iterdir()) == before
+
+
+# --- results
+
+
+def test_json_lines_one_a_cell_and_nothing_twice(compare):
+    call = ["iris", "--solvers", "smo,swap2o", "--test-size", "0.3", "--repeat", "2", "--json"]
+    first = compare(*call)
+    assert first.code == 0
+    found = lines(first)
+    assert [(r["label"], r["seed"]) for r in found] == [("smo", 0), ("swap2o", 0), ("smo", 1), ("swap2o", 1)]
+    assert all(set(r) >= KEYS and "history" not in r for r in found)
+    assert first.err.count("converged") == 4
+    again = compare(*call)
+    assert lines(again) == found and "4 of 4 cells were finished before" in again.err
+    more = compare(*call, "--fresh")
+    assert [r["objective"] for r in lines(more)] == [
+        r["objective"] for r in found
+    ] and "finished before" not in more.err
+
+
+def test_options_of_solvers_and_kernels(compare):
+    call = ["iris", "--solvers", "dcd,smo", "-o", "dcd.loss=squared_hinge", "-C", "0.5", "-C", "5", "--json"]
+    found = lines(compare(*call))
+    assert [(r["set"], r["label"]) for r in found] == [(f"iris C={C}", s) for C in ("0.5", "5") for s in ("dcd", "smo")]
+    assert found[0]["formulation"] == "squared hinge, regularised bias" and found[0]["kernel"]["name"] == "linear"
+    poly = lines(
+        compare("iris", "--solvers", "smo", "--kernel", "poly", "--degree", "2", "-o", "kernel.coef0=1", "--json")
+    )
+    assert poly[0]["kernel"]["params"]["degree"] == 2 and poly[0]["kernel"]["params"]["coef0"] == 1.0
+
+
+def test_tables_for_a_reader(compare):
+    done = compare("iris", "wine", "--solvers", "smo,swap2o,libsvm", "--scale", "standard", "--test-size", "0.25")
+    assert done.code == 0
+    for word in (
+        "iris",
+        "wine",
+        "suboptimality",
+        "accuracy",
+        "average ranks",
+        "Friedman",
+        "Wilcoxon",
+        "hinge, free bias",
+    ):
+        assert word in done.out, word
+    assert "svmkit-compare.jsonl" in done.out and "\x1b" not in done.out
+
+
+def test_metrics_that_are_asked_for(compare):
+    done = compare("iris", "--solvers", "smo,libsvm", "--metrics", "time,gap")
+    assert "suboptimality" not in done.out and "gap" in done.out
+
+
+def test_a_table_with_text_columns_and_text_labels(compare):
+    found = lines(compare(people("people.csv"), "--solvers", "smo", "--test-size", "0.25", "--json"))
+    assert found[0]["classes"] == ["no", "yes"] and found[0]["n_test"] == 12
+
+
+def test_a_cell_that_fails_is_said_and_is_exit_1(compare, strangers):  # noqa: F811
+    done = compare(svmlight(), "--solvers", "refuse,smo")
+    assert done.code == 1 and "it is Monday" in done.out and "it is Monday" in done.err
+    assert "converged" in done.out and "Traceback" not in done.err
+
+
+def test_a_report_and_a_spec_with_its_own_results(compare):
+    spec = {"name": "mine & yours", "data": {"flowers": {"source": "iris", "test": 0.2}}, "solvers": ["smo", "fw"],
+            "stop": {"loose": "gap:1e-1", "tight": "gap:1e-2"}}  # fmt: skip
+    Path("mine.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    done = compare("--spec", "mine.yaml", "--report", "report.html", "--solvers", "smo")
+    assert done.code == 0 and "smo loose" in done.out and "fw" not in done.out
+    assert len(Path("mine.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "mine &amp; yours" in page and "smo tight" in page
+
+
+# --- runs
+
+
+def test_cells_are_nested_runs_and_going_on_goes_on_with_the_same_parent(svmkit):
+    from svmkit_registry import store
+
+    call = ["compare", "iris", "--solvers", "smo,swap2o", "--test-size", "0.3", "--experiment", "trial"]
+    assert svmkit(*call).code == 0
+    done = svmkit(*call[:-4], "--test-size", "0.3", "--repeat", "2", "--experiment", "trial", "--json")
+    assert done.code == 0, done.err
+    found = lines(done)
+    client = store.open_client(store.tracking_uri())
+    runs = client.search_runs([client.get_experiment_by_name("trial").experiment_id])
+    parents = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    assert len(parents) == 1 and len(runs) == 5 and parents[0].info.status == "FINISHED"
+    assert {r["parent_run_id"] for r in found} == {parents[0].info.run_id}
+    assert parents[0].data.metrics["cells/finished"] == 4
+    kept = {entry.path for entry in client.list_artifacts(parents[0].info.run_id)}
+    assert {"report.html", "results.jsonl", "compare-time-gap.png"} <= kept
+    by_id = {run.info.run_id: run for run in runs}
+    for record in found:
+        run = by_id[record["run_id"]]
+        assert run.data.params["solver"] == record["solver"] and run.data.params["formulation"] == record["formulation"]
+        assert run.data.metrics["test/accuracy"] == pytest.approx(record["test_accuracy"])
+        assert run.data.metrics["final/gap"] == pytest.approx(record["gap"])
+        assert run.inputs.dataset_inputs[0].dataset.name == "iris" and run.outputs.model_outputs
+        assert "svmkit.options" in run.data.tags
+
+
+def test_a_store_that_is_down_costs_a_warning_and_no_cell(svmkit):
+    done = svmkit("compare", "iris", "--solvers", "smo", "--tracking-uri", "http://127.0.0.1:9", "--json")
+    assert done.code == 0 and lines(done)[0]["status"] == "converged"
+    assert "MLflow" in done.err and "no server answers" in done.err and "Traceback" not in done.err
+
+
+def test_the_command_in_a_report_names_no_folder(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/somewhere/bin/svmkit", "compare", "a b"])
+    assert comparison._command() == "svmkit compare 'a b'"

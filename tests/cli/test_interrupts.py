@@ -1,0 +1,110 @@
+"""Ctrl-C and a closed pipe, each in a process of its own."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from support.cli import Result
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+ENDLESS = ("--solver", "fw", "--tol", "1e-9", "--max-iter", "100000000", "--no-track", "--json")
+
+
+@pytest.fixture
+def endless(svmkit):
+    """start(*args) -> a `svmkit train` that will not end by itself, once it is solving."""
+    started = []
+    svmkit("train", *ENDLESS, "--max-iter", 5)  # compiled now, whatever else the machine does, and not by the child
+
+    def start(*args):
+        # the unscaled default data earn a hint on stderr just before the solve begins
+        command = [sys.executable, "-m", "svmkit", "train", *ENDLESS, *map(str, args)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(child)
+        guard = threading.Timer(120, child.kill)
+        guard.start()
+        line = child.stderr.readline()
+        guard.cancel()
+        assert "--scale" in line
+        time.sleep(3)
+        assert child.poll() is None
+        return child
+
+    yield start
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def finish(child):
+    out, err = child.communicate(timeout=60)
+    return Result(child.returncode, out, err)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_the_model(endless, svmkit, signum):
+    child = endless("--out", "m.model", "--checkpoint", "c.ckpt")
+    child.send_signal(signum)
+    done = finish(child)
+    result = done.json
+    assert result["status"] == "interrupted" and result["n_iter"] > 0 and result["model"] == "m.model"
+    assert "Traceback" not in done.err
+    assert svmkit("evaluate", "m.model", "breast_cancer", "--json").json["test_accuracy"] == result["train_accuracy"]
+    budget = ("--max-iter", result["n_iter"] + 5)  # the last one given counts
+    resumed = svmkit("train", *ENDLESS, *budget, "--checkpoint", "c.ckpt", "--resume").json
+    assert resumed["n_iter"] == result["n_iter"] + 5
+
+
+@pytest.mark.slow
+def test_interrupt_of_several_pairs_ends_all(svmkit):
+    command = [sys.executable, "-m", "svmkit", "train", "digits", *ENDLESS, "--out", "m.model"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        time.sleep(8)
+        assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        result = finish(child).json
+    finally:
+        child.kill()
+        child.communicate()
+    assert result["status"] == "interrupted" and len(result["classes"]) == 10
+    assert len(svmkit("predict", "m.model", "digits").out.split()) == 1797
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [0.0, 0.05])
+def test_interrupt_twice_is_quick_and_clean(endless, svmkit, apart):
+    child = endless("--out", "m.model")
+    child.send_signal(signal.SIGINT)
+    time.sleep(apart)
+    child.send_signal(signal.SIGINT)
+    done = finish(child)
+    assert "Traceback" not in done.err
+    assert not list(Path.cwd().glob("*.part")) and not list(Path.cwd().glob(".*.part"))
+    if done.code in (0, -signal.SIGINT):  # the first one was served, and the second came late or too late
+        assert json.loads(done.out)["status"] == "interrupted" and Path("m.model").exists()
+    else:
+        assert done.code == 1 and done.out == ""
+        assert done.err.splitlines()[-1].startswith("svmkit: interrupted")
+    if Path("m.model").exists():
+        assert svmkit("evaluate", "m.model", "breast_cancer").code == 0
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_closed_pipe_is_no_error(monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "svmkit", "datasets", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    child.stdout.close()
+    err = child.stderr.read()
+    child.stderr.close()
+    assert child.wait(60) == 0 and err == b""

@@ -1,0 +1,224 @@
+"""`svmkit train`: what it prints, the data and labels it takes, and the model it writes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.cli import PEOPLE, clouds, people, process, svmlight
+from support.problems import write
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+KEYS = {
+    "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
+    "n_support", "objective", "dual_objective", "gap", "kernel_values", "train_accuracy", "test_accuracy", "n_test",
+    "curve", "details", "model", "run_id",
+}  # fmt: skip
+
+
+# --- train: output
+
+
+def test_default_data_offline(svmkit):
+    result = svmkit("train", "--no-track", "--json", "--scale", "standard").json
+    assert set(result) == KEYS
+    assert result["data"] == "breast_cancer" and (result["n_samples"], result["n_features"]) == (569, 30)
+    assert result["classes"] == ["benign", "malignant"]
+    assert result["status"] == "converged" and 0 <= result["gap"] <= 1e-3
+    assert result["objective"] >= result["dual_objective"] > 0
+    assert result["train_accuracy"] > 0.95
+    assert result["test_accuracy"] is None and result["n_test"] == 0
+    assert result["model"] is None and result["run_id"] is None
+    assert result["kernel"]["name"] == "rbf" and result["kernel"]["params"]["gamma"] > 0
+    assert result["params"]["C"] == 1.0 and result["problem"] == "SimplexQP"
+    assert 0 < result["n_support"] <= 569 and result["kernel_values"] > 0 and result["fit_s"] > 0
+
+
+def test_human_output(svmkit):
+    done = svmkit("train", "--no-track", "--scale", "standard", "--test-size", "0.25", "--out", "m.model")
+    assert done.code == 0 and done.err == ""
+    lines = dict(line.split("  ", 1) for line in done.out.splitlines())
+    assert {"data", "solver", "status", "gap", "objective", "support", "time", "accuracy", "model"} == set(lines)
+    assert "breast_cancer" in lines["data"] and "converged" in lines["status"] and "test" in lines["accuracy"]
+    assert "\x1b" not in done.out
+
+
+def test_scale_hint_goes_to_stderr(svmkit):
+    done = svmkit("train", "--no-track", "--json", "--max-iter", "5")
+    assert done.json["status"] == "max_iter"
+    assert done.err.count("\n") == 1 and "--scale standard" in done.err
+
+
+def test_stdout_of_a_process_is_pure():
+    done = process("train", "--no-track", "--json")
+    assert set(done.json) == KEYS
+    assert "Traceback" not in done.err
+
+
+def test_version_and_help(svmkit):
+    from svmkit import __version__
+
+    assert svmkit("--version") == (0, f"svmkit {__version__}\n", "")
+    assert svmkit("train", "--help").out.count("--") > 20
+
+
+# --- train: data and labels
+
+
+def test_test_size_holds_out(train):
+    result = train("iris", "--test-size", "0.2")
+    assert result["n_test"] == 30 and result["n_samples"] == 120
+    assert result["test_accuracy"] > 0.85
+    assert train("iris", "--test-size", "0.2", "--seed", "1")["n_test"] == 30
+
+
+def test_test_file(train):
+    result = train(svmlight(), "--test", svmlight("test.svm", 30, seed=1))
+    assert result["n_test"] == 30 and result["test_accuracy"] > 0.8
+    assert result["data"] == "clouds" and result["classes"] == [-1, 1]
+
+
+@pytest.mark.parametrize(("name", "classes", "least"), [("iris", 3, 0.93), ("digits", 10, 0.95), ("wine", 3, 0.9)])
+def test_multiclass(train, svmkit, name, classes, least):
+    result = train(name, "--scale", "maxabs", "--test-size", "0.3", "--out", "m.model", "-C", "10")
+    assert len(result["classes"]) == classes and result["status"] == "converged"
+    assert result["test_accuracy"] > least
+    scored = svmkit("evaluate", "m.model", name, "--json").json
+    assert scored["test_accuracy"] > least and set(scored["recall"]) == {str(c) for c in result["classes"]}
+    margins = svmkit("predict", "m.model", name, "--decision").out.splitlines()
+    assert {line.count("\t") + 1 for line in margins} == {classes * (classes - 1) // 2}
+
+
+def test_string_labels(train, svmkit):
+    result = train(people("train.csv"), "--out", "m.model")
+    assert result["classes"] == ["no", "yes"]
+    assert set(svmkit("predict", "m.model", "train.csv").out.split()) <= {"no", "yes"}
+
+
+def test_table_with_other_column_order(train, svmkit):
+    people("train.csv")
+    people("test.csv", order=("answer", "score", "age", "city"), rows=PEOPLE[::-1])
+    result = train("train.csv", "--label", "answer", "--scale", "standard", "--test", "test.csv", "--out", "m.model")
+    assert result["n_features"] == 5
+    assert result["test_accuracy"] == result["train_accuracy"] > 0.85
+    assert svmkit("evaluate", "m.model", "test.csv", "--json").json["test_accuracy"] == result["test_accuracy"]
+    same, turned = (svmkit("predict", "m.model", f"{n}.csv", "--decision").out.split() for n in ("train", "test"))
+    assert same == turned[::-1]
+
+
+@pytest.mark.parametrize("label", ["0", "answer", "-4"])
+def test_label_by_name_or_position(train, label):
+    people("train.csv", order=("answer", "score", "age", "city"))
+    assert train("train.csv", "--label", label)["classes"] == ["no", "yes"]
+
+
+def test_predicts_a_table_without_labels(train, svmkit):
+    train(people("train.csv"), "--out", "m.model")
+    people("bare.csv", order=("score", "age", "city"))
+    assert svmkit("predict", "m.model", "bare.csv").out == svmkit("predict", "m.model", "train.csv").out
+
+
+def test_unknown_category_is_one_note(train, svmkit):
+    train(people("train.csv"), "--out", "m.model")
+    people("new.csv", rows=[(30, "lima", 1.0, "no"), (61, "oslo", 1.0, "yes")])
+    done = svmkit("predict", "m.model", "new.csv")
+    assert done.code == 0 and len(done.out.split()) == 2
+    assert done.err.count("\n") == 1 and "lima" in done.err and "Warning" not in done.err
+
+
+def test_fewer_columns_are_padded(train, svmkit):
+    write("train.svm", "".join(f"{1 if i % 2 else -1} 1:{i % 7 + 3 * (i % 2)} 2:{i % 5} 3:1\n" for i in range(40)))
+    write("narrow.svm", "".join(f"{1 if i % 2 else -1} 1:{i % 7 + 3 * (i % 2)}\n" for i in range(10)))
+    assert train("train.svm", "--test", "narrow.svm", "--out", "m.model")["n_test"] == 10
+    assert svmkit("evaluate", "m.model", "narrow.svm", "--json").json["n_test"] == 10
+    assert len(svmkit("predict", "m.model", "narrow.svm").out.split()) == 10
+
+
+def test_precomputed(train, svmkit):
+    X, y = clouds()
+    np.savez("square.npz", X=X @ X.T, y=y)
+    np.savez("plain.npz", X=X, y=y)
+    given = train("square.npz", "--kernel", "precomputed", "--out", "m.model")
+    linear = train("plain.npz", "--kernel", "linear")
+    assert given["status"] == "converged"
+    assert given["dual_objective"] == pytest.approx(linear["dual_objective"], rel=2e-3)
+    assert svmkit("evaluate", "m.model", "square.npz", "--json").json["test_accuracy"] == given["train_accuracy"]
+
+
+@pytest.mark.data
+def test_real_set_by_name(real, train):
+    result = train("a1a", "--max-iter", "300", "--test-size", "0.2")
+    assert result["data"] == "a1a" and result["n_samples"] + result["n_test"] == 1605
+    assert result["n_features"] == 119
+
+
+@pytest.mark.data
+def test_real_set_with_narrower_test(real, train):
+    result = train("a9a", "--test", "a9a.t", "--max-iter", "20")
+    assert result["n_features"] == 123 and result["n_test"] == 16281  # a9a.t has 122
+
+
+# --- train: the model and what is done with it
+
+
+def test_out_evaluate_predict(train, svmkit):
+    result = train("iris", "--test-size", "0.3", "--out", "m.model")
+    assert result["model"] == "m.model" and Path("m.model").stat().st_size > 500
+    scored = svmkit("evaluate", "m.model", "iris", "--json").json
+    assert set(scored) == {
+        "model", "data", "n_test", "test_accuracy", "recall", "balanced_accuracy", "n_support", "predict_s",
+    }  # fmt: skip
+    assert scored["n_test"] == 150 and scored["n_support"] == result["n_support"]
+    weighted = (result["n_samples"] * result["train_accuracy"] + result["n_test"] * result["test_accuracy"]) / 150
+    assert scored["test_accuracy"] == pytest.approx(weighted)
+
+    human = svmkit("evaluate", "m.model", "iris")
+    assert human.code == 0 and f"{scored['test_accuracy']:.2%}" in human.out and "recall setosa" in human.out
+
+    labels = svmkit("predict", "m.model", "iris").out.split()
+    assert len(labels) == 150 and labels.count("setosa") == 50
+    as_json = svmkit("predict", "m.model", "iris", "--json").json
+    assert as_json["labels"] == labels and as_json["n"] == 150
+
+    to_file = svmkit("predict", "m.model", "iris", "--out", "labels.txt")
+    assert to_file.code == 0 and to_file.out == "" and "labels.txt" in to_file.err
+    assert Path("labels.txt").read_text().split() == labels
+    both = svmkit("predict", "m.model", "iris", "--decision", "--out", "margins.txt", "--json").json
+    assert np.array(both["decision"]).shape == (150, 3)
+    np.testing.assert_array_equal(np.loadtxt("margins.txt"), np.array(both["decision"]))
+    assert not list(Path.cwd().glob("*.part"))
+
+
+def test_binary_decision_sign(train, svmkit):
+    train(svmlight(), "--out", "m.model")
+    labels = np.array(svmkit("predict", "m.model", "clouds.svm").out.split(), dtype=int)
+    margins = np.array(svmkit("predict", "m.model", "clouds.svm", "--decision").out.split(), dtype=float)
+    np.testing.assert_array_equal(labels, np.where(margins > 0, 1, -1))
+
+
+@pytest.mark.parametrize("kind", ["standard", "minmax", "maxabs"])
+def test_scaling_is_kept_in_the_model(train, svmkit, kind):
+    result = train("wine", "--scale", kind, "--out", "m.model")
+    assert result["train_accuracy"] > 0.95
+    assert svmkit("evaluate", "m.model", "wine", "--json").json["test_accuracy"] == result["train_accuracy"]
+
+
+def test_scaling_learns_from_the_training_part_only(train, svmkit):
+    train(svmlight("a.svm"), "--scale", "standard", "--out", "a.model")
+    train("a.svm", "--scale", "standard", "--test", svmlight("far.svm", 20, 3, spread=50.0), "--out", "b.model")
+    a, b = (svmkit("predict", f"{m}.model", "a.svm", "--decision").out for m in "ab")
+    assert a == b
+
+
+def test_model_file_is_replaced_whole(train):
+    write("m.model", "old")
+    train("iris", "--out", "m.model")
+    assert Path("m.model").read_bytes() != b"old"
+    assert sorted(p.name for p in Path.cwd().iterdir()) == ["m.model"]
+
+
+def test_what_a_method_is_known_for_is_told(train, svmkit):
+    details = train("--solver", "cvm", "--scale", "standard")["details"]
+    assert details["radius"] > 0 and details["core_set"] >= 2
+    assert "core set" in svmkit("train", "--solver", "cvm", "--scale", "standard", "--no-track").out
+    assert train("--solver", "swap", "--scale", "standard")["details"] == {}

@@ -1,0 +1,148 @@
+"""svmlight files: plain and packed, index bases, padding, and broken lines."""
+
+import gzip
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from support.data import PACK, dense, refused
+from support.problems import write
+
+from svmkit.data import load
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_svmlight_plain_and_packed(ending, newline):
+    text = newline.join(["# made by hand", "+1 1:0.5 9:2 # note", "", "-1 qid:3 2:1e-3", "1 ", ""])
+    data = load(write(f"t.svm{ending}", PACK[ending](text.encode())))
+    want = np.zeros((3, 9))
+    want[0, 0], want[0, 8], want[1, 1] = 0.5, 2, 1e-3
+    np.testing.assert_array_equal(dense(data.X), want)
+    assert data.X.format == "csr" and data.X.indices.dtype == data.X.indptr.dtype == np.int32
+    assert isinstance(data.X, sp.csr_array) and data.X.has_sorted_indices
+    np.testing.assert_array_equal(data.y, [1, -1, 1])
+    assert data.y.dtype == np.int64 and data.name == "t"
+
+
+def test_compression_is_told_by_content_too():
+    assert load(write("packed", gzip.compress(b"1 1:2\n"))).X[0, 0] == 2
+
+
+def test_svmlight_as_sklearn_writes_it():
+    from sklearn.datasets import dump_svmlight_file
+
+    rng = np.random.default_rng(0)
+    for zero_based in (False, True):
+        X = rng.normal(size=(40, 12)) * (rng.random((40, 12)) < 0.3)
+        X[0, 0] = X[0, 11] = 1e-300
+        y = rng.integers(0, 3, 40)
+        dump_svmlight_file(X, y, "t.svm", zero_based=zero_based)
+        data = load("t.svm")
+        np.testing.assert_allclose(dense(data.X), X, rtol=1e-15)
+        np.testing.assert_array_equal(data.y, y)
+
+
+def test_index_base():
+    assert load(write("one", "1 3:1\n0 4:1\n")).n_features == 4
+    assert load(write("zero", "1 3:1\n0 0:1\n")).n_features == 4
+    np.testing.assert_array_equal(dense(load("zero").X), [[0, 0, 0, 1], [1, 0, 0, 0]])
+    np.testing.assert_array_equal(dense(load("one").X), [[0, 0, 1, 0], [0, 0, 0, 1]])
+
+
+def test_n_features_pads_or_refuses():
+    write("t", "1 2:1\n0 3:1\n")
+    assert load("t", n_features=7).X.shape == (2, 7)
+    assert load("t", n_features=3).X.shape == (2, 3)
+    refused("has 3 features, but 2 are expected", "t", n_features=2)
+    assert load(write("empty_rows", "1\n0\n"), n_features=4).X.shape == (2, 4)
+    refused("labels but no features", "empty_rows")
+
+
+def test_dense_from_half_full_and_explicit_zeros():
+    data = load(write("d", "1 1:0 2:3\n-1 1:1\n"))
+    assert isinstance(data.X, np.ndarray)
+    np.testing.assert_array_equal(data.X, [[0, 3], [1, 0]])
+    data = load(write("s", "1 1:0 9:3\n-1 1:1\n"))
+    assert data.X.nnz == 3 and data.describe()["density"] == 2 / 18
+
+
+def test_float_labels():
+    y = load(write("t", "0.5 1:1\n1 1:1\n")).y
+    assert y.dtype == np.float64 and list(y) == [0.5, 1]
+
+
+GOOD = "1 1:1 5:2\n" * 16
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("1 1:1 banana", "not svmlight: 'banana' is no index:value, expected 'label index:value ...'"),
+        ("1 1:1 3:", "'3:'"),
+        ("1 1:1 x:3", "'x:3'"),
+        ("1 1:1 2:y", "'2:y'"),
+        ("one 1:1", "'one' is no label"),
+        ("1 3:1 2:1", "'2:1' comes after index 3"),
+        ("1 3:1 3:1", "'3:1' comes after index 3"),
+        ("1 -1:4", "'-1:4' has an index out of range"),
+        ("1 99999999999999999999:1", "out of range"),
+        ("1 4000000000:1", "out of range"),
+        ("1,2 1:1", "several labels a sample"),
+        ("nan 1:1", "the label is 'nan'"),
+        ("inf 1:1", "the label is 'inf'"),
+        ("1 1:1 2:nan", "the value of '2:nan' is not finite"),
+        ("1 1:1 2:-inf", "the value of '2:-inf' is not finite"),
+        ("1 1:" + "9" * 200 + "z", r"9\.\.\.'"),
+    ],
+)
+@pytest.mark.parametrize("ending", PACK)
+def test_broken_line_is_named(line, match, ending):
+    path = write(f"t{ending}", PACK[ending](f"{GOOD}{line}\n{GOOD}".encode()))
+    assert refused(match, path).startswith(f"{path}:17: ")
+
+
+def test_broken_line_counts_comments_and_blanks():
+    refused(r"^t:5: ", write("t", "# a\n\n1 1:1\n\n1 x\n"))
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"# only\n# comments\n", "no samples"),
+        (b"\x00\x01\x02\xff" * 50, "binary, not text"),
+        ("1,2\n".encode("utf-16"), "binary, not text"),
+        (b"\xff\xfe\xfd 1:2\n", "t:1: not svmlight"),
+        (b"1 2 3\n4 5 6\n", "t:1: not svmlight: '2'"),
+    ],
+)
+def test_rubbish(content, match):
+    refused(match, write("t", content))
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
+def test_damaged_compression(ending):
+    lines = "".join(f"1 1:{value} 9:1\n" for value in np.random.default_rng(0).random(60_000))
+    packed = PACK[ending](lines.encode())
+    refused("compressed data is broken or cut short", write(f"cut{ending}", packed[: len(packed) // 2]))
+    refused("compressed data is broken", write(f"fake{ending}", b"1 1:1\n"))
+    refused("compressed data is broken", write(f"cut.csv{ending}", packed[: len(packed) // 2]))
+    refused("is empty|cut short", write(f"none{ending}", b""))
+
+
+def test_unreadable(tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    path = write("t", "1 1:1\n")
+    path.chmod(0)
+    refused("cannot be opened: Permission denied", path)
+
+
+def test_label_column_is_for_tables_only():
+    refused("CSV and Parquet only", write("t", "1 1:1\n"), label="y")
+    refused("CSV and Parquet only", "iris", label=0)

@@ -1,0 +1,254 @@
+"""SVMOneClass: the optimum by quadprog, what its constraints say, offsets and weights, scikit-learn's outlier API."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import OneClassSVM
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.problems import FAMILY, SUBLINEAR, blobs, make
+
+from svmkit import InputError, Status, SVMModel, SVMOneClass
+from svmkit.kernels.functions import RBF, Poly
+
+# The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
+LOOSE = "tol=1e-3 is looser than the check's 1e-7, and gamma='scale' does not see sample weights, as in OneClassSVM"
+DEFAULT_FAILS = {
+    "check_sample_weight_equivalence_on_dense_data": LOOSE,
+    "check_sample_weight_equivalence_on_sparse_data": LOOSE,
+}
+
+
+@parametrize_with_checks(
+    [SVMOneClass(), SVMOneClass(contamination=0.1), SVMOneClass(gamma=0.1, tol=1e-10)],
+    expected_failed_checks=lambda estimator: DEFAULT_FAILS if estimator.tol == 1e-3 else {},
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def points(m=60, d=3, seed=0):
+    return blobs(m, d, seed=seed)[0]
+
+
+def qp(K, ridge):
+    """alpha that minimises alpha'(K + diag(ridge)) alpha over the simplex, by quadprog."""
+    quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
+    m = len(K)
+    A = K + np.diag(np.broadcast_to(ridge, m))
+    simplex = np.hstack([np.ones((m, 1)), np.eye(m)])
+    alpha = quadprog.solve_qp(A, np.zeros(m), simplex, np.eye(m + 1)[0], 1)[0]
+    return np.maximum(alpha, 0.0) / np.maximum(alpha, 0.0).sum()
+
+
+def dense(model, m):
+    alpha = np.zeros(m)
+    alpha[model.support_] = model.dual_coef_[0]
+    return alpha
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.5])
+@pytest.mark.parametrize("name", FAMILY)
+def test_equals_quadprog(name, nu):
+    X = points()
+    tol = 1e-3 if name in SUBLINEAR else 1e-9
+    solver = make(name, away="support") if name == "msfw" else name
+    model = SVMOneClass(solver, nu=nu, gamma=0.5, tol=tol).fit(X)
+    K = pairwise.rbf_kernel(X, gamma=0.5)
+    ridge = nu * 60 / 2
+    best = qp(K, ridge)
+    rho = best @ K @ best + ridge * best @ best
+    assert model.status_ is Status.CONVERGED and model.gap_ <= tol
+    assert model.rho_ == model.offset_ == pytest.approx(rho, rel=2 * tol + 1e-9)
+    if name not in SUBLINEAR:
+        np.testing.assert_allclose(dense(model, 60), best, atol=1e-5)
+        np.testing.assert_allclose(model.score_samples(X), K @ best, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_what_the_constraints_say(kernel):
+    """rho = w'phi(x_i) + xi_i with 2 C xi_i = alpha_i on the support, w'phi(x_i) >= rho off it; mean xi = nu / 2."""
+    X, nu = points(80) + 3.0, 0.05
+    model = SVMOneClass(kernel=kernel, gamma=0.3, degree=2, coef0=1.0, nu=nu, tol=1e-10).fit(X)
+    alpha, scores, rho = dense(model, 80), model.score_samples(X), model.rho_
+    xi = np.maximum(0.0, rho - scores)
+    np.testing.assert_allclose(xi, alpha * nu * 80 / 2, atol=1e-5 * rho)
+    assert xi.mean() == pytest.approx(nu / 2, rel=1e-4)
+    norm = alpha @ scores
+    primal, dual = norm / 2 - rho + np.sum(np.square(xi)) / (nu * 80), -rho / 2
+    assert primal == pytest.approx(dual, rel=1e-6)  # the derivation: no gap between the two
+    np.testing.assert_array_equal(model.predict(X) < 0, scores < model.offset_)
+
+
+def test_the_gap_is_that_of_the_primal_at_the_lowest_gradient():
+    X, nu = points(80), 0.1
+    model = SVMOneClass(nu=nu, gamma=0.5, max_iter=25).fit(X)
+    alpha, scores, ridge = dense(model, 80), model.score_samples(X), nu * 80 / 2
+    f, lowest = alpha @ (scores + ridge * alpha), (scores + ridge * alpha).min()
+    xi = np.maximum(alpha * ridge, lowest - scores)
+    primal = alpha @ scores / 2 - lowest + np.square(xi).sum() / (nu * 80)
+    # P - D = f - lowest for alpha and rho = lowest; relative to f / 2, or to the bound if that is larger
+    assert primal + f / 2 == pytest.approx(f - lowest, rel=1e-9)
+    assert model.gap_ == pytest.approx(2 * (f - lowest) / max(f, abs(2 * lowest - f)), rel=1e-9)
+    assert model.gap_ > 1e-3
+
+
+def test_large_nu_is_the_parzen_window():
+    X = points()
+    model = SVMOneClass(nu=1e6, gamma=0.5).fit(X)
+    np.testing.assert_allclose(model.score_samples(X), pairwise.rbf_kernel(X, gamma=0.5).mean(axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize("contamination", [0.01, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("m", [33, 100, 101])
+def test_contamination_is_the_share_of_training_outliers(contamination, m):
+    X = points(m)
+    model = SVMOneClass(contamination=contamination).fit(X)
+    labels = model.predict(X)
+    assert (labels < 0).sum() == int(contamination * m + 1e-9)
+    assert set(labels.tolist()) <= {-1, 1} and labels.dtype.kind == "i"
+    np.testing.assert_array_equal(labels, SVMOneClass(contamination=contamination).fit_predict(X))
+    scores = model.score_samples(X)
+    np.testing.assert_array_equal(model.decision_function(X), scores - model.offset_)
+    np.testing.assert_array_equal(scores, SVMOneClass().fit(X).score_samples(X))
+
+
+def test_equal_scores_fall_on_one_side():
+    X = np.repeat(points(10), 10, axis=0)
+    model = SVMOneClass(contamination=0.25, tol=1e-8).fit(X)
+    assert (model.predict(X) < 0).sum() == 20
+    assert (SVMOneClass(contamination=0.5).fit(np.ones((8, 2))).predict(np.ones((8, 2))) == 1).all()
+
+
+def test_scores_of_all_that_is_far_away_still_differ():
+    model = SVMOneClass(gamma=1.0, contamination=0.1).fit(points())
+    far = np.array([[9.0, 0.0, 0.0], [10.0, 0.0, 0.0], [11.0, 0.0, 0.0]])
+    scores = model.score_samples(far)
+    assert (np.diff(scores) < 0.0).all() and scores[0] < 1e-17
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.2])
+def test_weights_are_repetitions(contamination):
+    X = points(50)
+    weights = np.random.default_rng(1).integers(0, 4, size=50)
+    options = {"gamma": 0.5, "tol": 1e-10, "contamination": contamination}
+    weighted = SVMOneClass(**options).fit(X, sample_weight=weights)
+    repeated = SVMOneClass(**options).fit(np.repeat(X, weights, axis=0))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
+    assert not set(weighted.support_.tolist()) & set(np.flatnonzero(weights == 0).tolist())
+    scaled = SVMOneClass(**options).fit(X, sample_weight=0.1 * weights)
+    np.testing.assert_allclose(scaled.decision_function(X), weighted.decision_function(X), atol=1e-6)
+    K = pairwise.rbf_kernel(X, gamma=0.5)[np.ix_(weights > 0, weights > 0)]
+    best = qp(K, 0.01 * weights.sum() / (2 * weights[weights > 0]))
+    np.testing.assert_allclose(dense(weighted, 50)[weights > 0], best, atol=1e-5)
+
+
+def test_every_form_of_the_data():
+    X, Z = points(), points(20, seed=9)
+    options = {"gamma": 0.5, "tol": 1e-8}
+    want = SVMOneClass(**options).fit(X)
+    scores = want.score_samples(Z)
+    np.testing.assert_array_equal(want.support_vectors_, X[want.support_])
+    assert want.dual_coef_.shape == (1, len(want.support_)) and want.n_features_in_ == 3
+    assert want.history_[-1].n_iter == want.n_iter_ and want.certificate_.gap == want.gap_
+    for train, test in ((sp.csr_array(X), sp.csr_array(Z)), (X.astype(np.float32), Z), (X.tolist(), Z.tolist())):
+        np.testing.assert_allclose(SVMOneClass(**options).fit(train).score_samples(test), scores, atol=1e-5)
+    rbf = lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.5)
+    for kernel in (RBF(0.5), rbf):
+        np.testing.assert_allclose(SVMOneClass(kernel=kernel, tol=1e-8).fit(X).score_samples(Z), scores, atol=1e-5)
+    weights = np.r_[np.zeros(5), np.ones(55)]
+    given = SVMOneClass(kernel="precomputed", tol=1e-8).fit(rbf(X, X), sample_weight=weights)
+    plain = SVMOneClass(**options).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(given.score_samples(rbf(Z, X)), plain.score_samples(Z), atol=1e-5)
+    np.testing.assert_array_equal(given.support_vectors_, given.support_)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda X: np.repeat(X, 2, axis=0), lambda X: np.column_stack([X, np.full(len(X), 7.0)]), lambda X: X[::-1]],
+    ids=["duplicates", "constant feature", "permutation"],
+)
+def test_the_same_data_in_other_words(change):
+    X = points()
+    options = {"gamma": 0.5, "tol": 1e-9}
+    want = SVMOneClass(**options).fit(X)
+    found = SVMOneClass(**options).fit(change(X))
+    assert found.rho_ == pytest.approx(want.rho_, rel=1e-7)
+    np.testing.assert_allclose(found.score_samples(change(X)), change(want.score_samples(X)[:, None])[:, 0], atol=1e-5)
+
+
+def test_one_sample():
+    model = SVMOneClass().fit([[1.0, 2.0]])
+    assert model.rho_ == pytest.approx(1.0 + 0.01 / 2) and model.dual_coef_ == 1.0
+
+
+def test_outliers_are_found_as_by_libsvm():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    Z, normal = np.r_[rng.normal(size=(200, 5)), rng.uniform(-6, 6, size=(200, 5))], np.repeat([1, 0], 200)
+    ours, theirs = (roc_auc_score(normal, m.fit(X).score_samples(Z)) for m in (SVMOneClass(), OneClassSVM(nu=0.1)))
+    assert ours > theirs - 0.01 and ours > 0.95
+
+
+def test_models_are_saved_and_predict_alone(tmp_path):
+    X, Z = points(), points(30, seed=4)
+    model = SVMOneClass(contamination=0.1).fit(X)
+    model.model_.save(tmp_path / "normal.svmkit")
+    loaded = SVMModel.load(tmp_path / "normal.svmkit")
+    np.testing.assert_array_equal(loaded.predict(Z), model.predict(Z))
+    np.testing.assert_allclose(loaded.decision_function(Z), model.decision_function(Z), atol=1e-14)
+
+
+def test_budgets_seeds_and_samplers():
+    X = points(200)
+    assert SVMOneClass(max_iter=5).fit(X).status_ is Status.MAX_ITER
+    assert SVMOneClass(time_limit=1e-6).fit(X).status_ is Status.TIME_LIMIT
+    small = SVMOneClass(max_support=10).fit(X)
+    assert small.status_ is Status.MAX_SUPPORT and len(small.support_) == 10
+    assert SVMOneClass(stop="abs:1e-2").fit(X).n_iter_ < SVMOneClass().fit(X).n_iter_
+    options = {"sampler": "uniform:30", "random_state": 3}
+    first, second = (SVMOneClass(**options).fit(X).dual_coef_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert clone(SVMOneClass("mfw", nu=0.2)).get_params()["nu"] == 0.2
+    made = make_pipeline(StandardScaler(), SVMOneClass(kernel=Poly(0.5, 2, 1.0))).fit(X)
+    assert made.predict(X).shape == (200,)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"nu": 0.0}, "nu must be a finite number > 0, not 0.0"),
+        ({"nu": "half"}, "nu must be"),
+        ({"nu": np.nan}, "nu must be"),
+        ({"contamination": 0.0}, r"contamination must be auto or a number in \(0, 0.5\], not 0.0"),
+        ({"contamination": 0.6}, "contamination must be"),
+        ({"contamination": "some"}, "contamination must be"),
+        ({"solver": "swapp"}, "did you mean swap"),
+        ({"kernel": "gauss"}, "there are: "),
+        ({"tol": -1.0}, "needs a number > 0"),
+        ({"memory": "much"}, "is not a size"),
+    ],
+)
+def test_what_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        SVMOneClass(**options).fit(points())
+
+
+def test_wrong_calls():
+    X = points()
+    with pytest.raises(NotFittedError):
+        SVMOneClass().predict(X)
+    with pytest.raises(InputError, match="weights are zero for all samples"):
+        SVMOneClass().fit(X, sample_weight=np.zeros(60))
+    for weights in (np.ones(5), -np.ones(60), np.full(60, np.nan)):
+        with pytest.raises(InputError, match="sample_weight must be 60 finite numbers"):
+            SVMOneClass().fit(X, sample_weight=weights)
+    with pytest.raises(InputError, match="needs one C for all samples"):
+        SVMOneClass("cvm").fit(X, sample_weight=np.arange(1.0, 61.0))
+    for narrow in (X[:, :2], sp.csr_array(X[:, :2])):
+        with pytest.raises(InputError, match="2 features, but SVMOneClass is expecting 3 features"):
+            SVMOneClass().fit(X).predict(narrow)

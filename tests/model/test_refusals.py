@@ -1,0 +1,225 @@
+"""SVMModel: files that are no models."""
+
+import struct
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import save_file
+from support.model import IRIS, KERNEL_MATRIX, binary, trained
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Precomputed
+from svmkit.model import file as model_file
+from svmkit.model.model import SVMModel
+
+
+@pytest.fixture
+def saved(tmp_path):
+    X, y = IRIS
+    file = tmp_path / "m"
+    trained(X, y, scale="standard").save(file)
+    return file
+
+
+def refused(file, match=None):
+    with pytest.raises(InputError, match=match) as caught:
+        SVMModel.load(file)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\x00" * 8, b"\xff" * 64, b"PK\x03\x04" + b"0" * 100, b"\x80\x04."])
+def test_foreign_files_are_refused(tmp_path, content):
+    (tmp_path / "m").write_bytes(content)
+    refused(tmp_path / "m", "is not a svmkit model file")
+
+
+def test_truncated_files_are_refused(saved):
+    raw = saved.read_bytes()
+    for keep in (1, 7, 8, 100, len(raw) // 2, len(raw) - 1):
+        saved.write_bytes(raw[:keep])
+        refused(saved)
+    saved.write_bytes(raw + b"more")
+    refused(saved)
+
+
+def test_damaged_bytes_are_refused_or_harmless(saved):
+    """Whatever byte of the header is hit, the answer is InputError or a model that predicts."""
+    raw = bytearray(saved.read_bytes())
+    (length,) = struct.unpack("<Q", raw[:8])
+    rng = np.random.default_rng(0)
+    for at in rng.integers(0, 8 + length, 150):
+        damaged = raw.copy()
+        damaged[at] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(damaged)
+        try:
+            model = SVMModel.load(saved)
+        except InputError:
+            continue
+        assert model.predict(np.zeros((2, model.n_features))).shape == (2,)
+
+
+def test_safetensors_of_others_are_refused(tmp_path):
+    save_file({"coef": np.ones((1, 2)), "vectors": np.ones((2, 3))}, tmp_path / "m")
+    refused(tmp_path / "m", "is not a svmkit model file")
+    save_file({"coef": np.ones(2)}, tmp_path / "m", metadata={"svmkit": "{not json"})
+    refused(tmp_path / "m", "is not a svmkit model file")
+    for meta in ("null", "[]", '"svmkit"', "{}", '{"format": "svmkit"}', '{"format": "svmkit", "kind": "checkpoint"}'):
+        save_file({"coef": np.ones(2)}, tmp_path / "m", metadata={"svmkit": meta})
+        refused(tmp_path / "m")
+    model_file.write(tmp_path / "m", {"point": np.ones(2)}, {}, "checkpoint")
+    refused(tmp_path / "m", "is not a svmkit model file")
+
+
+def change(file, arrays=None, drop=(), **header):
+    """Rewrite a model file with some arrays and header entries exchanged."""
+    old, meta = model_file.read(file, "model")
+    meta |= header
+    for key in drop:
+        old.pop(key, None)
+        meta.pop(key, None)
+    kind = meta.pop("kind")
+    model_file.write(file, old | (arrays or {}), {k: v for k, v in meta.items() if k != "format"}, kind)
+
+
+def model_arrays():
+    n = trained(*IRIS, scale="standard").vectors.shape[0]
+    good = np.zeros((n, 4))
+    yield {"coef": np.ones((2, n + 1))}
+    yield {"coef": np.ones((3, n))}
+    yield {"coef": np.ones(n)}
+    yield {"coef": np.ones((2, n), np.float32)}
+    yield {"coef": np.full((2, n), np.nan)}
+    yield {"coef": np.ones((2, n), np.int64)}
+    yield {"intercept": np.ones(2)}
+    yield {"intercept": np.full(3, np.inf)}
+    yield {"n_support": np.array([n, 0, 1])}
+    yield {"n_support": np.array([n + 1, -1, 0])}
+    yield {"n_support": np.array([n, 0])}
+    yield {"n_support": np.array([float(n), 0.0, 0.0])}
+    yield {"vectors": good[:-1]}
+    yield {"vectors": good[:, :3]}
+    yield {"vectors": good[None]}
+    yield {"vectors": np.full_like(good, np.nan)}
+    yield {"scaling.center": np.zeros(3)}
+    yield {"scaling.scale": np.zeros(4)}
+    yield {"scaling.scale": np.full(4, np.nan)}
+
+
+@pytest.mark.parametrize(
+    "arrays", model_arrays(), ids=lambda a: "-".join(f"{k}{v.dtype}{v.shape}" for k, v in a.items())
+)
+def test_arrays_that_do_not_fit_are_refused(saved, arrays):
+    change(saved, arrays)
+    refused(saved, "damaged|scaling")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"kernel": None},
+        {"kernel": "rbf"},
+        {"kernel": ["rbf", {}]},
+        {"kernel": {"name": "rbf"}},
+        {"kernel": {"name": ["rbf"], "params": {}}},
+        {"kernel": {"name": "mine", "params": {}}},
+        {"kernel": {"name": "mine", "params": {}, "package": ["a", 1]}},
+        {"kernel": {"name": "rbf", "params": {"gamma": -1}}},
+        {"kernel": {"name": "rbf", "params": {"gamma": "scale"}}},
+        {"kernel": {"name": "rbf", "params": {}}},
+        {"kernel": {"name": "rbf", "params": {"gamma": [1]}}},
+        {"kernel": {"name": "rbf", "params": {"sigma": 1}}},
+        {"kernel": {"name": "rbf", "params": 3}},
+        {"kernel": {"name": "precomputed", "params": {}}},
+        {"classes": [0, 1]},
+        {"classes": []},
+        {"classes": None},
+        {"classes": [[0], [1], [2]]},
+        {"classes": ["a", "b", "c"]},
+        {"classes_dtype": "no such"},
+        {"n_features": 5},
+        {"n_features": "4"},
+        {"n_features": -1},
+        {"n_features": None},
+        {"scaling": "robust"},
+        {"scaling": ["standard"]},
+        {"encoding": {"what": 1}},
+        {"encoding": "no"},
+        {"version": "1"},
+        {"version": None},
+        {"version": 2},
+    ],
+    ids=str,
+)
+def test_headers_that_do_not_fit_are_refused(saved, header):
+    change(saved, **header)
+    refused(saved)
+
+
+def test_a_missing_kernel_names_its_package_unless_that_is_no_name(saved):
+    for package, said in (
+        ("svmkit-mine==1.2", "pip install svmkit-mine==1.2, if you trust"),
+        ("x; rm -r y", "install the"),
+    ):
+        change(saved, kernel={"name": "mine", "params": {}, "package": package})
+        refused(saved, f"'mine', which is not installed: .*{said}.*installed: .*rbf")
+        with pytest.raises(InputError) as caught:
+            SVMModel.load(saved)
+        assert "rm -r" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key", ["kernel", "classes", "classes_dtype", "n_features", "coef", "intercept", "n_support", "vectors"]
+)
+def test_what_is_missing_is_refused(saved, key):
+    change(saved, drop=[key])
+    refused(saved)
+
+
+def test_the_untouched_rewrite_still_loads(saved):
+    """Otherwise the refusals above would prove nothing."""
+    want = SVMModel.load(saved).decision_function(IRIS[0])
+    change(saved)
+    np.testing.assert_array_equal(SVMModel.load(saved).decision_function(IRIS[0]), want)
+
+
+def test_a_newer_format_says_so(saved):
+    change(saved, version=2)
+    refused(saved, "newer svmkit")
+
+
+def test_broken_sparse_vectors_are_refused(tmp_path):
+    X, y = binary()
+    file = tmp_path / "m"
+    trained(sp.csr_array(X), y).save(file)
+    arrays, _ = model_file.read(file, "model")
+    whole = file.read_bytes()
+    indices, indptr = arrays["vectors.indices"], arrays["vectors.indptr"]
+    for case, (name, bad) in enumerate(
+        (
+            ("vectors.indices", np.where(np.arange(indices.size) == 0, 99, indices)),
+            ("vectors.indices", np.where(np.arange(indices.size) == 0, -1, indices)),
+            ("vectors.indices", indices[:-1]),
+            ("vectors.indptr", indptr[::-1].copy()),
+            ("vectors.indptr", indptr[:-1]),
+            ("vectors.indptr", indptr[:0]),
+            ("vectors.data", arrays["vectors.data"][:-1]),
+            ("vectors.data", arrays["vectors.data"] * np.nan),
+        )
+    ):
+        file.write_bytes(whole)
+        change(file, {name: bad.astype(indices.dtype) if bad.dtype.kind == "i" else bad})
+        with pytest.raises(InputError):
+            SVMModel.load(file)
+            pytest.fail(f"case {case}: {name} was taken")
+
+
+def test_precomputed_rows_out_of_range_are_refused(tmp_path):
+    file = tmp_path / "m"
+    trained(KERNEL_MATRIX, IRIS[1], Precomputed()).save(file)
+    arrays, _ = model_file.read(file, "model")
+    whole, rows = file.read_bytes(), arrays["vectors"]
+    for bad in (rows + 150, rows - 150, rows.astype(np.float64), np.column_stack([rows, rows])):
+        file.write_bytes(whole)
+        change(file, {"vectors": bad})
+        refused(file, "damaged")

@@ -1,0 +1,215 @@
+"""fcfw and fcsmo: the optimum of other solvers and of LIBSVM, squares of any precision, memory, hard cases."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import SVC
+from support.problems import blobs, dense_A, make, problem_of, qp_optimum
+from svmkit_corrective.square import Square
+
+from svmkit.kernels.functions import RBF, Kernel, Linear, Poly
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+BOTH = pytest.mark.parametrize(("name", "options"), [("fcfw", {}), ("fcsmo", {}), ("fcsmo", {"loss": "squared_hinge"})])
+
+
+def posed(name, options, X, y, C=1.0, kernel: Kernel | None = None, **gram):
+    return make(name, **options).pose(Gram((kernel or RBF(0.5)).resolve(X), X, **gram), y, C)
+
+
+def other(name, options):
+    """A solver of the same problem that works in another way."""
+    return make("swap2o") if name == "fcfw" else make("smo", **options)
+
+
+def exact(gram, idx, signs, bias):
+    return np.outer(signs[idx], signs[idx]) * (gram.block(idx, idx) + bias)
+
+
+# --- the optimum
+
+
+@BOTH
+@pytest.mark.parametrize("first", [7, 1000])
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e2])
+def test_same_optimum_as_solvers_that_work_in_another_way(name, options, first, C):
+    X, y = blobs(400, 3, seed=3)
+    problem = posed(name, options, X, y, C)
+    a = solve(problem, make(name, first=first, **options), stop=Gap(1e-8))
+    b = solve(problem, other(name, options), stop=Gap(1e-8))
+    assert a.status is Status.CONVERGED
+    assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=1e-6)
+
+
+@BOTH
+@pytest.mark.parametrize("memory", ["9KB", "40KB", "1GB"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sets_that_do_not_fit_are_solved_in_turns(name, options, memory, dtype):
+    X, y = blobs(500, 2, apart=0.3, seed=5)  # more vectors than the square has room for
+    problem = posed(name, options, X, y, 5.0, memory=memory, dtype=dtype)
+    solution = solve(problem, make(name, first=20, **options), stop=Gap(1e-4))
+    assert solution.status is Status.CONVERGED
+    room = Square(Gram(RBF(0.5), X, memory=memory, dtype=dtype)).most
+    if memory == "9KB":
+        assert solution.n_support > room
+    best = solve(posed(name, options, X, y, 5.0), other(name, options), stop=Gap(1e-8)).certificate.dual
+    assert best * (1.0 - 1e-4) <= solution.certificate.dual <= best * (1.0 + 1e-7)
+
+
+@BOTH
+@pytest.mark.parametrize("kernel", [Linear(), Poly(0.5, 2, 1.0), RBF(20.0)], ids=lambda k: k.name)
+def test_kernels_that_are_not_normalised_are_kept_as_they_are(name, options, kernel):
+    X, y = blobs(300, 3, seed=7)
+    X[::9] *= 4.0  # points whose values would take most of what 16 bits can hold
+    problem = posed(name, options, X, y, 0.01, kernel, dtype=np.float32)
+    solution = solve(problem, make(name, **options), stop=Gap(1e-5) | Iterations(400_000))
+    best = solve(posed(name, options, X, y, 0.01, kernel), other(name, options), stop=Gap(1e-6) | Iterations(400_000))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual == pytest.approx(best.certificate.dual, rel=1e-4)
+
+
+def test_fcfw_equals_the_trusted_qp_solver():
+    X, y = blobs(80, 3, seed=9)
+    problem = problem_of(X, y, 2.0)
+    solution = solve(problem, make("fcfw", first=10), stop=Gap(1e-10))
+    f = qp_optimum(dense_A(problem, X, RBF(0.5)))[1]
+    assert problem.objective(solution.point) == pytest.approx(f, rel=1e-8)
+
+
+# --- hard cases
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "case",
+    ["duplicates", "opposite duplicates", "one feature", "97:3", "C=1e4", "float32 data", "int64 csr", "read-only"],
+)
+def test_hard_cases(name, options, case):
+    X, y = blobs(240, 1 if case == "one feature" else 3, seed=11, share=0.03 if case == "97:3" else 0.5)
+    C = 1e4 if case == "C=1e4" else 10.0
+    if "duplicates" in case:
+        X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3) * (np.tile([1, -1, 1], 240) if "opposite" in case else 1)
+    if case == "float32 data":
+        X = X.astype(np.float32)
+    if case == "int64 csr":
+        X = sp.csr_array(X)
+        X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    if case == "read-only":
+        X.flags.writeable = y.flags.writeable = False
+    for dtype in (np.float64, np.float32):
+        problem = posed(name, options, X, y, C, dtype=dtype)
+        solution = solve(problem, make(name, first=30, **options), stop=Gap(1e-3) | Seconds(60))
+        assert solution.status is Status.CONVERGED, dtype
+        assert problem.infeasible(solution.point) is None
+        assert solution.certificate.gap <= 1e-3
+
+
+@pytest.mark.data
+@BOTH
+def test_large_C_on_unscaled_data(name, options, real_set):
+    data = real_set("svmguide1")
+    y = np.where(np.asarray(data.y) == 1, 1.0, -1.0)
+    problem = posed(name, options, data.X, y, 1e4, RBF(1.0 / 800.0))
+    solution = solve(problem, make(name, **options), stop=Gap(1e-3))
+    assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-3
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "C", "gamma"), [("a9a", 1.5, 0.005), ("w8a", 5.0, 1 / 44), ("ijcnn1", 5.0, 1 / 5.16)])
+def test_same_objective_as_libsvm_on_real_data(name, C, gamma, real_set):
+    data = real_set(name)
+    X, y = data.X[:8000], np.where(np.asarray(data.y)[:8000] == 1, 1.0, -1.0)
+    solution = solve(BoxQP(Gram(RBF(gamma), X, memory="50MB"), y, C), make("fcsmo"), stop=Gap(1e-4))
+    fitted = SVC(C=C, gamma=gamma, cache_size=500).fit(X, y)
+    beta = np.zeros(len(y))
+    beta[fitted.support_] = np.abs(np.asarray(fitted.dual_coef_.todense() if sp.issparse(X) else fitted.dual_coef_))
+    theirs = -BoxQP(Gram(RBF(gamma), X), y, C).objective(beta)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual == pytest.approx(theirs, rel=1e-4)
+    squared = SquaredHinge(Gram(RBF(gamma), X, memory="50MB"), y, C)
+    a, b = (solve(squared, make(solver), stop=Gap(1e-5)) for solver in ("fcfw", "swap2o"))
+    assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=1e-4)
+
+
+# --- what it stands on
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 6e-5), (np.float64, 1e-15)])
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_square_is_the_matrix_through_growth_and_packing(dtype, atol, signed):
+    X, y = blobs(900, 4, seed=13)
+    gram = Gram(RBF(0.3), X, dtype=dtype)
+    signs, bias = (y, 1.0) if signed else (np.ones(900), 0.0)
+    square, rng = Square(gram, y if signed else None, bias), np.random.default_rng(0)
+    for size in (300, 1, 450):
+        square.append(rng.permutation(np.setdiff1d(np.arange(900), square.idx))[:size])
+        rows = square.rows
+        values = rows.slab[: len(square.idx), : len(square.idx)] * (rows.grain or 1.0)
+        np.testing.assert_allclose(values, exact(gram, square.idx, signs, bias), rtol=0, atol=atol)
+        slots = np.sort(rng.permutation(len(square.idx))[: len(square.idx) // 2])
+        left = square.idx[slots]
+        square.keep(slots)
+        np.testing.assert_array_equal(square.idx, left)
+        values = square.rows.slab[: len(left), : len(left)] * (rows.grain or 1.0)
+        np.testing.assert_allclose(values, exact(gram, left, signs, bias), rtol=0, atol=atol)
+
+
+def test_a_square_goes_over_to_more_precision_until_there_is_none():
+    X, _ = blobs(50)
+    square = Square(Gram(RBF(0.5), X, dtype=np.float32))
+    kinds = [square.rows.slab.dtype]
+    while (finer := square.refined()) is not None:
+        square = finer
+        kinds.append(square.rows.slab.dtype)
+    assert kinds == [np.dtype(np.int16), np.dtype(np.float32), np.dtype(np.float64)]
+    assert Square(Gram(Linear(), X, dtype=np.float32)).rows.slab.dtype == np.float32
+
+
+@BOTH
+def test_a_tolerance_beyond_16_bits_and_float32_is_reached(name, options):
+    X, y = blobs(300, 3, seed=17)
+    problem = posed(name, options, X, y, 10.0, dtype=np.float32)
+    solution = solve(problem, make(name, first=50, **options), stop=Gap(1e-10))
+    assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-10
+
+
+@BOTH
+def test_threads_change_nothing(name, options):
+    X, y = blobs(700, 4, seed=19)
+    runs = [
+        solve(posed(name, options, X, y, 2.0, dtype=np.float32), make(name, first=60, **options), n_threads=threads)
+        for threads in (1, None)
+    ]
+    np.testing.assert_array_equal(runs[0].point, runs[1].point)
+
+
+@BOTH
+def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
+    X, y = blobs(400, 3, seed=21)
+    problem = posed(name, options, X, y, 5.0)
+    dual = -np.inf
+    for most in (3, 30, 300):
+        part = solve(problem, make(name, first=40, **options), stop=Gap(1e-9) | Iterations(most))
+        assert problem.infeasible(part.point) is None and part.certificate.dual >= dual
+        dual = part.certificate.dual
+    rest = solve(problem, make(name, **options), stop=Gap(1e-8), start=part.point)
+    whole = solve(problem, make(name, **options), stop=Gap(1e-8))
+    assert rest.status is Status.CONVERGED
+    assert rest.certificate.dual == pytest.approx(whole.certificate.dual, rel=1e-7)
+
+
+@BOTH
+def test_few_kernel_values_beside_those_of_the_vectors(name, options):
+    """A set of some hundred vectors among many points: no row of any other point is computed whole."""
+    X, y = blobs(6000, 2, apart=1.5, seed=23)
+    problem = posed(name, options, X, y, 10.0, dtype=np.float32)
+    solution = solve(problem, make(name, first=200, **options), stop=Gap(1e-3))
+    assert solution.status is Status.CONVERGED
+    assert problem.gram.kernel_values < 8 * max(solution.n_support, 200) * problem.m

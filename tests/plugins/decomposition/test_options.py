@@ -1,0 +1,84 @@
+"""The decomposition solvers: precision of the rows, budgets, warm starts, options."""
+
+import numpy as np
+import pytest
+from support.decomposition import every_solver, pose
+from support.problems import blobs, make
+
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Violation
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+
+
+@every_solver
+def test_float32_rows_reach_any_tolerance(name):
+    X, y = blobs(100, 3)
+    solver = make(name)
+    problem = pose(solver, X, y, 10.0, RBF(0.5), dtype=np.float32)
+    solution = solve(problem, solver, stop=Gap(1e-12))
+    assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-12
+
+
+def test_float32_rows_give_way_when_they_hold_the_solve_up():
+    X, y = blobs(100, 3)
+    for drift, dtype in ((0.0, np.float32), (1e-3, np.float64)):
+        problem = pose(make("smo"), X, y, 10.0, RBF(0.5), dtype=np.float32)
+        state = make("smo").init(problem, None, None)
+        while state.violation > 1e-3:
+            make("smo").step(state)
+        state.box.v[3] += drift
+        certificate = problem.certificate(state.beta)
+        make("smo").resync(state, certificate)
+        assert problem.gram.dtype == dtype
+        np.testing.assert_array_equal(state.box.v, y * certificate.gradient)
+        assert state.objective == pytest.approx(-certificate.dual, rel=1e-12)
+
+
+@every_solver
+def test_iterations_beyond_the_budget_are_few(name):
+    X, y = blobs(200, 3, apart=0.3)
+    for most in (1, 40, 500):
+        problem = pose(make(name), X, y, 100.0)
+        solution = solve(problem, make(name), stop=Violation(1e-12) | Iterations(most))
+        assert most <= solution.n_iter <= most + most // 16 + 1
+        assert solution.status is Status.MAX_ITER
+
+
+@every_solver
+def test_its_own_solution_needs_no_iteration(name):
+    X, y = blobs(100, 3)
+    solver = make(name)
+    cold = solve(pose(solver, X, y), solver, stop=Gap(1e-6))
+    warm = solve(pose(solver, X, y), solver, stop=Gap(1e-6), start=cold.point)
+    assert cold.n_iter > 5 and warm.n_iter == 0 and warm.status is Status.CONVERGED
+    np.testing.assert_array_equal(warm.point, cold.point)
+
+
+def test_a_pair_is_the_smallest_working_set():
+    X, y = blobs(100, 3)
+    one, other = (solve(pose(s, X, y), s, stop=Iterations(30)) for s in (make("smo1"), make("svmlight", q=2)))
+    assert [p.n_iter for p in one.history] == [p.n_iter for p in other.history]
+    np.testing.assert_allclose([p.objective for p in one.history], [p.objective for p in other.history], rtol=1e-6)
+
+
+def test_larger_working_sets_are_fewer():
+    X, y = blobs(150, 3)
+    solutions = [solve(pose(make("svmlight", q=q), X, y), make("svmlight", q=q), stop=Gap(1e-4)) for q in (2, 10, 40)]
+    counts = [solution.n_iter for solution in solutions]
+    assert counts[0] > 2 * counts[1] > 4 * counts[2]
+
+
+@pytest.mark.parametrize("q", [0, 1, 3, -2, 2.5])
+def test_sizes_of_a_working_set_that_are_none(q):
+    with pytest.raises(InputError, match="q must be an even number >= 2"):
+        make("svmlight", q=q)
+
+
+def test_smol2_has_no_loss_to_choose():
+    assert set(plugins.options(plugins.load("solver", "smol2"))) == {"shrinking"}
+    assert pose(make("smol2"), *blobs(20)).upper.min() == np.inf

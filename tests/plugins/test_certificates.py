@@ -1,0 +1,153 @@
+"""One certificate for all: on one set, solvers of one objective agree within their gaps, and each gap is a bound."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC, LinearSVC
+from support.problems import SUBLINEAR
+
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF, Kernel, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
+from svmkit.solver.base import Solver
+from svmkit.solver.loop import solve
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+
+KERNELS = {"rbf": RBF(0.02), "linear": Linear()}
+CS = {"rbf": 1.0, "linear": 0.05}
+TOL = 1e-3
+
+
+def working() -> list[str]:
+    return plugins.solvers_where(lambda solver: True)
+
+
+def losses(name: str) -> tuple[str, ...]:
+    return plugins.load("solver", name).losses
+
+
+def takes(name: str, kernel: Kernel) -> bool:
+    return all(need.holds(kernel) for need in plugins.load("solver", name).requires)
+
+
+def cases() -> Iterator[tuple[str, str, str]]:
+    for kernel in KERNELS:
+        for name in working():
+            for loss in losses(name) if takes(name, KERNELS[kernel]) else ():
+                yield name, loss, kernel
+
+
+def make(name: str, loss: str) -> Solver:
+    options = {"loss": loss} if "loss" in plugins.options(plugins.load("solver", name)) else {}
+    return plugins.build("solver", name, options)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, target = load_breast_cancer(return_X_y=True)
+    X, y = X[:240], np.where(target[:240] > 0, 1.0, -1.0)
+    X = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
+    X[7], y[7] = X[3], -y[3]  # the same row with both labels: no margin is wide enough
+    return X, y
+
+
+def optimum(X, y, kernel: str, loss: str, free: bool) -> float:
+    """The smallest P, by LIBSVM, LIBLINEAR or quadprog."""
+    C = CS[kernel]
+    if kernel == "linear" and not free:
+        fitted = LinearSVC(C=C, loss=loss, dual=True, tol=1e-9, max_iter=2_000_000).fit(X, y)
+        w = np.append(fitted.coef_[0], fitted.intercept_[0])
+        return 0.5 * w @ w + Loss.of(loss).total(1.0 - y * fitted.decision_function(X), np.full(len(y), C))
+    K = rbf_kernel(X, gamma=0.02) if kernel == "rbf" else X @ X.T
+    if free and loss == "hinge":
+        fitted = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
+        beta = np.zeros(len(y))
+        beta[fitted.support_] = np.abs(fitted.dual_coef_[0])
+        return float(beta.sum() - 0.5 * (beta * y) @ K @ (beta * y))
+    quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
+    Q = np.outer(y, y) * (K + (0.0 if free else 1.0)) + np.diag(Loss.of(loss).ridge(np.full(len(y), C)))
+    Q += 1e-11 * np.trace(Q) / len(y) * np.eye(len(y))
+    sides = [np.eye(len(y))] + ([-np.eye(len(y))] if loss == "hinge" else [])
+    bounds = np.concatenate([np.zeros(len(y)), np.full(len(y) * (len(sides) - 1), -C)])
+    equal = [y[:, None]] if free else []
+    return -quadprog.solve_qp(
+        Q, np.ones(len(y)), np.hstack(equal + sides), np.concatenate([np.zeros(len(equal)), bounds]), len(equal)
+    )[1]
+
+
+@pytest.fixture(scope="module")
+def best(data):
+    """best(kernel, loss, free) -> the optimum, computed once."""
+    known: dict[tuple, float] = {}
+
+    def look_up(*key):
+        if key not in known:
+            known[key] = optimum(*data, *key)
+        return known[key]
+
+    return look_up
+
+
+@pytest.mark.parametrize(("name", "loss", "kernel"), list(cases()))
+def test_gap_bounds_the_true_suboptimality(name, loss, kernel, data, best):
+    X, y = data
+    solver = make(name, loss)
+    problem = solver.pose(Gram(KERNELS[kernel], X), y, CS[kernel])
+    solution = solve(problem, solver, stop=Gap(TOL) | Iterations(solver.patience(len(y))))
+    P, D, gap = solution.certificate.primal, solution.certificate.dual, solution.certificate.gap
+    true = best(kernel, loss, isinstance(problem, BoxQP))
+    slack = 1e-6 * true  # of the reference
+    assert D - slack <= true <= P + slack
+    assert P - true <= gap * max(abs(P), abs(D)) + slack
+    assert gap == pytest.approx((P - D) / max(abs(P), abs(D)), abs=1e-12)
+    assert (solution.status is Status.CONVERGED) == (gap <= TOL)
+    assert gap <= (TOL if solver.certified and name not in SUBLINEAR else 0.02)
+    # again from scratch, by a problem that has seen nothing of the solve
+    again = solver.pose(Gram(KERNELS[kernel], X), y, CS[kernel]).certificate(solution.point)
+    assert again.primal == pytest.approx(P, rel=1e-9)
+    assert again.dual is not None and again.dual <= true + slack
+
+
+@pytest.mark.parametrize(("name", "loss", "kernel"), list(cases()))
+def test_primal_value_is_that_of_the_model(name, loss, kernel, data):
+    """P from the decision function that a user gets, by its definition."""
+    X, y = data
+    solver = make(name, loss)
+    problem = solver.pose(Gram(KERNELS[kernel], X), y, CS[kernel])
+    solution = solve(problem, solver, stop=Iterations(min(30, solver.patience(len(y)))))
+    model = problem.expansion(solution.point, solution.certificate)
+    K = rbf_kernel(X, gamma=0.02) if kernel == "rbf" else X @ X.T
+    if model.w is None:
+        h, norm = K @ model.coef + model.intercept, model.coef @ K @ model.coef
+    else:
+        h, norm = X @ model.w + model.intercept, model.w @ model.w
+    if not isinstance(problem, BoxQP):
+        norm += model.intercept**2
+    primal = 0.5 * norm + Loss.of(loss).total(1.0 - y * h, np.full(len(y), CS[kernel]))
+    assert solution.certificate.primal == pytest.approx(primal, rel=1e-7)
+
+
+def test_every_loss_and_kernel_has_several_solvers():
+    found = {(loss, kernel): [n for n, l, k in cases() if (l, k) == (loss, kernel)] for _, loss, kernel in cases()}
+    assert set(found) == {(loss, kernel) for loss in Loss for kernel in KERNELS}
+    assert all(len(names) >= 3 for names in found.values()), found
+
+
+def test_kernels_that_a_solver_cannot_take_are_refused_with_those_that_can():
+    for name in working():
+        for kernel in KERNELS.values():
+            if takes(name, kernel):
+                continue
+            with pytest.raises(InputError) as caught:
+                make(name, losses(name)[0]).check_kernel(kernel)
+            others = str(caught.value).partition(f"with {kernel.name}: ")[2].split(", ")
+            assert others == [other for other in working() if takes(other, kernel)] and name not in others

@@ -1,0 +1,301 @@
+"""Losses, the best bias, and the regularised risks: their certificates against LIBLINEAR, quadprog and definitions."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
+from support.problems import blobs, make
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.linear_risk import LinearDual, LinearRisk
+from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.risk import KernelRisk
+from svmkit.problems.simplex import SquaredHinge
+from svmkit.solver.loop import solve
+from svmkit.solver.stopping import Gap
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+
+every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
+ROUNDING = 1e-12
+STORAGES = {"dense": np.asarray, "csr": sp.csr_array, "float32": lambda X: X.astype(np.float32)}
+every_storage = pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
+
+
+# Losses
+
+
+@every_loss
+def test_weights_are_minus_the_slope_of_the_loss(loss):
+    C, slack = np.array([0.5, 2.0, 3.0]), np.array([-0.4, 0.3, 1.7])
+    step = 1e-6
+    slope = [(loss.total(slack + step * e, C) - loss.total(slack - step * e, C)) / (2.0 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(loss.weights(slack, C), slope, atol=1e-8)
+
+
+@every_loss
+@pytest.mark.parametrize("slack", [-1.0, 0.0, 0.4, 2.0])
+def test_box_and_ridge_are_those_of_the_conjugate(loss, slack):
+    """C loss(slack) = max over 0 <= beta <= upper of beta slack - ridge beta^2 / 2."""
+    C = np.array([1.5])
+    beta = np.linspace(0.0, min(float(loss.upper_bounds(C)[0]), 20.0), 200_001)
+    best = (beta * slack - 0.5 * loss.ridge(C)[0] * beta**2).max()
+    assert loss.total(np.array([slack]), C) == pytest.approx(best, abs=1e-6)
+
+
+def test_losses_go_by_their_names():
+    assert [Loss.of(name) for name in ("hinge", "squared_hinge")] == [*Loss]
+    with pytest.raises(InputError, match=r"loss='log' is not known; there are: hinge, squared_hinge"):
+        Loss.of("log")
+
+
+# The best bias
+
+
+def bias_cases():
+    rng = np.random.default_rng(0)
+    for case in range(150):
+        m = int(rng.integers(2, 30))
+        y = np.where(rng.random(m) < rng.choice([0.1, 0.5, 0.9]), 1.0, -1.0)
+        y[0], y[1] = 1.0, -1.0
+        h = rng.normal(size=m) * rng.choice([0.01, 1.0, 50.0])
+        C = rng.uniform(0.01, 2.0, m) * rng.choice([1e-4, 1.0, 1e6])
+        if case % 3 == 0:  # many equal breaks, and whole intervals of best values
+            h, C = np.round(h), np.full(m, C[0])
+        if case % 5 == 0:  # separable
+            h = 3.0 * y + 0.1 * h / max(1.0, np.abs(h).max())
+        yield y, h, C
+
+
+@every_loss
+def test_best_bias_against_brute_force(loss):
+    for y, h, C in bias_cases():
+
+        def total(b):
+            return loss.total(1.0 - y * (h + b), C)  # noqa: B023
+
+        b = best_bias(loss, y, h, C)
+        breaks = np.sort(y - h)  # convex, and its pieces end here
+        tries = [total(x) for x in breaks]
+        k = int(np.argmin(tries))
+        lo, hi = breaks[max(k - 1, 0)], breaks[min(k + 1, len(breaks) - 1)]
+        fine = minimize_scalar(total, bounds=(lo, hi), method="bounded", options={"xatol": 1e-12}) if hi > lo else None
+        least = min([*tries, *([fine.fun] if fine else [])])
+        assert total(b) <= least + 1e-9 * max(C.max(), least)
+
+
+@every_loss
+def test_best_bias_is_the_middle_of_an_interval(loss):
+    y, h = np.array([1.0, -1.0]), np.array([3.0, -3.0])  # no loss for -2 <= b <= 2
+    assert best_bias(loss, y, h + 0.5, np.ones(2)) == pytest.approx(-0.5)
+
+
+def test_best_bias_of_the_hinge_ignores_who_is_far_off():
+    y, h = np.array([1.0, 1.0, 1.0, -1.0, -1.0]), np.array([0.0, 0.1, -1e6, -2.0, -2.1])
+    b = best_bias(Loss.HINGE, y, h, np.ones(5))
+    assert 0.9 <= b <= 1.1
+
+
+# Linear: what LIBLINEAR finds is certified, and bounds what anybody finds
+
+
+def liblinear(X, y, C, loss, bias=1.0, penalty="l2"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LinearSVC(
+            C=1.0,
+            loss=loss,
+            penalty=penalty,
+            dual=penalty == "l2",
+            tol=1e-9,
+            max_iter=2_000_000,
+            fit_intercept=bias > 0.0,
+            intercept_scaling=bias or 1.0,
+            random_state=0,
+        ).fit(np.asarray(X, dtype=np.float64), y, sample_weight=C)
+    w = model.coef_[0]
+    return np.append(w, model.intercept_[0] / bias) if bias else w
+
+
+def by_definition(X, y, C, w, loss, bias, penalty="l2"):
+    h = np.asarray(X, dtype=np.float64) @ w[: X.shape[1]] + (bias * w[-1] if bias else 0.0)
+    size = np.abs(w).sum() if penalty == "l1" else 0.5 * w @ w
+    slack = np.maximum(1.0 - y * h, 0.0)
+    return size + C @ (slack if loss is Loss.HINGE else slack**2)
+
+
+def samples(m=70, seed=0):
+    X, y = blobs(m, 4, seed=seed, apart=0.5)
+    X[3], X[4] = 0.0, X[5]
+    return X, y, np.random.default_rng(seed).uniform(0.05, 1.0, m)
+
+
+@every_loss
+@every_storage
+@pytest.mark.parametrize("bias", [0.0, 1.0, 3.0])
+def test_liblinears_optimum_is_certified(storage, loss, bias):
+    X, y, C = samples()
+    X = X.astype(np.float32)  # the numbers that all storages hold
+    w = liblinear(X, y, C, loss, bias)
+    risk = LinearRisk(Gram(Linear(), storage(X)), y, C, loss=loss, bias=bias)
+    assert risk.infeasible(w) is None and risk.shape == w.shape
+    first = risk.certificate(w)
+    assert first.primal == pytest.approx(by_definition(X, y, C, w, loss, bias), rel=1e-12)
+    assert risk.objective(w) == first.primal
+    for _ in range(60):
+        last = risk.certificate(w)
+    assert -ROUNDING <= last.gap <= 1e-3 and last.gap <= first.gap
+    assert last.dual <= first.primal * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_liblinears_l1_optimum_is_certified(bias):
+    X, y, C = samples()
+    w = liblinear(X, y, C, Loss.SQUARED_HINGE, bias, "l1")
+    risk = LinearRisk(Gram(Linear(), X), y, C, loss="squared_hinge", bias=bias, penalty="l1")
+    certificate = risk.certificate(w)
+    assert certificate.primal == pytest.approx(by_definition(X, y, C, w, Loss.SQUARED_HINGE, bias, "l1"), rel=1e-12)
+    assert -1e-9 <= certificate.gap <= 1e-5
+    worse = risk.certificate(1.3 * w)
+    assert worse.primal > certificate.primal and worse.dual <= certificate.primal * (1.0 + 1e-9)
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_lower_bounds_hold_wherever_the_point_is(loss, penalty):
+    X, y, C = samples(40)
+    rng = np.random.default_rng(5)
+    risk = LinearRisk(Gram(Linear(), X), y, C, loss=loss, penalty=penalty)
+    values, before = [], 0.0
+    for _ in range(40):
+        w = rng.normal(size=5) * rng.choice([0.01, 0.3, 10.0])
+        certificate = risk.certificate(w)
+        values.append(certificate.primal)
+        assert 0.0 <= certificate.gap <= 1.0
+        assert certificate.dual >= before  # it never forgets a better one
+        before = certificate.dual
+    assert before <= min(values)
+    offered = risk.offer(np.minimum(rng.uniform(0.0, 0.05, 40), risk.upper))
+    assert before <= offered <= min(values)
+
+
+def test_no_weights_at_all_are_certified_when_that_is_best():
+    """l1 with small C: w = 0 is the optimum, and its dual weights prove it."""
+    X, y, _ = samples()
+    risk = LinearRisk(Gram(Linear(), X), y, 1e-4, loss="squared_hinge", penalty="l1")
+    assert risk.certificate(np.zeros(5)).gap == pytest.approx(0.0, abs=1e-9)
+
+
+@every_loss
+def test_dual_is_bounded_by_and_meets_liblinears(loss):
+    X, y, C = samples()
+    w = liblinear(X, y, C, loss)
+    dual = LinearDual(Gram(Linear(), X), y, C, loss=loss)
+    best = by_definition(X, y, C, w, loss, 1.0)
+    full = np.append(X, np.ones((len(y), 1)), axis=1)
+    Q = np.outer(y, y) * (full @ full.T) + np.diag(dual.ridge)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        beta = np.minimum(rng.uniform(0.0, 0.4, len(y)), dual.upper)
+        assert dual.infeasible(beta) is None
+        certificate = dual.certificate(beta)
+        assert certificate.dual == pytest.approx(beta.sum() - 0.5 * beta @ Q @ beta, rel=1e-9)
+        assert dual.objective(beta) == pytest.approx(-certificate.dual, rel=1e-12)
+        assert certificate.dual <= best <= certificate.primal
+        np.testing.assert_allclose(certificate.gradient, Q @ beta - 1.0, atol=1e-10)
+        found = dual.expansion(beta, certificate)
+        np.testing.assert_allclose(np.append(found.w, found.intercept), full.T @ (y * beta), atol=1e-10)
+    solution = solve(dual, make("dcd", loss=loss), stop=Gap(1e-8))
+    assert solution.certificate.primal == pytest.approx(best, rel=1e-7)
+    assert dual.bound(solution.certificate.dual * -1.0).dual == solution.certificate.dual
+
+
+@every_loss
+def test_dual_points_outside_their_box_are_named(loss):
+    X, y, _ = samples()
+    dual = LinearDual(Gram(Linear(), X), y, 0.5, loss=loss)
+    beta = np.zeros(70)
+    beta[7] = -0.1
+    assert ">= 0" in dual.infeasible(beta)
+    beta[7] = 0.6
+    assert (loss is Loss.HINGE) == ("row 7" in (dual.infeasible(beta) or ""))
+    assert "shape" in dual.infeasible(np.zeros(69))
+
+
+@every_loss
+def test_sgds_lambda_is_one_over_the_sum_of_costs(loss):
+    X, y, C = samples()
+    assert LinearRisk(Gram(Linear(), X), y, C, loss=loss).lam == pytest.approx(1.0 / C.sum())
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ({"bias": -1.0}, "bias must be a finite number >= 0"),
+        ({"bias": float("inf")}, "bias must be a finite number >= 0"),
+        ({"loss": "log"}, "there are: hinge, squared_hinge"),
+        ({"penalty": "l0"}, "there are: l2, l1"),
+    ],
+)
+def test_terms_that_are_refused(terms, words):
+    X, y, C = samples()
+    with pytest.raises(InputError, match=words):
+        LinearRisk(Gram(Linear(), X), y, C, **terms)
+
+
+# In a kernel's space
+
+
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_kernel_risk_is_the_simplex_problem_of_the_squared_hinge(bias):
+    X, y, _ = samples(60)
+    gram = Gram(RBF(0.5), X)
+    simplex = SquaredHinge(gram, y, 0.7, bias=bias)
+    solution = solve(simplex, make("swap2o"), stop=Gap(1e-9))
+    found = simplex.expansion(solution.point, solution.certificate)
+    risk = KernelRisk(gram, y, 0.7, loss="squared_hinge", bias=bias)
+    certificate = risk.certificate(found.coef)
+    assert certificate.primal == pytest.approx(solution.certificate.primal, rel=1e-9)
+    assert certificate.dual == pytest.approx(solution.certificate.dual, rel=1e-6)
+    assert -ROUNDING <= certificate.gap <= 1e-6
+    again = risk.expansion(found.coef, certificate)
+    np.testing.assert_array_equal(again.coef, found.coef)
+    assert again.intercept == pytest.approx(found.intercept)
+
+
+@every_loss
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+def test_kernel_risk_against_a_qp_solver(loss, bias):
+    quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
+    X, y, C = samples(40)
+    risk = KernelRisk(Gram(RBF(0.5), X), y, C, loss=loss, bias=bias)
+    K = rbf_kernel(X, gamma=0.5) + bias**2
+    Q = np.outer(y, y) * K + np.diag(risk.ridge) + 1e-10 * np.eye(40)
+    sides = [np.eye(40)] + ([-np.eye(40)] if loss is Loss.HINGE else [])
+    limits = np.append(np.zeros(40), -C) if loss is Loss.HINGE else np.zeros(40)
+    beta, value = quadprog.solve_qp(Q, np.ones(40), np.hstack(sides), limits)[:2]
+    beta = np.clip(beta, 0.0, risk.upper)
+    certificate = risk.certificate(y * beta)
+    assert -1e-9 <= certificate.gap <= 1e-5
+    assert certificate.dual == pytest.approx(-value, rel=1e-6)
+    rng = np.random.default_rng(0)
+    for _ in range(20):  # points of any sign: P by its definition, D a bound
+        c = y * beta + rng.normal(size=40) * rng.choice([1e-3, 0.1, 3.0])
+        certificate = risk.certificate(c)
+        slack = np.maximum(1.0 - y * (K @ c), 0.0)
+        cost = C @ (slack if loss is Loss.HINGE else slack**2)
+        assert certificate.primal == pytest.approx(0.5 * c @ K @ c + cost, rel=1e-9)
+        assert 0.0 <= certificate.dual <= -value * (1.0 + 1e-9) <= certificate.primal * (1.0 + 1e-6)
+        assert 0.0 <= certificate.gap <= 1.0
+
+
+def test_kernel_risk_of_no_weights():
+    X, y, C = samples(40)
+    certificate = KernelRisk(Gram(RBF(0.5), X), y, C).certificate(np.zeros(40))
+    assert certificate.primal == pytest.approx(C.sum()) and certificate.dual == 0.0

@@ -1,0 +1,206 @@
+"""The benchmark beside the peers and the growth curve, end to end on tiny data: what they promise is there."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from support.problems import blobs
+
+FOLDER = Path(__file__).parents[2] / "examples" / "benchmarks"
+sys.path.append(str(FOLDER))
+
+import growth  # noqa: E402
+import peers_targets  # noqa: E402
+from peers_cells import cells  # noqa: E402
+from peers_remote import Failed, Remote, Store  # noqa: E402
+from peers_tables import insert, summary  # noqa: E402
+
+CELLS = "a9a_hinge,a9a_squared,a9a_accuracy,a9a_predict,a9a_linear_l1_0.1"
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """A folder with small sets under the names of real ones."""
+    folder = tmp_path_factory.mktemp("sets")
+    for seed, (name, m) in enumerate({"a9a": 240, "a9a.t": 80, "ijcnn1": 200, "ijcnn1.t": 100}.items()):
+        X, y = blobs(m, 4, seed=seed)
+        dump_svmlight_file(X, y, str(folder / name), zero_based=False)
+    return folder
+
+
+def run(script, sets, *args):
+    command = [sys.executable, str(FOLDER / script), *map(str, args)]
+    env = {**os.environ, "SVMKIT_DATA": str(sets)}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def measured(sets, tmp_path_factory):
+    """(the path given as --out, what the run said) of all kinds of cells on tiny data."""
+    out = tmp_path_factory.mktemp("peers") / "benchmark"
+    out.with_suffix(".md").write_text("Words before.\n\nWords after.\n")
+    done = run("peers.py", sets, "--out", out, "--cells", CELLS, "--repeat", 2)
+    assert done.returncode == 0, done.stderr
+    return out, done
+
+
+def records(out):
+    return [json.loads(line) for line in out.with_suffix(".jsonl").read_text().splitlines()]
+
+
+def test_every_side_is_measured_as_often_as_asked_and_certified(measured):
+    runs = [r for r in records(measured[0]) if r.get("what") == "run"]
+    assert {r["cell"] for r in runs} == set(CELLS.split(","))
+    hinge = [r for r in runs if r["cell"] == "a9a_hinge"]
+    names = [r["contender"] for r in hinge]
+    assert names.count("LIBSVM (scikit-learn)") == 2 == names.count("fcsmo, gap 1e-3")
+    assert names[: len(names) // 2] == names[len(names) // 2 :], "in turns"
+    best = max(r["D"] for r in hinge)
+    for r in hinge:
+        assert r["seconds"] > 0.0 and 0.0 <= r["accuracy"] <= 1.0 and r["n_support"] > 0
+        assert r["P"] >= r["D"] > 0.0 and r["certified"] < 1e-2
+        assert r["D"] == pytest.approx(best, rel=2e-3)
+    same = [r for r in hinge if r["contender"] == "fcsmo, same D"]
+    theirs = max(r["D"] for r in hinge if r["side"] != "svmkit")
+    assert same and all(r["D"] >= theirs * (1.0 - 1.01e-4) for r in same)
+
+
+def test_judged_accuracy_is_what_a_side_itself_predicts(measured):
+    runs = records(measured[0])
+    fits = {r["contender"]: r for r in runs if r.get("cell") == "a9a_hinge" and r["what"] == "run"}
+    predictions = {r["contender"]: r for r in runs if r.get("cell") == "a9a_predict" and r["what"] == "run"}
+    name = "LIBSVM (scikit-learn)"
+    assert predictions[name]["accuracy"] == fits[name]["accuracy"]
+    assert predictions[name]["n_support"] == fits[name]["n_support"]
+    assert predictions["fcsmo"]["accuracy"] == fits["fcsmo, gap 1e-3"]["accuracy"]
+
+
+def test_dual_value_that_liblinear_prints_is_read(measured):
+    runs = [r for r in records(measured[0]) if r.get("cell", "").startswith("a9a_linear") and r["what"] == "run"]
+    named = {r["contender"]: r for r in runs}
+    theirs, ours = named["LIBLINEAR (LinearSVC)"], named["dcd, same D"]
+    assert theirs["P"] >= theirs["D"] > 0.0
+    assert ours["D"] >= theirs["D"] * (1 - 1e-9) and ours["P"] == pytest.approx(theirs["P"], rel=0.05)
+
+
+def test_curves_are_certified_and_reach_the_gap(measured):
+    curves = [r for r in records(measured[0]) if "curve" in r]
+    assert {r["contender"] for r in curves} == {"fcsmo curve", "fcfw curve"}
+    for r in curves:
+        seconds, gaps, _, accuracies, _ = zip(*r["curve"], strict=True)
+        assert list(seconds) == sorted(seconds) and gaps[-1] <= 1e-3
+        assert all(0.0 <= a <= 1.0 for a in accuracies)
+
+
+def test_sides_that_are_not_installed_are_named_and_left_out(measured):
+    out, done = measured
+    measured_sides = {r["side"] for r in records(out) if r.get("what") == "side"}
+    assert {"svc", "linearsvc"} <= measured_sides
+    for side in ("libsvm-official", "intelex", "snapml"):
+        assert (side in measured_sides) != (f"{side} is left out" in done.stderr)
+
+
+def test_table_and_pictures_are_written_around_the_words_of_the_page(measured):
+    out, _ = measured
+    text = out.with_suffix(".md").read_text()
+    assert text.startswith("Words before.\n\nWords after.\n")
+    for part in (
+        "### Targets",
+        "fcsmo, same D",
+        "floor",
+        "LIBLINEAR",
+        "benchmark_gap.png",
+        "Squared",
+    ):
+        assert part in text
+    for name in ("gap", "accuracy"):
+        assert out.with_name(f"benchmark_{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_second_run_measures_nothing_again_and_other_settings_are_apart(measured, sets):
+    out, _ = measured
+    before = out.with_suffix(".jsonl").read_text()
+    again = run("peers.py", sets, "--out", out, "--cells", CELLS, "--repeat", 2)
+    assert again.returncode == 0, again.stderr
+    assert out.with_suffix(".jsonl").read_text() == before
+    assert Store(out.with_suffix(".jsonl"), {"rows": 100, "threads": 2}).records == []
+
+
+def test_unknown_solver_is_refused_before_anything_is_measured(sets, tmp_path):
+    done = run("peers.py", sets, "--out", tmp_path / "b", "--hinge", "fcmso")
+    assert done.returncode != 0 and "fcmso" in done.stderr and not (tmp_path / "b.jsonl").exists()
+
+
+def test_side_that_cannot_work_says_why():
+    with pytest.raises(Failed, match="no side 'nonsense'"):
+        Remote(sys.executable, "nonsense", 1)
+
+
+def test_growth_measures_nested_subsets_and_fits_the_exponent(sets, tmp_path):
+    out = tmp_path / "growth"
+    args = ("--out", out, "--data", "ijcnn1", "--sizes", "100,200", "--repeat", 1, "--solvers", "fcsmo")
+    done = run("growth.py", sets, *args)
+    assert done.returncode == 0, done.stderr
+    runs = records(out)
+    assert [(r["solver"], r["m"]) for r in runs] == [(s, m) for m in (100, 200, 300) for s in ("fcsmo", "svc")]
+    ours = [r for r in runs if r["solver"] == "fcsmo"]
+    assert all(r["status"] == "converged" and r["gap"] <= 1e-3 and r["kernel_values"] > 0 for r in ours)
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert "exponent" in out.with_suffix(".md").read_text()
+    run("growth.py", sets, *args)
+    assert records(out) == runs
+
+
+def test_exponent_is_the_slope_of_the_fits_that_converged():
+    runs = [{"m": m, "seconds": 3e-6 * m**1.25, "status": "converged"} for m in (100, 1000, 5000)]
+    slow = {"m": 10_000, "seconds": 600.0, "status": "time_limit"}
+    assert growth.exponent([*runs, slow]) == pytest.approx(1.25)
+    assert growth.exponent(runs[:1]) is None
+
+
+def test_accuracy_has_to_stay_within_a_tenth_of_a_point():
+    def rung(seconds, accuracy, side):
+        return {"seconds": seconds, "accuracy": accuracy, "side": side}
+
+    runs = {
+        "intelex csr @ 1": rung(1.0, 0.8500, "intelex"),  # good by luck, and then not
+        "intelex csr @ 0.1": rung(2.0, 0.8400, "intelex"),
+        "intelex csr @ 0.01": rung(4.0, 0.8495, "intelex"),
+        "intelex csr @ 0.001": rung(8.0, 0.8500, "intelex"),
+        "fcsmo @ 0.1": rung(1.5, 0.8491, "svmkit"),
+        "fcsmo @ 0.001": rung(3.0, 0.8600, "svmkit"),
+    }
+    assert peers_targets.reference(runs) == 0.8500
+    assert peers_targets.settled(runs, "intelex") == ("0.01", 4.0, 0.8495)
+    assert peers_targets.settled(runs, "fcsmo") == ("0.1", 1.5, 0.8491)
+
+
+def test_arrival_is_the_time_outside_the_loop_and_the_history_up_to_there():
+    run = {"history": [[0.1, -5.0], [0.4, -9.9995], [0.9, -10.0]], "loop": 1.0, "all": [9.0, 1.25]}
+    assert peers_targets.arrival(run, 10.0) == pytest.approx(0.25 + 0.4)
+    assert peers_targets.arrival(run, 11.0) is None
+
+
+def test_summaries_take_medians_and_keep_what_failed(tmp_path):
+    cell = next(cell for cell in cells("fcsmo", "fcfw") if cell.name == "a9a_hinge")
+    store = Store(tmp_path / "x.jsonl", {"rows": None})
+    for k, seconds in enumerate((3.0, 1.0, 2.0)):
+        store.add(cell=cell.name, what="run", contender="intelex csr", repeat=k, seconds=seconds, side="intelex")
+    store.add(cell=cell.name, what="run", contender="intelex dense32", repeat=0, error="no memory", side="intelex")
+    found = summary(store, cell)
+    assert found["intelex csr"]["seconds"] == 2.0 and found["intelex dense32"]["error"] == "no memory"
+    assert peers_targets.fastest(found, "intelex") is found["intelex csr"]
+    assert np.isclose(peers_targets.ratio(found["intelex csr"], {"all": [6.0, 4.0, 4.0]}), 0.5)
+    assert len(Store(tmp_path / "x.jsonl", {"rows": None}).records) == 3, "what failed is tried again"
+
+
+def test_text_between_the_marks_is_replaced(tmp_path):
+    page, marks = tmp_path / "page.md", ("<!-- a -->", "<!-- b -->")
+    page.write_text("Before.\n<!-- a -->\nold\n<!-- b -->\nAfter.\n")
+    insert(page, "new", marks)
+    assert page.read_text() == "Before.\n<!-- a -->\nnew\n<!-- b -->\nAfter.\n"

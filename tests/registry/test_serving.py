@@ -1,0 +1,172 @@
+"""`mlflow models serve` of registered models on loopback: labels as ours, refusals that say what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.cli import people, process
+from support.registry import X, make_model, python
+from svmkit_registry import loader
+
+from svmkit.data import load
+from svmkit.errors import InputError
+from svmkit.model.model import SVMModel
+
+# no proxy stands between two processes of this machine
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@contextmanager
+def serving(name, folder):
+    """post(body, type) -> (status, answer) of `mlflow models serve -m models:/name/1`, ended at the end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["mlflow", "models", "serve", "-m", f"models:/{name}/1", "--env-manager", "local"]
+    env = os.environ | {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # it starts uvicorn by name
+    with open(folder / "server.log", "wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", *command, "--host", "127.0.0.1", "--port", str(port)],
+            cwd=folder,
+            env=env,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+    def post(body, content_type="application/json"):
+        text = body if isinstance(body, str) else json.dumps(body)
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/invocations", text.encode(), {"Content-Type": content_type}
+        )
+        try:
+            with OPENER.open(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    try:
+        for _ in range(240):
+            try:
+                OPENER.open(f"http://127.0.0.1:{port}/ping", timeout=5).close()
+                break
+            except OSError:
+                assert server.poll() is None, (folder / "server.log").read_text()
+                time.sleep(0.25)
+        else:
+            pytest.fail((folder / "server.log").read_text())
+        yield post
+        assert server.poll() is None, (folder / "server.log").read_text()
+    finally:
+        os.killpg(server.pid, 15)  # mlflow and the uvicorn that it started
+        server.wait(30)
+
+
+def registered(name, folder, *args):
+    """A model that `svmkit train --register` put in the folder's store; the same model from its file."""
+    done = process("train", *args, "--solver", "smo", "--register", name, "--out", "m.svmkit", cwd=folder)
+    assert done.code == 0, done.err
+    return SVMModel.load(folder / "m.svmkit")
+
+
+def loaded(name, folder):
+    import mlflow
+
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    try:
+        return mlflow.pyfunc.load_model(f"models:/{name}/1")
+    finally:
+        mlflow.set_tracking_uri(before)
+
+
+def records(frame):
+    return {"dataframe_split": frame.to_dict(orient="split", index=False)}
+
+
+@pytest.mark.slow
+def test_a_model_of_numbers_is_served(alone, tmp_path):
+    model = registered("iris-svm", tmp_path, "iris", "--scale", "standard")
+    rows = load("iris").X[::5]
+    expected = model.predict(rows).tolist()
+    assert len(set(expected)) == 3
+    assert loaded("iris-svm", tmp_path).predict(rows).tolist() == expected
+    with serving("iris-svm", tmp_path) as post:
+        frame = pd.DataFrame(rows)
+        for body in (records(frame), {"instances": rows.tolist()}, {"inputs": rows.tolist()}):
+            assert post(body) == (200, {"predictions": expected})
+        assert post(frame.to_csv(index=False), "text/csv") == (200, {"predictions": expected})
+        with ThreadPoolExecutor(8) as pool:  # at once
+            assert list(pool.map(post, [records(frame)] * 24)) == [(200, {"predictions": expected})] * 24
+        for body, words in (
+            (records(frame.iloc[:, :3]), "4 inputs"),
+            ({"instances": [[1.0, None, 3.0, 4.0]]}, "NaN at row 1, column 2"),
+            ({"instances": [["a", "b", "c", "d"]]}, "'a'"),
+            ("{no json", "JSON"),
+        ):
+            status, answer = post(body)
+            assert status == 400 and words in answer["message"], answer
+            assert "Traceback" not in str(answer)
+        assert post(records(frame))[0] == 200
+
+
+@pytest.mark.slow
+def test_a_model_of_a_table_with_text_is_served(alone, tmp_path):
+    people("people.csv")
+    model = registered("people-svm", tmp_path, "people.csv")
+    frame = pd.read_csv("people.csv").drop(columns="answer")
+    expected = model.predict(load("people.csv", encoding=model.encoding).X).tolist()
+    assert set(expected) == {"no", "yes"}
+    assert loaded("people-svm", tmp_path).predict(frame.astype({"age": float})).tolist() == expected
+    with serving("people-svm", tmp_path) as post:
+        assert post(records(frame)) == (200, {"predictions": expected})
+        assert post(records(frame[["score", "age", "city"]])) == (200, {"predictions": expected})
+        assert post({"instances": frame.to_dict(orient="records")}) == (200, {"predictions": expected})
+        status, answer = post(records(frame.drop(columns="city")))
+        assert status == 400 and "'city'" in answer["message"] and "Traceback" not in str(answer)
+        status, answer = post(records(frame.assign(age="old")))
+        assert status == 400 and "age" in answer["message"] and "Traceback" not in str(answer)
+        assert post(records(frame.assign(city="lima")))[0] == 200  # a category that training never saw
+
+
+def test_a_refusal_is_one_of_ours_and_one_of_the_servers():
+    predictor = loader.Predictor(make_model())
+    for wrong, words in ((X[:, :3], "3 features.*expecting 4"), (np.full((1, 4), np.nan), "NaN at row 1")):
+        with pytest.raises(InputError, match=words) as caught:
+            predictor.predict(wrong)
+        assert caught.value.get_http_status_code() == 400
+        assert json.loads(caught.value.serialize_as_json())["message"] == str(caught.value)
+
+
+@pytest.mark.slow
+def test_requests_take_turns(tmp_path, monkeypatch):
+    # numba's workqueue, the threading layer that is always there, ends a process that enters it from two threads
+    code = """if True:
+        import numpy as np
+        from support import registry as t
+        from concurrent.futures import ThreadPoolExecutor
+        from svmkit_registry.loader import Predictor
+        rows = np.tile(t.X, (100, 1))
+        predictor = Predictor(t.make_model())
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(predictor.predict, [rows] * 40))
+        assert all((labels == found[0]).all() for labels in found)
+        print("all")
+    """
+    monkeypatch.setenv("NUMBA_THREADING_LAYER", "workqueue")
+    running = python(code, tmp_path)
+    out, err = running.communicate(timeout=300)
+    assert (running.returncode, out) == (0, "all\n"), err

@@ -1,0 +1,56 @@
+"""What the tests of the command line share: a result, a process, and data files to train on."""
+
+import json
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from support.problems import write
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one JSON object on stdout; anything else there is an error."""
+        assert self.code == 0, self.err
+        assert self.out.count("\n") == 1 and self.out.endswith("\n")
+        return json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is not JSON"))
+
+
+def process(*args, **kwargs):
+    done = subprocess.run(
+        [sys.executable, "-m", "svmkit", *map(str, args)], capture_output=True, text=True, timeout=300, **kwargs
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def clouds(n=60, seed=0, spread=1.0):
+    """Features (n, 3) around +1 and -1, and the side of each."""
+    rng = np.random.default_rng(seed)
+    side = np.where(np.arange(n) % 2, 1, -1)
+    return rng.normal(size=(n, 3)) * spread + side[:, None], side
+
+
+def svmlight(name="clouds.svm", n=60, seed=0, spread=1.0):
+    X, y = clouds(n, seed, spread)
+    rows = (" ".join(f"{j + 1}:{v:.6g}" for j, v in enumerate(x)) for x in X)
+    return write(name, "".join(f"{label:+d} {row}\n" for label, row in zip(y, rows, strict=True)))
+
+
+PEOPLE = [
+    (25 + i % 30 + 20 * (i % 2), ("berlin", "oslo", "rome")[i % 3], 1.5 * (i % 7), ("no", "yes")[i % 2])
+    for i in range(48)
+]
+
+
+def people(name, order=("age", "city", "score", "answer"), rows=PEOPLE):
+    """A table with a text feature and text labels, its columns in this order."""
+    places = [("age", "city", "score", "answer").index(column) for column in order]
+    lines = [",".join(order), *(",".join(str(row[i]) for i in places) for row in rows)]
+    return write(name, "\n".join(lines) + "\n")

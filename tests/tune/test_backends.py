@@ -1,0 +1,78 @@
+"""Where the fits of a search run: threads, processes, dask and ray find the same as one after the other."""
+
+import pytest
+from support.problems import overlapping
+
+from svmkit import tune
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF
+from svmkit.solver.stopping import Gap
+
+CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
+
+
+def scores_of(result):
+    return {(c.C, c.params.get("gamma")): c.mean_accuracy for c in result.candidates}
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_parallel_jobs_find_the_same(jobs):
+    X, y = overlapping(90)
+    expected = tune.search(X, y, grid={"C": CS}, kernel=RBF(0.5), cv=3, stop=Gap(1e-6))
+    found = tune.search(X, y, grid={"C": CS}, kernel=RBF(0.5), cv=3, stop=Gap(1e-6), jobs=jobs, backend="threading")
+    assert scores_of(found) == scores_of(expected)
+
+
+def test_processes_find_the_same():
+    X, y = overlapping(90)
+    expected = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
+    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=2, backend="loky")
+    assert scores_of(found) == scores_of(expected)
+    assert [c.params for c in found.candidates] == [c.params for c in expected.candidates]
+
+
+def test_more_jobs_than_paths_and_folds_cut_the_paths():
+    X, y = overlapping(60)
+    seen = []
+    found = tune.search(X, y, grid={"C": CS}, cv=2, jobs=4, backend="threading", report=seen.append)
+    assert len(found.candidates) == 3 and found.n_fits == 6
+    assert all(c.kernel_values > 0 for c in found.candidates) and all(at.of == 6 for at in seen)
+
+
+@pytest.mark.parametrize("backend, pip", [("dask", "pip install 'dask[distributed]'"), ("ray", "pip install ray")])
+def test_a_backend_that_is_not_installed(monkeypatch, backend, pip):
+    import sys
+
+    for name in ("distributed", "ray"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match="is not installed") as caught:
+        tune.search(*overlapping(40), grid={"C": CS}, cv=3, backend=backend)
+    assert pip in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_backends_where_installed(backend):
+    pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
+    X, y = overlapping(90)
+    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=2, backend=backend)
+    assert scores_of(found) == scores_of(tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3))
+
+
+def test_threads_leave_a_search_that_was_left(tmp_path):
+    from svmkit.tune.records import Records
+
+    (tmp_path / "a").mkdir()
+    ours, elsewhere = Records(str(tmp_path / "a")), Records(str(tmp_path / "b"))
+    assert not ours.stopped and not elsewhere.stopped
+    elsewhere.stop()
+    elsewhere.add({"path": 0})
+    assert not elsewhere.stopped and elsewhere.all() == []
+    ours.add({"path": 1})
+    assert ours.all() == [{"path": 1}]
+    ours.stop()
+    assert ours.stopped and Records(str(tmp_path / "a")).stopped
+    for file in (tmp_path / "a").iterdir():
+        file.unlink()
+    (tmp_path / "a").rmdir()
+    assert ours.stopped
