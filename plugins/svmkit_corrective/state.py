@@ -217,7 +217,7 @@ class WorkingSet:
     def advance(self, most: int) -> tuple[int, float, bool]:
         """Up to `most` pairwise steps in the set: (how many, change of the objective, whether none leads on)."""
         assert self.inner is not None
-        done, self.i, self.k, fell, _ = smo_steps.pairs(self.inner, self.rows, self.i, self.k, True, most, 0.0)
+        done, self.i, self.k, fell, _ = smo_steps.take_steps(self.inner, self.rows, self.i, self.k, True, most, 0.0)
         return done, fell * self.face.worth, done < most
 
     def middle(self, box: Box) -> float:

@@ -75,7 +75,7 @@ class Pairwise(Decomposition):
     second: ClassVar[bool] = True
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        done, state.i, state.k, change, missing = smo_steps.pairs(
+        done, state.i, state.k, change, missing = smo_steps.take_steps(
             state.box, state.source.rows, state.i, state.k, self.second, most, target
         )
         if missing >= 0:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from svmkit.kernels.row_cache import find, in_order
-from svmkit.solver.smo_steps import BLOCK, FAST, LOW, UP, Box, extremes, pairs
+from svmkit.solver.smo_steps import BLOCK, FAST, LOW, UP, Box, extremes, take_steps
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, as a part of that of all points
 PATIENCE = 10_000  # steps of SMO in one
@@ -99,4 +99,4 @@ def _solve(own, slab, slots, W, target):
         for b in range(n):
             Q[a, b] = slab[slots[a], W[b]]
     i, k = extremes(own.v, own.side)
-    return pairs(own, in_order(Q, n, 0.0), i, k, True, PATIENCE, target)[3]
+    return take_steps(own, in_order(Q, n, 0.0), i, k, True, PATIENCE, target)[3]

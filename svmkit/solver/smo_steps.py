@@ -1,8 +1,10 @@
-"""The compiled loops: which pair violates most, the step along it, and what it does to all v, a pass over memory each.
+"""The compiled loops of SMO: the selection of two points, the step on them and the update of v, one pass each.
 
-In LIBSVM's terms v_r = y_r G_r. A pair moves t > 0 from k to i: y_i beta_i grows by t, y_k beta_k falls by it, so that
-v changes by t (k_i - k_k), with the ridge. i may be any point whose y beta has room above (UP), k any with room below
-(LOW); at the optimum no v of UP is below one of LOW.
+The problem is BoxQP, min 1/2 beta'Q beta - 1'beta over 0 <= beta <= upper with y'beta = 0, and v_r = y_r G_r, where G
+is the gradient (LIBSVM: Chang, Lin 2011, section 4). A step moves t > 0 from point k to point i: y_i beta_i grows by t
+and y_k beta_k falls by t, so v changes by t times the difference of kernel rows i and k, plus the ridge terms. Point i
+must have room above in y beta (the set UP, I_up in LIBSVM's paper), point k room below (LOW, I_low). At the optimum no
+v of UP is below a v of LOW.
 """
 
 from __future__ import annotations
@@ -19,15 +21,33 @@ from svmkit.kernels.row_cache import find
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 256
 HUGE = 1e300
-# error_model="numpy" where there is a division: a test for 0 would keep a loop from being vectorised
+# error_model="numpy" where a loop divides: a test for 0 would keep the loop from being vectorised
 MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
-TAU = 1e-12  # floor of a curvature: kernels that are not positive semidefinite give negative ones (LIBSVM's)
-ROUNDING = 1e-5  # of float32 rows, relative: a curvature that is lower is negative
+TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
+ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature below it is truly negative
 UP, LOW = 1, 2
 
 
 class Box(NamedTuple):
-    """The points that take part: (n,) each, diag with its ridge, v = y G, side = UP and LOW bits (uint8)."""
+    """The state of SMO over the n points that take part, as arrays of shape (n,).
+
+    Attributes
+    ----------
+    y : ndarray of float64
+        Labels, -1.0 or +1.0.
+    upper : ndarray of float64
+        Upper bounds of beta; inf for the squared hinge.
+    ridge : ndarray of float64
+        The part of Q's diagonal that does not come from the kernel, 1/(2C) for the squared hinge and 0 for the hinge.
+    diag : ndarray of float64
+        The diagonal of Q, ridge included.
+    beta : ndarray of float64
+        The iterate.
+    v : ndarray of float64
+        y times the gradient of the objective.
+    side : ndarray of uint8
+        Bits UP and LOW of each point: whether y beta has room above and below.
+    """
 
     y: np.ndarray
     upper: np.ndarray
@@ -39,7 +59,15 @@ class Box(NamedTuple):
 
 
 def require_bound(objective: float, kernel: str) -> None:
-    """SvmkitError for an objective of -inf, which `pairs` finds where a kernel is not positive semidefinite."""
+    """Raise SvmkitError when `take_steps` found an unbounded objective, so the kernel is not positive semidefinite.
+
+    Parameters
+    ----------
+    objective : float
+        The objective after the steps; -inf where it is unbounded below.
+    kernel : str
+        Name of the kernel, for the message.
+    """
     if not math.isfinite(objective):
         raise SvmkitError(
             f"the dual has no bound: the {kernel} kernel is not positive semidefinite on these data; choose another "
@@ -49,7 +77,7 @@ def require_bound(objective: float, kernel: str) -> None:
 
 @njit(cache=True)
 def side_of(y, beta, upper):
-    """Whether y beta has room above and below."""
+    """Return the bits UP and LOW of a point: whether y beta has room above and below."""
     above = UP if beta < upper else 0
     below = LOW if beta > 0.0 else 0
     if y > 0.0:
@@ -59,26 +87,26 @@ def side_of(y, beta, upper):
 
 @njit(cache=True)
 def take_sides(box):
-    """Set the side of every point."""
+    """Set `side` of every point from its beta."""
     for r in range(box.v.size):
         box.side[r] = side_of(box.y[r], box.beta[r], box.upper[r])
 
 
-# Searches run in two stages, so that the long one is a plain extremum: the best block first, then the best element in
-# it. Extrema of floats do not vectorise, those of integers do: `_key` keeps the order. Blocks are slices, since an
-# index that might be negative does not vectorise either.
+# A search runs in two stages, so that the long stage is a plain extremum: first the best block, then the best element
+# of that block. Extrema of floats do not vectorise and extrema of integers do; `_key` keeps the order. Blocks are
+# slices, since an index that might be negative does not vectorise either.
 
 
 @njit(cache=True, inline="always")
 def _key(x):
-    """An integer that is smaller where x is."""
+    """Map a float to an integer so that the order is kept."""
     bits = np.float64(x).view(np.int64)
     return bits ^ ((bits >> np.int64(63)) & MOST)
 
 
 @njit(cache=True)
 def _lowest(v, side, lo):
-    """argmin over UP of the block at lo, which has one; -1 for lo = -1."""
+    """Return argmin of v over UP in the block at `lo`, which has such a point; -1 for lo = -1."""
     at, best = -1, HUGE
     if lo >= 0:
         for r in range(lo, min(lo + BLOCK, v.size)):
@@ -89,7 +117,7 @@ def _lowest(v, side, lo):
 
 @njit(cache=True)
 def _highest(v, side, lo):
-    """argmax over LOW of the block at lo, which has one; -1 for lo = -1."""
+    """Return argmax of v over LOW in the block at `lo`, which has such a point; -1 for lo = -1."""
     at, best = -1, -HUGE
     if lo >= 0:
         for r in range(lo, min(lo + BLOCK, v.size)):
@@ -100,7 +128,7 @@ def _highest(v, side, lo):
 
 @njit(cache=True, fastmath=FAST)
 def extremes(v, side):
-    """(argmin of v over UP, argmax over LOW): the maximal violating pair; -1 where there is none."""
+    """Return (argmin of v over UP, argmax of v over LOW), the maximal violating pair; -1 for an empty set."""
     low, high, at_low, at_high = MOST, LEAST, -1, -1
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
@@ -118,7 +146,7 @@ def extremes(v, side):
 
 @njit(cache=True, fastmath=FAST)
 def move(v, side, row_i, row_k, t):
-    """v += t (row_i - row_k); then as `extremes`."""
+    """Add t (row_i - row_k) to v in place, and return what `extremes` returns for the new v."""
     low, high, at_low, at_high = MOST, LEAST, -1, -1
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
@@ -139,9 +167,27 @@ def move(v, side, row_i, row_k, t):
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
 def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
-    """argmax over LOW with v_r > v_i of (v_r - v_i)^2 / (K_ii - 2 K_ir + K_rr), WSS 2 of Fan, Chen, Lin 2005; or -1.
+    """Return the best partner of point i by the second-order rule, or -1 when no point violates with it.
 
-    unit : what the row is in units of; floor : of the curvatures
+    Parameters
+    ----------
+    v, diag : ndarray of float64, shape (n,)
+        As in `Box`.
+    side : ndarray of uint8, shape (n,)
+        As in `Box`.
+    row : ndarray, shape (n,)
+        Kernel row i in multiples of `unit`.
+    i : int
+        The first point.
+    unit : float, default=1.0
+        The kernel value that an entry 1 of `row` stands for.
+    floor : float, default=TAU
+        Lower bound that is put on curvatures.
+
+    Notes
+    -----
+    The partner maximises (v_r - v_i)^2 / (K_ii - 2 K_ir + K_rr) over the r of LOW with v_r > v_i (WSS 2 of Fan, Chen,
+    Lin 2005).
     """
     best: Any = 0
     at = -1
@@ -151,19 +197,19 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
         diags, values = diag[lo : lo + BLOCK], row[lo : lo + BLOCK]
         top: Any = 0
         for r in range(part.size):
-            apart = part[r] - base
+            violation = part[r] - base
             curvature = own + diags[r] - twice * values[r]
-            gain = apart * apart / (curvature if curvature > floor else floor)
-            gain = gain if sides[r] & LOW and apart > 0.0 else 0.0
+            gain = violation * violation / (curvature if curvature > floor else floor)
+            gain = gain if sides[r] & LOW and violation > 0.0 else 0.0
             top = max(top, np.float64(gain).view(np.int64))
         if top > best:
             best, at = top, lo
     k, most = -1, 0.0
     if at >= 0:
         for r in range(at, min(at + BLOCK, v.size)):
-            apart = v[r] - base
-            if side[r] & LOW and apart > 0.0:
-                gain = apart * apart / max(own + diag[r] - twice * row[r], floor)
+            violation = v[r] - base
+            if side[r] & LOW and violation > 0.0:
+                gain = violation * violation / max(own + diag[r] - twice * row[r], floor)
                 if gain > most:
                     k, most = r, gain
     return k
@@ -171,21 +217,37 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
 
 @njit(cache=True)
 def step(box, i, k, k_ik, floor=TAU):
-    """Move along the pair as far as is best and the box allows; beta and sides of the two. Returns (t, change of D).
+    """Take the exact step on points i and k within the box: update their beta and side, but not v.
 
-    k_ik : kernel value of the two; floor : of the curvature. t = 0 where rounding leaves both as they are; t = inf,
-    and nothing is changed, where the objective falls for ever, which takes a kernel that is not positive semidefinite
-    and no upper bounds.
+    Parameters
+    ----------
+    box : Box
+        The state, changed in place.
+    i, k : int
+        The point whose y beta grows and the point whose y beta falls.
+    k_ik : float
+        Kernel value of the two points.
+    floor : float, default=TAU
+        Lower bound that is put on the curvature.
+
+    Returns
+    -------
+    t : float
+        Length of the step. It is 0 where rounding leaves both beta unchanged, and inf where the objective is unbounded
+        below along the step; nothing is changed then. Only a kernel that is not positive semidefinite, without upper
+        bounds, can lead to inf.
+    change : float
+        Change of the objective, <= 0.
     """
     y, upper, beta, ridge = box.y, box.upper, box.beta, box.ridge[i] + box.ridge[k]
-    apart = box.v[k] - box.v[i]
+    violation = box.v[k] - box.v[i]
     size = box.diag[i] + box.diag[k]
     curvature = size - 2.0 * k_ik
     room_i = upper[i] - beta[i] if y[i] > 0.0 else beta[i]
     room_k = beta[k] if y[k] > 0.0 else upper[k] - beta[k]
     if curvature < -ROUNDING * abs(size) and min(room_i, room_k) == np.inf:
         return np.inf, -np.inf
-    t = min(apart / max(curvature, ridge, floor), room_i, room_k)
+    t = min(violation / max(curvature, ridge, floor), room_i, room_k)
     before_i, before_k = beta[i], beta[k]
     beta[i] = _shifted(beta[i], t if y[i] > 0.0 else -t, upper[i], t == room_i)
     beta[k] = _shifted(beta[k], -t if y[k] > 0.0 else t, upper[k], t == room_k)
@@ -193,28 +255,50 @@ def step(box, i, k, k_ik, floor=TAU):
         return 0.0, 0.0
     box.side[i] = side_of(y[i], beta[i], upper[i])
     box.side[k] = side_of(y[k], beta[k], upper[k])
-    return t, t * (0.5 * t * curvature - apart)
+    return t, t * (0.5 * t * curvature - violation)
 
 
 @njit(cache=True)
 def _shifted(beta, t, upper, to_bound):
-    """beta + t, exactly the bound where it gets there."""
+    """Return beta + t, which is exactly the bound where the step ends there."""
     if to_bound:
         return upper if t > 0.0 else 0.0
     return min(max(beta + t, 0.0), upper)
 
 
 @njit(cache=True)
-def pairs(box, rows, i, k, second, most, target):
-    """SMO: up to `most` steps along pairs, from the maximal violating one (i, k) on, until the violation is <= target.
+def take_steps(box, rows, i, k, second, most, target):
+    """Run SMO from the maximal violating pair (i, k) until the violation is <= `target`, at most `most` steps.
 
-    second : k by the second order rule, else by the first
-    Returns (steps, i, k, change of the objective, row that is missing or -1). The last step is one that led nowhere, or
-    without end: the change is then -inf.
+    Parameters
+    ----------
+    box : Box
+        The state, changed in place.
+    rows : svmkit.kernels.row_cache.Rows
+        Kernel rows that are at hand; in multiples of `rows.grain` where that is positive.
+    i, k : int
+        The maximal violating pair, as `extremes` returns it.
+    second : bool
+        Choose k by the second-order rule (`second_order`); else take the maximal violating pair.
+    most : int
+        Largest number of steps.
+    target : float
+        Violation v_k - v_i at which to end.
+
+    Returns
+    -------
+    steps : int
+        Steps taken. The last one may have made no progress or may have been unbounded; both end the run.
+    i, k : int
+        The maximal violating pair at the end.
+    change : float
+        Change of the objective, -inf where it is unbounded below.
+    missing : int
+        The point whose kernel row is not at hand, so that the run ended early; -1 if none was missing.
     """
     v, side, diag, ridge = box.v, box.side, box.diag, box.ridge
     unit = rows.grain if rows.grain > 0.0 else 1.0
-    floor = max(2.0 * rows.grain, TAU)  # what whole numbers leave open of a curvature
+    floor = max(2.0 * rows.grain, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
     steps, change = 0, 0.0
     while steps < most and i >= 0 and k >= 0 and v[k] - v[i] > target:
         a = find(rows, i)
@@ -240,7 +324,17 @@ def pairs(box, rows, i, k, second, most, target):
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
 def gap(box, squared, b):
-    """P - D of the points that take part, at bias b: a sum of parts that are never negative."""
+    """Return P - D over the points that take part, as a sum of terms that are never negative.
+
+    Parameters
+    ----------
+    box : Box
+        The state.
+    squared : bool
+        The loss is the squared hinge; else the hinge.
+    b : float
+        The bias of the primal point.
+    """
     y, v, beta, upper, ridge = box.y, box.v, box.beta, box.upper, box.ridge
     total = 0.0
     if squared:
@@ -257,7 +351,22 @@ def gap(box, squared, b):
 
 @njit(cache=True)
 def stay(v, side, low, high):
-    """Positions of the points that some point may still form a violating pair with: v > low of LOW, v < high of UP."""
+    """Return the positions of the points that may still take part in a step, for shrinking.
+
+    Parameters
+    ----------
+    v : ndarray of float64, shape (n,)
+        As in `Box`.
+    side : ndarray of uint8, shape (n,)
+        As in `Box`.
+    low, high : float
+        v at the maximal violating pair (i, k). A point of UP stays if its v is at most `high`, a point of LOW if its v
+        is at least `low`.
+
+    Returns
+    -------
+    ndarray of int64
+    """
     kept = np.empty(v.size, dtype=np.int64)
     n = 0
     for r in range(v.size):
