@@ -18,7 +18,7 @@ Several lines: it works with each of these. None: version 1.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -35,18 +35,19 @@ KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "command")
 
 
 @cache
-def _found(kind: Kind) -> dict[str, EntryPoint]:
+def registered(kind: Kind) -> Mapping[str, EntryPoint]:
+    """The entry points of all registered plugins of a kind by name, sorted; nothing is imported."""
     return {point.name: point for point in sorted(entry_points(group=f"svmkit.{kind}s"), key=lambda p: p.name)}
 
 
 def names(kind: Kind) -> list[str]:
     """Names of all registered plugins of a kind, sorted; nothing is imported."""
-    return list(_found(kind))
+    return list(registered(kind))
 
 
 def requirement(kind: Kind, name: str) -> str | None:
     """The distribution that registers a plugin, as package==version; None when it is not known."""
-    point = _found(kind).get(name)
+    point = registered(kind).get(name)
     return f"{point.dist.name}=={point.dist.version}" if point and point.dist else None
 
 
@@ -56,7 +57,7 @@ def load(kind: Kind, name: str) -> Any:
     Raises UnknownName, which lists the right names, Unavailable when the plugin needs software that is not installed,
     or InputError when it is written for another INTERFACE or its own import fails.
     """
-    found = _found(kind)
+    found = registered(kind)
     if name not in found:
         close = difflib.get_close_matches(name, found, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
@@ -109,7 +110,7 @@ class Listed:
 
 def describe(kind: Kind) -> list[Listed]:
     """All plugins of a kind, each imported on its own; those that do not work here carry their error."""
-    return [_described(kind, name, point.dist.name if point.dist else "?") for name, point in _found(kind).items()]
+    return [_described(kind, name, point.dist.name if point.dist else "?") for name, point in registered(kind).items()]
 
 
 def _described(kind: Kind, name: str, package: str) -> Listed:

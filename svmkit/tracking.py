@@ -66,6 +66,21 @@ class Tracker:
         raise InputError(f"{uri}: this tracker keeps no models")
 
 
+TRACKER = "mlflow"
+"""Name under which the tracker that svmkit logs to is registered."""
+
+
+def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
+    """The registered tracker for this store and experiment, None standing for its defaults; no run is open yet.
+
+    Raises
+    ------
+    InputError
+        No tracker is registered under the name `TRACKER`, or it cannot be used here.
+    """
+    return plugins.load("tracker", TRACKER)(uri=uri, experiment=experiment)
+
+
 def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: Any) -> dict[str, Any]:
     """Parameters by name: solver, formulation, kernel, C, log10_C, data, n, d, `settings` that are not None, the
     kernel's own, and those options of the solver that are not as they are by default.

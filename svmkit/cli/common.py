@@ -69,10 +69,10 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
 
     if "://" not in source and not source.startswith(("models:/", "runs:/")):
         return SVMModel.load(source)
-    from svmkit.plugins import load
+    from svmkit.tracking import tracker
 
     with tempfile.TemporaryDirectory() as folder:
-        return SVMModel.load(load("tracker", "mlflow")(uri=tracking_uri).fetch(source, folder))
+        return SVMModel.load(tracker(tracking_uri).fetch(source, folder))
 
 
 def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:

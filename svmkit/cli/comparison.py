@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from svmkit import plugins
 from svmkit.cli.common import emit, note, where
 from svmkit.cli.options import class_weights, key_values
 from svmkit.cli.progress import cells_shown
@@ -20,7 +19,7 @@ from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
 from svmkit.errors import InputError
 from svmkit.runtime import files
-from svmkit.tracking import Tracker
+from svmkit.tracking import Tracker, tracker
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
@@ -141,7 +140,7 @@ class Comparison:
     def _open_run(self) -> Tracking | None:
         """The run that cells are nested in: a new one, or that of the finished cells; None where the store fails."""
         o = self.options
-        self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
+        self.tracker = tracker(o["tracking_uri"], o["experiment"])
         before = {str(r["parent_run_id"]) for r in self.store.of(self.cells) if r.get("parent_run_id")}
         if len(before) != 1 or not self.tracker.reopen(before.pop()):
             params = {

@@ -148,7 +148,7 @@ class Job:
         """What happens inside is a run of the tracker: FINISHED, KILLED by Ctrl-C, or FAILED."""
         o, status = self.options, "FAILED"
         if not o["no_track"]:
-            self.tracker = plugins.load("tracker", "mlflow")(uri=o["tracking_uri"], experiment=o["experiment"])
+            self.tracker = tracking.tracker(o["tracking_uri"], o["experiment"])
             self.tracker.start(self._title(), self._params(), tracking.tags(self.solver), data)
         try:
             yield

@@ -170,12 +170,12 @@ class TuneJob(Job):
 
     def _log_candidates(self) -> None:
         o = self.options
-        nested, candidates = plugins.load("tracker", "mlflow"), self.found.candidates
+        candidates = self.found.candidates
         with progress.live("logging the candidates") as show:
             for k, c in enumerate(candidates):
                 if show:
                     show(f"logging candidate {k + 1:,} of {len(candidates):,}")
-                if not self._log_candidate(c, nested(uri=o["tracking_uri"], experiment=o["experiment"])):
+                if not self._log_candidate(c, tracking.tracker(o["tracking_uri"], o["experiment"])):
                     return
 
     def _log_candidate(self, c: tune.Candidate, tracker: Tracker) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import svmkit
-from svmkit import plugins, tracking
+from svmkit import tracking
 from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
 from svmkit.compare.spec import Cell, parse_rules, sampler_of
@@ -225,7 +225,7 @@ def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, parent: Tr
         time_limit=record["time_limit"],
         class_weight=data.get("class_weight"),
     )
-    tracker = plugins.load("tracker", "mlflow")(uri=parent.uri, experiment=parent.experiment)
+    tracker = tracking.tracker(parent.uri, parent.experiment)
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
     tags = tracking.tags(solver) | {
         "svmkit.set": cell.data,
