@@ -12,10 +12,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from svmkit import plugins as plugin_registry
 from svmkit._version import __version__
 from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, train, tune, warmup
 from svmkit.errors import InputError
-from svmkit.plugins import load, registered
 
 
 class Commands(TyperGroup):
@@ -23,7 +23,9 @@ class Commands(TyperGroup):
 
     def __init__(self, **attrs: Any) -> None:
         super().__init__(**attrs)
-        self.plugged = {name: p for name, p in registered("command").items() if name not in self.commands}
+        self.plugged = {
+            name: p for name, p in plugin_registry.registered("command").items() if name not in self.commands
+        }
         for name in self.plugged:
             self.add_command(TyperCommand(name), name)
 
@@ -54,7 +56,7 @@ def _line(point: EntryPoint) -> str:
 
 
 def _loaded(name: str) -> typer.Typer:
-    found = load("command", name)
+    found = plugin_registry.load("command", name)
     if not isinstance(found, typer.Typer):
         raise InputError(f"command {name!r} is broken: its entry point names a {type(found).__name__}, no typer.Typer")
     return found

@@ -150,6 +150,58 @@ def fit(
         scale=scale,
         memory=memory,
     )
+    prepared = time.perf_counter() - began
+    fitted = fit_prepared(
+        data,
+        solver=solver,
+        C=C,
+        sampler=sampler,
+        stop=stop,
+        seed=seed,
+        n_threads=n_threads,
+        start=start,
+        validation=validation,
+        watch=watch,
+        checkpoint=checkpoint,
+    )
+    return replace(fitted, seconds=prepared + fitted.seconds)
+
+
+def fit_prepared(
+    data: TrainingData,
+    *,
+    solver: str | Solver = "swap2o",
+    C: float = 1.0,
+    sampler: str | Sampler | None = None,
+    stop: Criterion | Stop | None = None,
+    seed: int = 0,
+    n_threads: int | None = None,
+    start: Start | None = None,
+    validation: tuple[Any, Any] | None = None,
+    watch: Watch | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Fit:
+    """Train a classifier on data that has been checked, scaled and weighed.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Features, labels, weights and the resolved kernel.
+    solver, C, sampler, stop, seed, n_threads, start, validation, watch, checkpoint
+        As for `fit`.
+
+    Returns
+    -------
+    Fit
+        Its `seconds` leave out the preparation of `data`.
+
+    Raises
+    ------
+    InputError
+        An option cannot be used with these data.
+    """
+    began = time.perf_counter()
+    require_C(C)
     trainer = Trainer(
         data, solver=solver, sampler=sampler, stop=stop, seed=seed, start=start, validation=validation, watch=watch
     )

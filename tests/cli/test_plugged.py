@@ -31,12 +31,12 @@ def plugged(tmp_path, monkeypatch):
     (tmp_path / "tests_broken.py").write_text("import no_such_package_at_all\n")
     (tmp_path / "tests_number.py").write_text("app = 3\n")
     monkeypatch.syspath_prepend(tmp_path)
-    real = plugins._found
+    real = plugins.registered
     own = real("command")["models"]
     modules = {"greet": "tests_greet:app", "wrong": "tests_broken:app", "odd": "tests_number:app"}
     strangers = {n: EntryPoint(n, v, "svmkit.commands") for n, v in (modules | {"predict": "tests_greet:app"}).items()}
     monkeypatch.setattr(
-        plugins, "_found", lambda kind: strangers | {"models": own} if kind == "command" else real(kind)
+        plugins, "registered", lambda kind: strangers | {"models": own} if kind == "command" else real(kind)
     )
     yield
     for name in ("tests_greet", "tests_broken", "tests_number"):

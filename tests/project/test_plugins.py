@@ -55,7 +55,7 @@ def registered(monkeypatch):
 
     def register(kind, **points):
         found = {n: EntryPoint(n, value, f"svmkit.{kind}s") for n, value in sorted(points.items())}
-        monkeypatch.setattr(plugins, "_found", lambda k: found if k == kind else {})
+        monkeypatch.setattr(plugins, "registered", lambda k: found if k == kind else {})
 
     return register
 

@@ -44,7 +44,7 @@ def lacking(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     modules = {"bare": "tests_bare:Fast", "fast": "tests_lacking:Fast", "wrong": "tests_importing:Thing"}
     found = {n: EntryPoint(n, v, "svmkit.solvers") for n, v in (modules | {"sound": f"{__name__}:Sound"}).items()}
-    monkeypatch.setattr(plugins, "_found", lambda kind: found if kind == "solver" else {})
+    monkeypatch.setattr(plugins, "registered", lambda kind: found if kind == "solver" else {})
 
 
 def test_unavailable_is_not_broken(lacking):

@@ -64,9 +64,9 @@ def strangers(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text(f"[svmkit.solvers]\n{points}", encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    plugins._found.cache_clear()
+    plugins.registered.cache_clear()
     yield folder
-    plugins._found.cache_clear()
+    plugins.registered.cache_clear()
     sys.modules.pop("strangers", None)
 
 

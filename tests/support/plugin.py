@@ -27,10 +27,10 @@ def package(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text(text, encoding="utf-8")
         monkeypatch.syspath_prepend(str(folder))
         made.append(module)
-        plugins._found.cache_clear()
+        plugins.registered.cache_clear()
         return folder
 
     yield make
-    plugins._found.cache_clear()
+    plugins.registered.cache_clear()
     for module in made:
         sys.modules.pop(module, None)
