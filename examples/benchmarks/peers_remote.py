@@ -133,7 +133,7 @@ class Judge:
             balanced = clipped if problem.infeasible(clipped) is None else problem.start(clipped * self.y)
             point = clipped if balanced is None else balanced
         certificate = problem.certificate(point)
-        found = problem.expansion(point, certificate)
+        found = problem.decision_function(point, certificate)
         bias = float(arrays["bias"][0]) if "bias" in arrays else found.intercept  # accuracy with a peer's own bias
         used = np.flatnonzero(found.coef)
         facts = {"P": certificate.primal, "D": certificate.dual, "certified": certificate.gap, "n_support": len(used)}

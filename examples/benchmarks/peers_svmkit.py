@@ -67,7 +67,7 @@ class Svmkit(Side):
 
         def score(point, _):
             certificate = judge.certificate(point)
-            found = judge.expansion(point, certificate)
+            found = judge.decision_function(point, certificate)
             used, accuracy = np.flatnonzero(found.coef), None
             if tester is not None:
                 h = tester.product(worker.X[used], found.coef[used, None])[:, 0] + found.intercept

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,15 +35,45 @@ class Certificate:
         return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient, bias)
 
 
-class DecisionFunction(NamedTuple):
-    """h(x) = sum_i coef_i k(x_i, x) + intercept, coef (m,), margins at one.
+@dataclass(frozen=True, eq=False)
+class DecisionFunction:
+    """The decision function of one binary problem, h(x) = sum_i coef_i k(x_i, x) + intercept.
 
-    With w (d,), of linear problems, h(x) = w'x + intercept, and coef only tells which samples have a part in w.
+    It is scaled such that the margins lie at -1 and +1.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n,), float64
+        The coefficient of each sample x_i.
+    intercept : float
+        The constant term.
+    w : ndarray of shape (d,), float64, or None
+        The weights of the columns, of linear problems: h(x) = w'x + intercept, and `coef` only says which samples
+        contribute to w.
+    rows : ndarray of shape (n,), int, or None
+        The row number of each sample x_i. None means that `coef` covers all m samples of the problem in their order.
     """
 
     coef: np.ndarray
     intercept: float
     w: np.ndarray | None = None
+    rows: np.ndarray | None = None
+
+    def restrict(self, rows: np.ndarray) -> DecisionFunction:
+        """Return the same function over its support vectors only.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int
+            The row number to record for each sample of `coef`.
+
+        Returns
+        -------
+        DecisionFunction
+            The function without the samples of coefficient zero, and with the row numbers of the others.
+        """
+        support = np.flatnonzero(self.coef)
+        return replace(self, coef=self.coef[support], rows=rows[support])
 
 
 class Problem(ABC):
@@ -90,11 +120,11 @@ class Problem(ABC):
         """What is known of a point from its objective alone, without a pass over the samples."""
 
     @abstractmethod
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        """The decision function that `point` stands for; `certificate` may be what `bound` knows."""
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+        """Return the decision function of `point`, given what `certificate` or `bound` told of this point."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        """A feasible point that has these weights (m,) in its `expansion`, as nearly as may be; None for none at all.
+        """A feasible point whose `decision_function` has nearly these weights (m,); None where there is no such point.
 
         Raises InputError where a problem has no way back from a model.
         """

@@ -74,7 +74,7 @@ class BoxQP(Problem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         if certificate.bias is None:  # known from the objective alone
             certificate = self.certificate(point)
         assert certificate.bias is not None

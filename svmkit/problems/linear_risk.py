@@ -90,7 +90,7 @@ class LinearDual(LinearProblem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         w, intercept = self.design.split(self.weights(point))
         return DecisionFunction(self.y * point, intercept, w)
 
@@ -163,7 +163,7 @@ class LinearRisk(LinearProblem):
             self._known = value, beta
         return self._known[0]
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         margins = certificate.gradient
         coef = np.zeros(self.m) if margins is None else self.y * self.loss.weights(1.0 - margins, self.C)
         w, intercept = self.design.split(point)

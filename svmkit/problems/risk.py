@@ -91,7 +91,7 @@ class KernelRisk(Risk):
         dual = scale * float(beta.sum()) - 0.5 * scale**2 * (norm + float(np.square(beta) @ self.ridge))
         return Certificate.of(primal, dual)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         return DecisionFunction(point.copy(), self.bias**2 * float(point.sum()))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:

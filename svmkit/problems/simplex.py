@@ -98,7 +98,7 @@ class SimplexQP(Problem):
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         coef = point * self.y
         return DecisionFunction(coef, self.bias * float(coef.sum()))
 
@@ -141,7 +141,7 @@ class SquaredHinge(SimplexQP):
             )
         return f
 
-    def expansion(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         assert certificate.dual is not None
         coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
         return DecisionFunction(coef, self.bias * float(coef.sum()))

@@ -18,7 +18,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pairs
-from svmkit.problems.base import Problem
+from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.solver.base import Solver
 from svmkit.training.weights import training_weights
 
@@ -42,15 +42,6 @@ class Pair(NamedTuple):
     def problem(self, solver: Solver, C: float) -> Problem:
         """What `solver` solves for this C."""
         return solver.pose(self.gram, self.y, C * self.weights)
-
-
-class PairModel(NamedTuple):
-    """h(x) = sum_i coef_i k(x_rows_i, x) + intercept, of one pair; with w (d,): `svmkit.problems.DecisionFunction`."""
-
-    rows: np.ndarray
-    coef: np.ndarray
-    intercept: float
-    w: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -133,25 +124,26 @@ class TrainingData:
         """These rows as a model or an engine takes them: their numbers where kernel values are given."""
         return rows if isinstance(self.kernel, Precomputed) else self.X[rows]
 
-    def model(self, models: list[PairModel], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
+    def model(self, models: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
         """The model over the union of all pairs' support vectors, sorted by class; and their rows.
 
         Linear problems leave weights instead: the vectors are then w of each pair (a, b), a < b, with coefficient 1.
         """
         codes, n_classes = self.codes, len(self.classes)
-        support = np.unique(np.concatenate([m.rows for m in models]))
+        support = np.unique(np.concatenate([m.rows for m in models if m.rows is not None]))
         support = support[np.argsort(codes[support], kind="stable")]
         if all(m.w is not None for m in models):
             return self._linear_model(models, about), support
         place = np.full(self.X.shape[0], -1, dtype=np.int64)
         place[support] = np.arange(len(support))
         coef = np.zeros((n_classes - 1, len(support)))
-        for (a, b), (rows, weights, *_) in zip(pairs(n_classes), models, strict=True):
-            coef[np.where(codes[rows] == a, b - 1, a), place[rows]] = weights
+        for (a, b), decision in zip(pairs(n_classes), models, strict=True):
+            assert decision.rows is not None
+            coef[np.where(codes[decision.rows] == a, b - 1, a), place[decision.rows]] = decision.coef
         n_support = np.bincount(codes[support], minlength=n_classes)
         return self._assembled(self.vectors(support), n_support, coef, models, about), support
 
-    def _linear_model(self, models: list[PairModel], about: dict[str, Any]) -> SVMModel:
+    def _linear_model(self, models: list[DecisionFunction], about: dict[str, Any]) -> SVMModel:
         of_pair = np.array(pairs(len(self.classes)))
         coef = np.zeros((len(self.classes) - 1, len(models)))
         coef[of_pair[:, 1] - 1, np.arange(len(models))] = 1.0
@@ -162,7 +154,7 @@ class TrainingData:
             row[: len(model.w)] = model.w  # a stream may have grown columns that the pair has not seen
         return self._assembled(vectors, n_support, coef, models, about)
 
-    def _assembled(self, vectors, n_support, coef, models: list[PairModel], about: dict[str, Any]) -> SVMModel:
+    def _assembled(self, vectors, n_support, coef, models: list[DecisionFunction], about: dict[str, Any]) -> SVMModel:
         return SVMModel(
             kernel=self.kernel,
             classes=self.classes,

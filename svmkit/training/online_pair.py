@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws, Sampler
-from svmkit.training.data import PairModel
 
 WAITING = 1024  # rows, or those of a block, that wait for the other class at most: the last ones stay
 
@@ -171,30 +170,31 @@ class StreamingPair:
         objective = self.info.objective if self.info else self.problem.objective(point)
         return point, self.problem.bound(objective)
 
-    def expansion(self) -> tuple[Rows | None, DecisionFunction]:
+    def decision_function(self) -> tuple[Rows | None, DecisionFunction]:
         """Support vectors, and the decision function over them; with one class seen the constant that speaks for it."""
         if self.problem is None or self.rows is None:
             constant = DecisionFunction(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
             return None, self.start or constant
-        model = self.problem.expansion(*self.solution())
-        used = np.flatnonzero(model.coef)
-        return self.rows.take(used), model._replace(coef=model.coef[used])
+        found = self.problem.decision_function(*self.solution()).restrict(np.arange(self.problem.m))
+        assert found.rows is not None
+        return self.rows.take(found.rows), found
 
 
-def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[PairModel]]:
-    """The support vectors of all pairs, each once, with codes of classes for y; and each pair's model over them."""
-    found = [pair.expansion() for pair in pairs]
+def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[DecisionFunction]]:
+    """The support vectors of all pairs, each once, with codes of classes for y; each decision function over them."""
+    found = [pair.decision_function() for pair in pairs]
     parts = [
         rows._replace(y=np.where(rows.y > 0, pair.plus, pair.minus))
         for pair, (rows, _) in zip(pairs, found, strict=True)
         if rows is not None
     ]
     if not parts:
-        return None, [PairModel(np.empty(0, dtype=np.int64), *model) for _, model in found]
+        return None, [replace(decision, rows=np.empty(0, dtype=np.int64)) for _, decision in found]
     every = below(parts)
     _, first, place = np.unique(every.ids, return_index=True, return_inverse=True)
-    ends = np.cumsum([len(model.coef) for _, model in found])
+    decisions = [decision for _, decision in found]
+    ends = np.cumsum([len(decision.coef) for decision in decisions])
+    if any(decision.w is not None for decision in decisions):
+        decisions = [replace(d, w=np.zeros(0)) if d.w is None else d for d in decisions]
     places = np.split(place, ends[:-1])
-    linear = any(model.w is not None for _, model in found)
-    whole = [model._replace(w=np.zeros(0)) if linear and model.w is None else model for _, model in found]
-    return every.take(first), [PairModel(at, *model) for at, model in zip(places, whole, strict=True)]
+    return every.take(first), [replace(d, rows=at) for d, at in zip(decisions, places, strict=True)]

@@ -8,7 +8,6 @@ best for all samples (reduced support vector machines: Lee, Mangasarian 2001; Ke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -23,15 +22,7 @@ STEPS = 300
 FLAT = 1e-7  # relative decrease of P that is not worth another step
 
 
-class Refit(NamedTuple):
-    """h(x) = sum_i coef_i k(x_i, x) + intercept, coef (m,), and its certificate over all samples."""
-
-    coef: np.ndarray
-    intercept: float
-    certificate: Certificate
-
-
-def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Refit:
+def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate]:
     """Minimise P over the models on the rows idx (n,) of the problem, by L-BFGS in coordinates in which |w| is plain.
 
     Ctrl-C or SIGTERM ends it where it is. Kernel values (n, m) are kept in float32 where they fit the Gram's budget,
@@ -73,7 +64,7 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> Re
     coef = np.zeros(problem.m)
     coef[idx] = beta
     certificate = Certificate.of(value, _bound(problem, C * slack)) if bounded else Certificate(value, None, None)
-    return Refit(coef, float(root * b), certificate)
+    return DecisionFunction(coef, float(root * b)), certificate
 
 
 def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> Callable[..., float | None]:
@@ -87,12 +78,12 @@ def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> C
             return None
         last = len(idx)
         best = refitted(problem, idx, bounded=False)
-        return measure(DecisionFunction(best.coef, best.intercept) if best else problem.expansion(point, certificate))
+        return measure(best[0] if best else problem.decision_function(point, certificate))
 
     return score
 
 
-def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> Refit | None:
+def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate] | None:
     """`refit` where there is one for the problem."""
     return refit(problem, idx, bounded=bounded) if isinstance(problem, SquaredHinge) and len(idx) else None
 

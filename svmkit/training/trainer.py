@@ -18,7 +18,7 @@ from svmkit.solver.loop import Callback, Progress, Saver, Score, solve
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support
-from svmkit.training.data import Pair, PairModel, TrainingData
+from svmkit.training.data import Pair, TrainingData
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit
 from svmkit.training.validation import Measure, Validation
@@ -35,7 +35,7 @@ class Part(NamedTuple):
     """What training one pair of classes gave."""
 
     solution: Solution
-    model: PairModel
+    decision: DecisionFunction
     kernel_values: int
     seconds: float
 
@@ -107,11 +107,9 @@ class Trainer:
             saver=saver,
             score=self._score(problem, measure) if measure else None,
         )
-        solution, found = self._expanded(problem, solution, measure)
-        used = np.flatnonzero(found.coef)
-        model = PairModel(pair.rows[used], found.coef[used], found.intercept, found.w)
+        solution, decision = self._decided(problem, solution, measure)
         seconds = time.perf_counter() - self.measuring - began
-        return Part(solution, model, pair.gram.kernel_values - values, seconds)
+        return Part(solution, decision.restrict(pair.rows), pair.gram.kernel_values - values, seconds)
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
         """Under a budget of support vectors, the curve is that of the models that the budget is for."""
@@ -119,23 +117,23 @@ class Trainer:
 
         def score(point: np.ndarray, certificate: Certificate) -> float | None:
             began = time.perf_counter()
-            value = sized(point, certificate) if sized else measure(problem.expansion(point, certificate))
+            value = sized(point, certificate) if sized else measure(problem.decision_function(point, certificate))
             self.measuring += time.perf_counter() - began
             return value
 
         return score
 
-    def _expanded(
+    def _decided(
         self, problem: Problem, solution: Solution, measure: Measure | None
     ) -> tuple[Solution, DecisionFunction]:
         """The solution and its decision function; where a budget cut the solve short, refitted for all samples."""
-        found = problem.expansion(solution.point, solution.certificate)
+        found = problem.decision_function(solution.point, solution.certificate)
         if not self.budgeted or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
             return solution, found
         best = refitted(problem, np.flatnonzero(solution.point))
-        if best is not None and best.certificate.primal < solution.certificate.primal:
-            found = DecisionFunction(best.coef, best.intercept)
-            solution = replace(solution, certificate=best.certificate)
+        if best is not None and best[1].primal < solution.certificate.primal:
+            found, certificate = best
+            solution = replace(solution, certificate=certificate)
         if measure and solution.history:
             solution.history[-1] = solution.history[-1]._replace(accuracy=measure(found))
         return solution, found
@@ -157,7 +155,7 @@ class Trainer:
         """The model of all pairs."""
         began = time.perf_counter()
         about = {"solver": self.solver.name, "C": float(C)}
-        model, support = self.data.model([p.model for p in parts], about)
+        model, support = self.data.model([p.decision for p in parts], about)
         seconds = sum(p.seconds for p in parts) + time.perf_counter() - began
         return Fit(model, [p.solution for p in parts], support, seconds, sum(p.kernel_values for p in parts))
 

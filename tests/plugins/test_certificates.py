@@ -124,7 +124,7 @@ def test_primal_value_is_that_of_the_model(name, loss, kernel, data):
     solver = make(name, loss)
     problem = solver.pose(Gram(KERNELS[kernel], X), y, CS[kernel])
     solution = solve(problem, solver, stop=Iterations(min(30, solver.patience(len(y)))))
-    model = problem.expansion(solution.point, solution.certificate)
+    model = problem.decision_function(solution.point, solution.certificate)
     K = rbf_kernel(X, gamma=0.02) if kernel == "rbf" else X @ X.T
     if model.w is None:
         h, norm = K @ model.coef + model.intercept, model.coef @ K @ model.coef

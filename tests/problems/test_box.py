@@ -40,8 +40,9 @@ def test_libsvms_solution_is_certified(C, share):
     fitted, beta = libsvm(X, y, C)
     certificate = problem.certificate(beta)
     assert -1e-12 <= certificate.gap <= 2e-5  # LIBSVM keeps kernel rows in float32
-    coef, intercept, w = problem.expansion(beta, certificate)
-    assert w is None
+    found = problem.decision_function(beta, certificate)
+    coef, intercept = found.coef, found.intercept
+    assert found.w is None
     K = rbf_kernel(X, gamma=0.5)
     h = K @ coef + intercept
     slack = np.maximum(0.0, 1.0 - y * h)
@@ -124,11 +125,11 @@ def test_a_model_becomes_a_start_of_any_C():
 
 
 def test_decision_without_a_certificate():
-    """`bound` knows no bias: the expansion finds it."""
+    """`bound` knows no bias: the decision function finds it."""
     X, y, problem = box()
     _, beta = libsvm(X, y, 1.0)
-    known = problem.expansion(beta, problem.certificate(beta))
-    found = problem.expansion(beta, problem.bound(problem.objective(beta)))
+    known = problem.decision_function(beta, problem.certificate(beta))
+    found = problem.decision_function(beta, problem.bound(problem.objective(beta)))
     np.testing.assert_array_equal(known.coef, found.coef)
     assert known.intercept == found.intercept
 

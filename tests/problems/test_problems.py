@@ -83,12 +83,13 @@ def test_certificate_bounds_the_suboptimality_and_vanishes_at_the_optimum(C, bia
         )  # a certificate that is always zero would pass all of the above
 
 
-def test_expansion_has_margins_at_one():
+def test_decision_function_has_margins_at_one():
     """At the optimum, squared hinge: 2 C_i xi_i = beta_i, so y_i h(x_i) = 1 - beta_i / (2 C_i) on the support."""
     weights = np.random.default_rng(3).uniform(0.5, 20.0, size=50)
     problem, A = both(weights)
     best, f = qp_optimum(A)
-    coef, intercept, _ = problem.expansion(best, problem.certificate(best))
+    found = problem.decision_function(best, problem.certificate(best))
+    coef, intercept = found.coef, found.intercept
     X, y = blobs(50)
     h = pairwise.rbf_kernel(X, gamma=0.5) @ coef + intercept
     support = best > 1e-6
@@ -100,7 +101,7 @@ def test_expansion_has_margins_at_one():
 def test_without_bias_there_is_no_intercept():
     problem, A = both(bias=0.0)
     best, _ = qp_optimum(A)
-    assert problem.expansion(best, problem.certificate(best))[1] == 0.0
+    assert problem.decision_function(best, problem.certificate(best)).intercept == 0.0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -209,7 +209,7 @@ def test_dual_is_bounded_by_and_meets_liblinears(loss):
         assert dual.objective(beta) == pytest.approx(-certificate.dual, rel=1e-12)
         assert certificate.dual <= best <= certificate.primal
         np.testing.assert_allclose(certificate.gradient, Q @ beta - 1.0, atol=1e-10)
-        found = dual.expansion(beta, certificate)
+        found = dual.decision_function(beta, certificate)
         np.testing.assert_allclose(np.append(found.w, found.intercept), full.T @ (y * beta), atol=1e-10)
     solution = solve(dual, make("dcd", loss=loss), stop=Gap(1e-8))
     assert solution.certificate.primal == pytest.approx(best, rel=1e-7)
@@ -258,13 +258,13 @@ def test_kernel_risk_is_the_simplex_problem_of_the_squared_hinge(bias):
     gram = Gram(RBF(0.5), X)
     simplex = SquaredHinge(gram, y, 0.7, bias=bias)
     solution = solve(simplex, make("swap2o"), stop=Gap(1e-9))
-    found = simplex.expansion(solution.point, solution.certificate)
+    found = simplex.decision_function(solution.point, solution.certificate)
     risk = KernelRisk(gram, y, 0.7, loss="squared_hinge", bias=bias)
     certificate = risk.certificate(found.coef)
     assert certificate.primal == pytest.approx(solution.certificate.primal, rel=1e-9)
     assert certificate.dual == pytest.approx(solution.certificate.dual, rel=1e-6)
     assert -ROUNDING <= certificate.gap <= 1e-6
-    again = risk.expansion(found.coef, certificate)
+    again = risk.decision_function(found.coef, certificate)
     np.testing.assert_array_equal(again.coef, found.coef)
     assert again.intercept == pytest.approx(found.intercept)
 

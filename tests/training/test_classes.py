@@ -49,10 +49,10 @@ def test_one_versus_one_is_a_binary_model_for_each_pair(data, name):
         rows = np.flatnonzero((y == a) | (y == b))
         problem = problem_of(X[rows], np.where(y[rows] == a, 1.0, -1.0), 3.0, kernel)
         solution = solve(problem, make(name))
-        coef, intercept, _ = problem.expansion(solution.point, solution.certificate)
-        want = pairwise.rbf_kernel(X, X[rows], gamma=kernel.gamma) @ coef + intercept
+        found = problem.decision_function(solution.point, solution.certificate)
+        want = pairwise.rbf_kernel(X, X[rows], gamma=kernel.gamma) @ found.coef + found.intercept
         np.testing.assert_allclose(decision[:, column], want, atol=1e-9)
-        assert trained.model.intercept[column] == pytest.approx(intercept, abs=1e-12)
+        assert trained.model.intercept[column] == pytest.approx(found.intercept, abs=1e-12)
         votes[np.arange(len(X)), np.where(want > 0, a, b)] += 1
     predicted = trained.model.predict(X)
     clear = votes.max(axis=1) > np.partition(votes, -2, axis=1)[:, -2]

@@ -57,7 +57,7 @@ def test_a_model_of_support_vectors_is_a_good_start(loss):
 def test_start_weights_are_feasible_and_certified(loss):
     problem = dual(400, loss=loss, d=60, apart=0.1)  # dozens of points on the margin
     found = cold(problem, loss, 1e-6)
-    w = problem.expansion(found.point, found.certificate)
+    w = problem.decision_function(found.point, found.certificate)
     start = problem.start_weights(w.w, w.intercept)
     assert problem.infeasible(start) is None
     certificate = problem.certificate(start)

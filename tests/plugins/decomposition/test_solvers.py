@@ -49,9 +49,10 @@ def test_same_objective_vectors_and_bias_as_libsvm(name, cancer):
     assert solution.certificate.dual == pytest.approx(-problem.objective(beta), rel=1e-9)
     assert np.flatnonzero(solution.point > 1e-7).tolist() == np.flatnonzero(beta > 1e-7).tolist()
     np.testing.assert_allclose(solution.point, beta, rtol=0, atol=1e-3)
-    coef, intercept, _ = problem.expansion(solution.point, solution.certificate)
-    assert intercept == pytest.approx(fitted.intercept_[0], abs=1e-5)
-    np.testing.assert_allclose(rbf_kernel(X, X, gamma=0.1) @ coef + intercept, fitted.decision_function(X), atol=1e-5)
+    found = problem.decision_function(solution.point, solution.certificate)
+    assert found.intercept == pytest.approx(fitted.intercept_[0], abs=1e-5)
+    h = rbf_kernel(X, X, gamma=0.1) @ found.coef + found.intercept
+    np.testing.assert_allclose(h, fitted.decision_function(X), atol=1e-5)
 
 
 @every_hinge
