@@ -1,18 +1,20 @@
-"""Plugin discovery through entry points: built-ins and strangers use the same door.
+"""Plugin discovery through entry points: built-in and third-party plugins use the same mechanism.
 
-Listing reads package metadata only; a plugin is imported when it is asked for, and one that fails to import, or that
-lacks the software it needs, is reported with its error and stops nobody else.
+Listing plugins reads package metadata only. A plugin is imported when it is asked for; one that fails to import, or
+that lacks the software it needs, is reported with its error and does not affect the others.
 
-INTERFACE is the version of what plugins are written against: the base classes (`Solver`, `Kernel`, `Sampler`, ...) and
-what they are handed (problem, Gram, draws). It rises when a plugin that passes `svmkit check` could stop doing so: a
-method that svmkit calls, or an attribute that a plugin may read, goes, is renamed or means something else. Additions
-with a default do not count. A package says which version it is written for in its metadata, so that it is known before
-anything of it is imported, for all its plugins at once; the name is the version, the value the package:
+INTERFACE is the version of the interface that plugins are written against: the base classes (`Solver`, `Kernel`,
+`Sampler`, ...), the objects that their methods receive (problem, Gram, draws) and the modules that both are imported
+from. It rises when a plugin that passes `svmkit check` could stop doing so: when a method that svmkit calls, an
+attribute that a plugin may read, or a name that it may import is removed, renamed or given another meaning. Additions
+with a default do not count. A package declares in its metadata which version all its plugins are written for, so that
+the version is known before anything of the package is imported; the name is the version, the value the package:
 
     [project.entry-points."svmkit.interface"]
-    1 = "my_package"
+    2 = "my_package"
 
-Several lines: it works with each of these. None: version 1.
+Several lines mean that the package works with each of these versions. A package without a declaration counts as one of
+version 1. docs/plugin_interface.md lists what each version changed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,12 @@ from typing import Any, Literal
 from svmkit._version import __version__
 from svmkit.errors import InputError, Unavailable, UnknownName
 
-INTERFACE = 1
+INTERFACE = 2
+UPGRADES = {
+    1: "import Solver, StepInfo, SimplexQP, Sampler, ... from svmkit.solver and kernels from svmkit.kernels "
+    "(docs/plugin_interface.md lists every path)"
+}
+"""What an author changes in a plugin written for this version of the interface to bring it to the next version."""
 
 Kind = Literal["solver", "kernel", "sampler", "tracker", "command"]
 Works = Literal["ok", "unavailable", "broken"]
@@ -36,7 +43,18 @@ KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "command")
 
 @cache
 def registered(kind: Kind) -> Mapping[str, EntryPoint]:
-    """The entry points of all registered plugins of a kind by name, sorted; nothing is imported."""
+    """The entry points of all plugins of a kind; nothing is imported.
+
+    Parameters
+    ----------
+    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+        The kind of plugin.
+
+    Returns
+    -------
+    mapping of str to importlib.metadata.EntryPoint
+        Entry points by plugin name, sorted by name.
+    """
     return {point.name: point for point in sorted(entry_points(group=f"svmkit.{kind}s"), key=lambda p: p.name)}
 
 
@@ -52,10 +70,28 @@ def requirement(kind: Kind, name: str) -> str | None:
 
 
 def load(kind: Kind, name: str) -> Any:
-    """The class registered as `name`.
+    """Import the class that is registered as `name`.
 
-    Raises UnknownName, which lists the right names, Unavailable when the plugin needs software that is not installed,
-    or InputError when it is written for another INTERFACE or its own import fails.
+    Parameters
+    ----------
+    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+        The kind of plugin.
+    name : str
+        The name under which the plugin is registered.
+
+    Returns
+    -------
+    type
+        The plugin's class; for a command, its typer.Typer.
+
+    Raises
+    ------
+    UnknownName
+        If no plugin of this kind has that name; the message lists the registered names.
+    Unavailable
+        If the plugin needs software that is not installed.
+    InputError
+        If the plugin is written for another version of the interface, or if its import fails.
     """
     found = registered(kind)
     if name not in found:
@@ -72,30 +108,59 @@ def load(kind: Kind, name: str) -> Any:
 
 
 def _require_interface(kind: Kind, point: EntryPoint) -> None:
-    """InputError when the package of a plugin says that it is written for other versions of the interface only."""
+    """Raise InputError when a plugin's package declares only other versions of the interface than INTERFACE."""
     package = point.dist
     if package is None:
         return
-    said = sorted(found.name for found in package.entry_points if found.group == "svmkit.interface") or ["1"]
-    if str(INTERFACE) in said:
+    declared = sorted(found.name for found in package.entry_points if found.group == "svmkit.interface")
+    versions = declared or ["1"]
+    if str(INTERFACE) in versions:
         return
     what = f"{kind} {point.name!r} of package {package.name} {package.version}"
-    wrong = [version for version in said if not (version.isascii() and version.isdigit() and len(version) < 10)]
+    wrong = [version for version in versions if not (version.isascii() and version.isdigit() and len(version) < 10)]
     if wrong:
-        raise InputError(f"{what} is broken: its svmkit.interface {wrong[0]!r} is no version: write {INTERFACE}")
-    upgrade = "svmkit" if min(map(int, said)) > INTERFACE else package.name
+        raise InputError(f"{what} is broken: its svmkit.interface {wrong[0]!r} is not a version: write {INTERFACE}")
+    written = f"{what} is written for version {' or '.join(versions)} of the plugin interface"
+    written += "" if declared else " (it declares no version, which counts as 1)"
+    numbers = [int(version) for version in versions]
+    if min(numbers) > INTERFACE:
+        raise InputError(f"{written}, but svmkit {__version__} has version {INTERFACE}: {_upgrade('svmkit')}")
+    newest = max(number for number in numbers if number < INTERFACE)
+    changes = ", ".join(change for version, change in UPGRADES.items() if newest <= version < INTERFACE)
     raise InputError(
-        f"{what} is written for version {' or '.join(said)} of the plugin interface, but svmkit {__version__} has "
-        f"version {INTERFACE}: upgrade {upgrade} (pip install --upgrade {upgrade})"
+        f"{written}, but svmkit {__version__} has version {INTERFACE}: {_upgrade(package.name)}, or as its author "
+        f"{changes}, then declare {INTERFACE}"
     )
+
+
+def _upgrade(package: str) -> str:
+    """The advice to upgrade a package."""
+    return f"upgrade {package} (pip install --upgrade {package})"
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One row of `svmkit plugins`: `error` is None for a plugin that works here.
+    """One row of `svmkit plugins`.
 
-    plugin : the class, None for one that is broken; status : "ok", "unavailable" for one that needs software that is
-    not installed (`error` says which), or "broken"
+    Attributes
+    ----------
+    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+        The kind of plugin.
+    name : str
+        The name under which it is registered.
+    package : str
+        The distribution that registers it, "?" when that is not known.
+    doc : str
+        The first line of its docstring; of a command, its help.
+    options : dict of str to Any
+        Its hyperparameters with their defaults.
+    error : str or None
+        Why it does not work here; None for a plugin that works.
+    status : {"ok", "unavailable", "broken"}, default="ok"
+        "unavailable" for a plugin that needs software that is not installed, "broken" for one that fails to import or
+        is written for another version of the interface.
+    plugin : type or None, default=None
+        The class; None for a plugin that is broken.
     """
 
     kind: Kind
@@ -109,7 +174,7 @@ class Listed:
 
 
 def describe(kind: Kind) -> list[Listed]:
-    """All plugins of a kind, each imported on its own; those that do not work here carry their error."""
+    """All plugins of a kind, each imported on its own; a plugin that does not work here carries its error."""
     return [_described(kind, name, point.dist.name if point.dist else "?") for name, point in registered(kind).items()]
 
 
@@ -123,13 +188,13 @@ def _described(kind: Kind, name: str, package: str) -> Listed:
         error, status, plugin = str(missing.__cause__), "unavailable", missing.plugin
     except InputError as failure:
         error, status = str(failure), "broken"
-    said = getattr(getattr(plugin, "info", None), "help", None) if kind == "command" else getattr(plugin, "__doc__", "")
-    doc = (said if isinstance(said, str) else "").strip().split("\n")[0]
+    text = getattr(getattr(plugin, "info", None), "help", None) if kind == "command" else getattr(plugin, "__doc__", "")
+    doc = (text if isinstance(text, str) else "").strip().split("\n")[0]
     return Listed(kind, name, package, doc, options(plugin), error, status, plugin)
 
 
 def working(kind: Kind) -> list[Listed]:
-    """Those of `describe` that can be used here."""
+    """The plugins of `describe` that can be used here."""
     return [row for row in describe(kind) if row.status == "ok"]
 
 
@@ -146,9 +211,27 @@ def options(plugin: Any) -> dict[str, Any]:
 
 
 def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
-    """An instance of plugin `name` with these options, text converted to the type of each option's default.
+    """Make an instance of a plugin.
 
-    Raises InputError naming the options that exist and who has the one asked for, or why a value does not do.
+    Parameters
+    ----------
+    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+        The kind of plugin.
+    name : str
+        The name under which the plugin is registered.
+    values : dict of str to Any, default=None
+        Values of its options. Text is converted to the type of the option's default.
+
+    Returns
+    -------
+    object
+        The instance.
+
+    Raises
+    ------
+    InputError
+        If the plugin cannot be loaded (see `load`), if it has no option of that name (the message lists its options and
+        the solvers that have the option), or if a value is not valid.
     """
     plugin = load(kind, name)
     known = options(plugin)
@@ -168,7 +251,7 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
 
 
 def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
-    """What to say of an option that a plugin lacks: which it has, and which solvers have this one."""
+    """The error for an option that a plugin lacks: the options that it has, and the solvers that have this one."""
     known = options(plugin)
     what, has = key, f"it has {', '.join(known)}" if known else "it has none"
     able: list[str] = []
@@ -182,6 +265,7 @@ def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
 
 
 def _convert(what: str, text: str, kind: type) -> Any:
+    """An option's text as a value of the type of its default."""
     if kind is bool:
         if text.lower() in ("true", "yes", "1", "on", "false", "no", "0", "off"):
             return text.lower() in ("true", "yes", "1", "on")

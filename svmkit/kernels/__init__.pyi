@@ -1,6 +1,6 @@
 from .arithmetic import Form
 from .engine import Engine, engine_for
-from .functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from .functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid, resolve_gamma
 from .gram import Gram, parse_bytes
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "Sigmoid",
     "engine_for",
     "parse_bytes",
+    "resolve_gamma",
 ]

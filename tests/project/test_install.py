@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
+from svmkit import plugins
+
 pytestmark = pytest.mark.install
 
 SOURCE = Path(__file__).parents[2] / "examples" / "third_party_plugin"
@@ -104,6 +106,7 @@ def broken(tmp_path_factory):
     (package / "__init__.py").write_text("import quantum_annealer_driver\n")
     (source / "source" / "pyproject.toml").write_text(
         '[project]\nname = "svmkit-broken"\nversion = "1"\n'
+        f'[project.entry-points."svmkit.interface"]\n{plugins.INTERFACE} = "svmkit_broken"\n'
         '[project.entry-points."svmkit.solvers"]\nanneal = "svmkit_broken:Anneal"\n'
         '[project.entry-points."svmkit.kernels"]\nqubit = "svmkit_broken:Qubit"\n'
         '[project.entry-points."svmkit.samplers"]\nmeasured = "svmkit_broken:Measured"\n'

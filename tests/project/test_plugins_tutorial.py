@@ -37,7 +37,7 @@ def example(package, monkeypatch):  # noqa: F811
 
     def make(solver="Coordinate"):
         points = {"solver": {"coord": solver}, "kernel": {"cauchy": "Cauchy"}, "sampler": {"stride": "Stride"}}
-        package(SOURCE.format(src=str(PACKAGE / "src")), points, ["1"], name="example")
+        package(SOURCE.format(src=str(PACKAGE / "src")), points, [str(plugins.INTERFACE)], name="example")
 
     return make
 

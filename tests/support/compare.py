@@ -61,7 +61,8 @@ def strangers(tmp_path, monkeypatch):
     (folder / "strangers.py").write_text(STRANGERS, encoding="utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n", encoding="utf-8")
     points = "".join(f"{name} = strangers:{name.capitalize()}\n" for name in NAMES)
-    (info / "entry_points.txt").write_text(f"[svmkit.solvers]\n{points}", encoding="utf-8")
+    interface = f"[svmkit.interface]\n{plugins.INTERFACE} = strangers\n"
+    (info / "entry_points.txt").write_text(f"{interface}[svmkit.solvers]\n{points}", encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("PYTHONPATH", str(folder))
     plugins.registered.cache_clear()

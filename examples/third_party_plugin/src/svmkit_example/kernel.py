@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.functions import Kernel, resolve_gamma
+from svmkit.kernels import Kernel, resolve_gamma
 
 
 @dataclass(frozen=True)

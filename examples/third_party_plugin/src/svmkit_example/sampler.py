@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.solver.sampler import Sampler
+from svmkit.solver import Sampler
 
 
 @dataclass(frozen=True)

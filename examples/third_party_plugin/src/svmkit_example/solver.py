@@ -7,10 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems.base import Certificate
-from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Solver, StepInfo
-from svmkit.solver.sampler import Draws
+from svmkit.problems import Certificate, SimplexQP
+from svmkit.solver import Draws, Solver, StepInfo
 
 
 class State:
