@@ -26,6 +26,7 @@ class Certificate:
     gap: float | None
     gradient: np.ndarray | None = field(default=None, repr=False, compare=False)
     bias: float | None = None
+    beta: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -114,6 +115,12 @@ class Problem(ABC):
     @abstractmethod
     def certificate(self, point: np.ndarray) -> Certificate:
         """P, D and gap at `point`, from scratch, on all samples, in float64."""
+
+    def raise_bound(self, certificate: Certificate) -> None:  # noqa: B027  optional
+        """Let later certificates of this problem start from the lower bound that `certificate`, one of its own, proves.
+
+        Asking for a certificate changes nothing; this does. Problems whose solvers have a dual point keep nothing.
+        """
 
     @abstractmethod
     def bound(self, objective: float) -> Certificate:

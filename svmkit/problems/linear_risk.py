@@ -8,8 +8,10 @@ to the optimum as P is, whatever the model.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from operator import itemgetter
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,16 @@ BAND_PASSES = 2  # over all samples are worth as many rows as the passes over a 
 LEAST = 100_000  # rows that may be read at any rate: small sets are cheap
 MOST = 1000  # passes over a band
 SMALL = 1000  # samples that are a band together
+
+
+class Bound(NamedTuple):
+    """A lower bound on the optimum, and the dual weights (m,) that prove it."""
+
+    dual: float
+    beta: np.ndarray
+
+
+_dual_value = itemgetter(0)
 
 
 class LinearProblem(Risk):
@@ -119,8 +131,8 @@ class LinearRisk(LinearProblem):
         if penalty not in ("l1", "l2"):
             raise InputError(f"penalty={penalty!r} is not known; there are: l2, l1")
         self.penalty = penalty
-        self._rng = np.random.default_rng(0)
-        self._known: tuple[float, np.ndarray] = (0.0, np.zeros(self.m))  # the best D so far, and its beta
+        self._known = Bound(0.0, np.zeros(self.m))  # the best one of those offered
+        self._offers = 0
 
     @property
     def shape(self) -> tuple[int]:
@@ -136,32 +148,49 @@ class LinearRisk(LinearProblem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         margins = self.margins(point)
-        return Certificate.of(self.primal(point, margins), self.raise_bound(1.0 - margins), margins)
+        dual, beta = self._bound(1.0 - margins)
+        return replace(Certificate.of(self.primal(point, margins), dual, margins), beta=beta)
 
-    def raise_bound(self, slack: np.ndarray) -> float:
-        """The best lower bound on the optimum so far, after a look at the dual weights that `slack` (m,) suggests."""
-        if self.penalty == "l1":
-            return self.offer(self.loss.weights(slack, self.C))
-        self._keep(self._suggested(slack))
-        d, beta = self.design, self._known[1].copy()
-        v = d.pull(self.y * beta)
-        for _ in range(PASSES):
-            order = self._rng.permutation(self.m)  # the same order again and again gets nowhere
-            coordinate_pass(d.rows, d.bias, self.points, order, self.m, beta, v, np.inf, -np.inf)
-        return self._keep(beta)
+    def raise_bound(self, certificate: Certificate) -> None:
+        if certificate.dual is not None and certificate.beta is not None:
+            self._keep(Bound(certificate.dual, certificate.beta))
 
     def offer(self, beta: np.ndarray) -> float:
-        """A solver's own dual weights (m,), each within its box: the best lower bound with them."""
-        if self.penalty == "l1":  # its dual asks for |X'(y beta)| <= 1
-            beta = beta * _best_scale_l1(beta, self.design.pull(self.y * beta), self.ridge)
-        return self._keep(beta)
+        """Let certificates know a solver's own dual weights.
 
-    def _keep(self, beta: np.ndarray) -> float:
-        v = self.design.pull(self.y * beta) if self.penalty == "l2" else np.zeros(1)
-        value = self._dual(beta, v)
-        if value > self._known[0]:
-            self._known = value, beta
-        return self._known[0]
+        Parameters
+        ----------
+        beta : ndarray of shape (m,), float64
+            Dual weights, each within its box. With the l1 penalty they are scaled until they are feasible.
+
+        Returns
+        -------
+        float
+            The best lower bound on the optimum that has been offered so far, this one included.
+        """
+        return self._keep(self._valued(beta))
+
+    def _keep(self, bound: Bound) -> float:
+        self._known, self._offers = max(self._known, bound, key=_dual_value), self._offers + 1
+        return self._known.dual
+
+    def _bound(self, slack: np.ndarray) -> Bound:
+        """The best of three: what was offered, the weights that `slack` (m,) suggests, with l2 some passes from there."""
+        if self.penalty == "l1":
+            return max(self._known, self._valued(self.loss.weights(slack, self.C)), key=_dual_value)
+        known = max(self._known, self._valued(self._suggested(slack)), key=_dual_value)
+        d, beta = self.design, known.beta.copy()
+        v, rng = d.pull(self.y * beta), np.random.default_rng(self._offers)  # one order again and again gets nowhere
+        for _ in range(PASSES):
+            coordinate_pass(d.rows, d.bias, self.points, rng.permutation(self.m), self.m, beta, v, np.inf, -np.inf)
+        return max(known, self._valued(beta), key=_dual_value)
+
+    def _valued(self, beta: np.ndarray) -> Bound:
+        """The lower bound that beta (m,) proves; with the l1 penalty its dual asks for |X'(y beta)| <= 1."""
+        v = self.design.pull(self.y * beta)
+        if self.penalty == "l1":
+            beta, v = beta * _best_scale_l1(beta, v, self.ridge), np.zeros(1)
+        return Bound(self._dual(beta, v), beta)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         margins = certificate.gradient

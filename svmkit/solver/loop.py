@@ -167,6 +167,7 @@ class _Run:
         """`info` with objective and gap from a certificate, taken off the clock."""
         with self.clock.stopped():
             self.measured = self.problem.certificate(self.solver.solution(self.state))
+            self.problem.raise_bound(self.measured)
         P, D, gap = self.measured.primal, self.measured.dual, self.measured.gap
         info = info._replace(objective=P)
         return info if gap is None or D is None else info._replace(gap=gap, gap_abs=P - D)
@@ -248,6 +249,7 @@ class _Run:
     def _resync(self) -> None:
         assert self.certificate is not None
         self.resyncs += 1
+        self.problem.raise_bound(self.certificate)
         self.solver.resync(self.state, self.certificate)
         self.certificate = None
 

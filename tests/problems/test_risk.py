@@ -150,6 +150,7 @@ def test_liblinears_optimum_is_certified(storage, loss, bias):
     assert risk.objective(w) == first.primal
     for _ in range(60):
         last = risk.certificate(w)
+        risk.raise_bound(last)
     assert -ROUNDING <= last.gap <= 1e-3 and last.gap <= first.gap
     assert last.dual <= first.primal * (1.0 + 1e-9)
 
@@ -180,9 +181,37 @@ def test_lower_bounds_hold_wherever_the_point_is(loss, penalty):
         assert 0.0 <= certificate.gap <= 1.0
         assert certificate.dual >= before  # it never forgets a better one
         before = certificate.dual
+        risk.raise_bound(certificate)
     assert before <= min(values)
     offered = risk.offer(np.minimum(rng.uniform(0.0, 0.05, 40), risk.upper))
     assert before <= offered <= min(values)
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_asking_for_a_certificate_changes_nothing(loss, penalty):
+    X, y, C = samples()
+    risk = LinearRisk(Gram(Linear(), X), y, C, loss=loss, penalty=penalty)
+    rng = np.random.default_rng(6)
+    near, far = rng.normal(size=(2, 5)) * [[0.1], [10.0]]
+    for _ in range(3):
+        first = risk.certificate(near)
+        assert risk.certificate(far) == risk.certificate(far)
+        again = risk.certificate(near)
+        assert again == first  # whatever was asked for in between
+        np.testing.assert_array_equal(again.beta, first.beta)
+        risk.raise_bound(first)
+        assert risk.certificate(far).dual >= first.dual
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_a_certificate_holds_the_dual_weights_that_prove_it(loss, penalty):
+    X, y, C = samples()
+    risk, other = (LinearRisk(Gram(Linear(), X), y, C, loss=loss, penalty=penalty) for _ in range(2))
+    certificate = risk.certificate(np.full(5, 0.1))
+    assert (certificate.beta >= 0.0).all() and (certificate.beta <= risk.upper).all() and certificate.beta.any()
+    assert other.offer(certificate.beta) == pytest.approx(certificate.dual, rel=1e-12)
 
 
 def test_no_weights_at_all_are_certified_when_that_is_best():

@@ -167,10 +167,20 @@ def test_the_rule_is_spelt_kkt():
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_lower_bounds_rise_and_stay_below(loss, penalty):
-    """D of LinearRisk goes on from certificate to certificate, whatever points are asked for."""
+    """D of LinearRisk goes on from the certificates that it was told of, whatever points are asked for."""
     p = risk(loss=loss, penalty=penalty)
-    points = walk(0.3, 3.0, 0.0, 1.0, -1.0, 1.0)
-    found = [p.certificate(point) for point in points]
+    found = []
+    for point in walk(0.3, 3.0, 0.0, 1.0, -1.0, 1.0):
+        found.append(p.certificate(point))
+        p.raise_bound(found[-1])
     duals = [c.dual for c in found]
     assert duals == sorted(duals)
     assert duals[-1] <= min(c.primal for c in found)
+
+
+def test_the_loop_raises_the_bound_from_look_to_look():
+    p = risk(loss="squared_hinge")
+    once = p.certificate(walk(0.3)[0])
+    solution = solve(p, Blind(walk(0.3)), stop=Iterations(20))
+    assert solution.certificate.primal == once.primal and solution.certificate.dual > 1.5 * once.dual
+    assert p.certificate(solution.point) == solution.certificate  # and whoever asks again gets the same answer
