@@ -178,9 +178,10 @@ class RestrictedGram:
         self._cache.restrict(among)
 
     def close(self) -> None:
-        """Give the memory back to the Gram, without the rows."""
-        self._cache.widen(self.gram.m)
-        self.gram._cache = self._cache
+        """Give the memory back to the Gram, without the kernel rows; not if the Gram has gone over to float64 rows."""
+        if self._cache.slab.dtype == self.gram.dtype:
+            self._cache.widen(self.gram.m)
+            self.gram._cache = self._cache
 
 
 def _equal(coef: np.ndarray, weights: np.ndarray) -> bool:

@@ -175,7 +175,7 @@ class LinearRisk(LinearProblem):
         return self._known.dual
 
     def _bound(self, slack: np.ndarray) -> Bound:
-        """The best of three: what was offered, the weights that `slack` (m,) suggests, with l2 some passes from there."""
+        """The best of the bound offered, the one that `slack` (m,) suggests, and (l2 only) some passes from there."""
         if self.penalty == "l1":
             return max(self._known, self._valued(self.loss.weights(slack, self.C)), key=_dual_value)
         known = max(self._known, self._valued(self._suggested(slack)), key=_dual_value)

@@ -197,6 +197,17 @@ def test_promotion_to_float64():
     assert gram.promote() is False
 
 
+def test_rows_among_some_points_do_not_come_back_after_a_promotion():
+    X = data(50)
+    gram = Gram(RBF(0.4), X, dtype=np.float32)
+    part = gram.restricted(np.arange(0, 50, 2))
+    part.row(3)
+    gram.promote()
+    part.close()
+    assert gram.rows.slab.dtype == gram.row(0).dtype == np.float64
+    np.testing.assert_allclose(gram.row(0), pairwise.rbf_kernel(X, gamma=0.4)[0], rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [
