@@ -19,7 +19,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.engine import engine_for
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model import file as model_file
-from svmkit.model.one_vs_one import pairs, scores
+from svmkit.model.one_vs_one import class_pairs, class_slices, coefficient_row, columns_of, predicted_codes
 from svmkit.runtime import threads
 
 ROWS = 16384, 256  # rows predicted at a time: most and fewest
@@ -62,13 +62,13 @@ class SVMModel:
         """w (n_pairs, n_features) of a model with the linear kernel: decisions are X w' + intercept on scaled X."""
         if self.kernel.name != "linear":
             raise InputError(f"only a model with the linear kernel has weights of the columns, not {self.kernel.name}")
-        ends = np.cumsum(self.n_support)
-        spans = [slice(hi - n, hi) for hi, n in zip(ends, self.n_support, strict=True)]
-        rows = []
-        for a, b in pairs(len(self.classes)):
-            of_a, of_b = (self.coef[row, spans[c]] @ self.vectors[spans[c]] for row, c in ((b - 1, a), (a, b)))
-            rows.append(np.asarray(of_a + of_b, dtype=np.float64).ravel())
-        return np.array(rows)
+        at = class_slices(self.n_support)
+
+        def part(own: int, other: int) -> np.ndarray:
+            return self.coef[coefficient_row(own, other), at[own]] @ self.vectors[at[own]]
+
+        weights = [part(a, b) + part(b, a) for a, b in class_pairs(len(self.classes))]
+        return np.array([np.asarray(w, dtype=np.float64).ravel() for w in weights])
 
     def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Margins, float64: (n_samples,) for two classes (> 0 means classes[1]), else (n_samples, n_pairs).
@@ -105,14 +105,9 @@ class SVMModel:
         if len(self.classes) == 2:
             out[:, 0] += engine.product(self.vectors, self.coef.T)[:, 0]
             return out
-        column = {pair: c for c, pair in enumerate(pairs(len(self.classes)))}
-        ends = np.cumsum(self.n_support)
-        for a, (lo, hi) in enumerate(zip(ends - self.n_support, ends, strict=True)):
-            if lo == hi:
-                continue
-            against = engine.product(self.vectors[lo:hi], self.coef[:, lo:hi].T)
-            for row, b in enumerate(b for b in range(len(self.classes)) if b != a):
-                out[:, column[min(a, b), max(a, b)]] += against[:, row]
+        for c, at in enumerate(class_slices(self.n_support)):
+            if at.start < at.stop:
+                out[:, columns_of(c, len(self.classes))] += engine.product(self.vectors[at], self.coef[:, at].T)
         return out
 
     def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
@@ -130,9 +125,7 @@ class SVMModel:
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
         """The labels that these decisions, from `decision_function`, stand for."""
-        if len(self.classes) == 2:
-            return self.classes[(decision > 0).astype(np.int64)]
-        return self.classes[scores(decision, len(self.classes)).argmax(axis=1)]
+        return self.classes[predicted_codes(decision, len(self.classes))]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model atomically. InputError for kernels that are not registered by name."""
@@ -199,7 +192,7 @@ class SVMModel:
             raise ValueError("what is told about it is no map")
         if any(isinstance(value, str) for value in self.kernel.params.values()):
             raise ValueError("the kernel's parameters are not numbers")
-        if k < 2 or self.coef.shape != (k - 1, n_sv) or self.intercept.shape != (len(pairs(k)),):
+        if k < 2 or self.coef.shape != (k - 1, n_sv) or self.intercept.shape != (len(class_pairs(k)),):
             raise ValueError("shapes of coef, intercept and classes do not fit together")
         if (
             self.n_support.shape != (k,)

@@ -1,23 +1,196 @@
-"""One-versus-one: the class pairs in their order, and the votes that their decisions cast."""
+"""One-versus-one: the order of the class pairs, the layout of their coefficients, and the votes of their decisions.
+
+Classes are numbered 0 to n_classes - 1 in sorted order, and the class pairs (a, b), a < b, are numbered as
+`class_pairs` lists them: (0, 1), (0, 2), ..., (1, 2), ... A positive decision speaks for the second class b where there
+are two classes, as in scikit-learn's binary convention, and for the first class a where there are more.
+
+A model keeps the coefficients of its vectors as (n_classes - 1, n_sv), as LIBSVM and scikit-learn do: each column
+belongs to a vector of some class, and each row to one of the other classes, in order (`coefficient_row`).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 
-def pairs(n_classes: int) -> list[tuple[int, int]]:
-    """Class pairs (a, b), a < b, in the order of the decision columns."""
+def class_pairs(n_classes: int) -> list[tuple[int, int]]:
+    """Return the class pairs (a, b), a < b, in the order of the columns of decisions."""
     return [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
 
 
+def signed_pair(a: int, b: int, n_classes: int) -> tuple[int, int]:
+    """Return the classes of the pair a < b that are +1 and -1, in this order."""
+    return (b, a) if n_classes == 2 else (a, b)
+
+
+def signs(codes: np.ndarray, a: int, b: int, n_classes: int) -> np.ndarray:
+    """Return +1.0 or -1.0 for each code (n,), all of which are classes of the pair a < b."""
+    plus, _ = signed_pair(a, b, n_classes)
+    return np.where(codes == plus, 1.0, -1.0)
+
+
+def pair_column(a: int, b: int, n_classes: int) -> int:
+    """Return the number of the class pair a < b, which is its column of decisions."""
+    return a * (2 * n_classes - a - 1) // 2 + b - a - 1
+
+
+def columns_of(c: int, n_classes: int) -> list[int]:
+    """Return the columns of decisions in which class c takes part, in the order of its rows of coefficients."""
+    others = (other for other in range(n_classes) if other != c)
+    return [pair_column(min(c, other), max(c, other), n_classes) for other in others]
+
+
+def coefficient_row(own: int, other: int) -> int:
+    """Return the row in which vectors of the class `own` have their coefficients against the class `other`."""
+    return other - 1 if own < other else other
+
+
+def class_slices(n_support: np.ndarray) -> list[slice]:
+    """Return where the vectors of each class stand in a model that has n_support (n_classes,) of each."""
+    ends = np.cumsum(n_support)
+    return [slice(end - n, end) for end, n in zip(ends.tolist(), n_support.tolist(), strict=True)]
+
+
+def pair_coefficients(coef: np.ndarray, owner: np.ndarray, a: int, b: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vectors of one class pair and their coefficients.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_classes - 1, n_sv)
+        The coefficients of a model.
+    owner : ndarray of shape (n_sv,), int
+        The class of each vector.
+    a, b : int
+        The class pair, a < b.
+
+    Returns
+    -------
+    at : ndarray of shape (n,), int
+        Which vectors belong to one of the two classes, ascending.
+    values : ndarray of shape (n,)
+        Their coefficients in the decision of this class pair.
+    """
+    at = np.flatnonzero((owner == a) | (owner == b))
+    rows = np.where(owner[at] == a, coefficient_row(a, b), coefficient_row(b, a))
+    return at, coef[rows, at]
+
+
+def coefficients_by_column(coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:
+    """Return the coefficient of each vector in each column of decisions, (n_sv, n_pairs), zeros included."""
+    n_classes = len(n_support)
+    owner = np.repeat(np.arange(n_classes), n_support)
+    columns = np.zeros((len(owner), n_classes * (n_classes - 1) // 2))
+    for column, (a, b) in enumerate(class_pairs(n_classes)):
+        at, values = pair_coefficients(coef, owner, a, b)
+        columns[at, column] = values
+    return columns
+
+
+def merge_support(
+    rows: Sequence[np.ndarray], values: Sequence[np.ndarray], codes: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Merge the support vectors of all class pairs into those of one model.
+
+    Parameters
+    ----------
+    rows : sequence of ndarray, int
+        The rows of the data that are support vectors, one array for each class pair.
+    values : sequence of ndarray, float64
+        Their coefficients, arrays of the same lengths.
+    codes : ndarray of shape (n,), int
+        The class of each row of the data.
+    n_classes : int
+        The number of classes.
+
+    Returns
+    -------
+    support : ndarray of shape (n_sv,), int
+        The rows that are a support vector of any class pair, sorted by class and then by row.
+    n_support : ndarray of shape (n_classes,), int
+        The number of support vectors of each class.
+    coef : ndarray of shape (n_classes - 1, n_sv), float64
+        Their coefficients.
+    """
+    support = np.unique(np.concatenate(list(rows)))
+    support = support[np.argsort(codes[support], kind="stable")]
+    place = np.full(len(codes), -1, dtype=np.int64)
+    place[support] = np.arange(len(support))
+    coef = np.zeros((n_classes - 1, len(support)))
+    for (a, b), at, own in zip(class_pairs(n_classes), rows, values, strict=True):
+        coef[np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a)), place[at]] = own
+    return support, np.bincount(codes[support], minlength=n_classes), coef
+
+
+def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the layout of a linear model, whose vectors are the weights w of each class pair.
+
+    Returns
+    -------
+    n_support : ndarray of shape (n_classes,), int
+        The vector of the pair (a, b), a < b, counts as one of class a.
+    coef : ndarray of shape (n_classes - 1, n_pairs), float64
+        Its coefficient is 1 against class b and 0 elsewhere.
+    """
+    pairs = class_pairs(n_classes)
+    coef = np.zeros((n_classes - 1, len(pairs)))
+    for column, (a, b) in enumerate(pairs):
+        coef[coefficient_row(a, b), column] = 1.0
+    return np.bincount([a for a, _ in pairs], minlength=n_classes), coef
+
+
+def vote_signs(n_classes: int) -> np.ndarray:
+    """Return for whom each decision speaks among more than two classes.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs, n_classes), float64
+        1.0 for the class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
+    """
+    sides = np.zeros((n_classes * (n_classes - 1) // 2, n_classes))
+    for column, (a, b) in enumerate(class_pairs(n_classes)):
+        sides[column, a], sides[column, b] = 1.0, -1.0
+    return sides
+
+
 def scores(decision: np.ndarray, n_classes: int) -> np.ndarray:
-    """Votes per class, with the squashed sum of margins (in (-1/3, 1/3)) to break ties: (n_samples, n_classes)."""
+    """Return the votes for each of more than two classes, with a fraction that breaks ties.
+
+    Parameters
+    ----------
+    decision : ndarray of shape (n_samples, n_pairs)
+        The decisions of all class pairs.
+    n_classes : int
+        The number of classes, more than two.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes), float64
+        The number of votes plus the sum of the margins for the class, squashed into (-1/3, 1/3), so that margins
+        decide between equal votes and nowhere else.
+    """
     votes = np.zeros((len(decision), n_classes))
     margins = np.zeros_like(votes)
-    for c, (a, b) in enumerate(pairs(n_classes)):
-        for_a = decision[:, c] > 0
+    for column, (a, b) in enumerate(class_pairs(n_classes)):
+        for_a = decision[:, column] > 0
         votes[:, a] += for_a
         votes[:, b] += ~for_a
-        margins[:, a] += decision[:, c]
-        margins[:, b] -= decision[:, c]
+        margins[:, a] += decision[:, column]
+        margins[:, b] -= decision[:, column]
     return votes + margins / (3.0 * (np.abs(margins) + 1.0))
+
+
+def predicted_codes(decision: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the class that decisions speak for, as codes (n_samples,).
+
+    Parameters
+    ----------
+    decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_pairs)
+        Decisions as `SVMModel.decision_function` returns them.
+    n_classes : int
+        The number of classes.
+    """
+    if n_classes == 2:
+        return (decision > 0).astype(np.int64)
+    return scores(decision, n_classes).argmax(axis=1)

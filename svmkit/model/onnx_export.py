@@ -14,7 +14,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.arithmetic import Form
 from svmkit.kernels.engine import FAR
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import pairs
+from svmkit.model.one_vs_one import coefficients_by_column, vote_signs
 from svmkit.model.onnx_graph import Graph
 from svmkit.runtime import files
 from svmkit.runtime.jsonable import plain
@@ -164,15 +164,7 @@ def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
 def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
     """Dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), float64."""
     Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
-    coef = np.zeros((len(Z), len(model.intercept)))
-    if len(model.classes) == 2:
-        coef[:] = model.coef.T
-    else:
-        ends = np.cumsum(model.n_support)
-        spans = [slice(hi - n, hi) for hi, n in zip(ends, model.n_support, strict=True)]
-        for column, (a, b) in enumerate(pairs(len(model.classes))):
-            coef[spans[a], column] = model.coef[b - 1, spans[a]]
-            coef[spans[b], column] = model.coef[a, spans[b]]
+    coef = coefficients_by_column(model.coef, model.n_support)
     if not len(Z):  # operators disagree about matrices without rows: a vector of no weight instead
         return np.zeros((1, model.n_features)), np.zeros((1, coef.shape[1]))
     # classes in turns: of sorted ones, the float32 sum of many vectors would first grow large and then cancel
@@ -240,11 +232,8 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
         chosen = graph.node("Reshape", positive, graph.constant([-1], np.int64))
         chosen = graph.node("Cast", chosen, to=graph.onnx.TensorProto.INT64)
     else:
-        # as svmkit.model.scores: of the pair (a, b) the vote goes to a when positive, else to b
-        sides = np.zeros((len(model.intercept), k))
-        for column, (a, b) in enumerate(pairs(k)):
-            sides[column, a], sides[column, b] = 1.0, -1.0
-        each = graph.constant(sides)
+        # as `svmkit.model.one_vs_one.scores`; a class gets a vote from each negative decision of a pair (a, class) too
+        each = graph.constant(vote_signs(k))
         votes = graph.node("Gemm", graph.node("Cast", positive, to=graph.element), each, graph.constant(np.arange(k)))
         margins = graph.node("MatMul", decision, each)
         size = graph.node("Add", graph.node("Abs", margins), graph.constant([1.0]))

@@ -17,7 +17,7 @@ from svmkit.kernels.engine import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import pairs
+from svmkit.model.one_vs_one import class_pairs, merge_support, signs, weight_coefficients
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.solver.base import Solver
 from svmkit.training.weights import training_weights
@@ -87,11 +87,7 @@ class TrainingData:
     def sizes(self) -> list[int]:
         """Rows of each pair, those of weight 0 included."""
         counts = np.bincount(self.codes, minlength=len(self.classes))
-        return [int(counts[a] + counts[b]) for a, b in pairs(len(self.classes))]
-
-    def positive(self, a: int, b: int) -> int:
-        """Which of the two is +1: of two classes the second, of more the first of the pair, as in scikit-learn."""
-        return b if len(self.classes) == 2 else a
+        return [int(counts[a] + counts[b]) for a, b in class_pairs(len(self.classes))]
 
     def pair(self, k: int, *, shared: bool = True) -> Pair:
         """The k-th pair and its Gram; InputError when all weights of a class are zero.
@@ -100,7 +96,7 @@ class TrainingData:
         They are best asked for in ascending order: what is kept for a class is dropped once a pair above its last one
         is asked for. shared=False leaves the rows in the order of the data, with a Gram of their own.
         """
-        a, b = pairs(len(self.classes))[k]
+        a, b = class_pairs(len(self.classes))[k]
         name = f"{self.classes[a]} vs {self.classes[b]}"
         used = self.weights > 0
         if not (used[self.codes == a].any() and used[self.codes == b].any()):
@@ -112,7 +108,7 @@ class TrainingData:
         else:
             rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & used)
             gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
-        y = np.where(self.codes[rows] == self.positive(a, b), 1.0, -1.0)
+        y = signs(self.codes[rows], a, b, len(self.classes))
         return Pair(k, name, a, b, rows, y, self.weights[rows], gram)
 
     @cached_property
@@ -124,48 +120,46 @@ class TrainingData:
         """These rows as a model or an engine takes them: their numbers where kernel values are given."""
         return rows if isinstance(self.kernel, Precomputed) else self.X[rows]
 
-    def model(self, models: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
-        """The model over the union of all pairs' support vectors, sorted by class; and their rows.
+    def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
+        """Join the decision functions of all class pairs, each over rows of X, into a model.
 
-        Linear problems leave weights instead: the vectors are then w of each pair (a, b), a < b, with coefficient 1.
+        Parameters
+        ----------
+        decisions : list of DecisionFunction
+            One for each class pair, in order, with `rows`.
+        about : dict
+            Plain values to keep with the model.
+
+        Returns
+        -------
+        model : SVMModel
+            Its vectors are the union of all support vectors, sorted by class; of linear problems the weights of each
+            class pair instead.
+        support : ndarray of shape (n_support,), int
+            The rows of X that are a support vector of any class pair, sorted by class.
         """
-        codes, n_classes = self.codes, len(self.classes)
-        support = np.unique(np.concatenate([m.rows for m in models if m.rows is not None]))
-        support = support[np.argsort(codes[support], kind="stable")]
-        if all(m.w is not None for m in models):
-            return self._linear_model(models, about), support
-        place = np.full(self.X.shape[0], -1, dtype=np.int64)
-        place[support] = np.arange(len(support))
-        coef = np.zeros((n_classes - 1, len(support)))
-        for (a, b), decision in zip(pairs(n_classes), models, strict=True):
-            assert decision.rows is not None
-            coef[np.where(codes[decision.rows] == a, b - 1, a), place[decision.rows]] = decision.coef
-        n_support = np.bincount(codes[support], minlength=n_classes)
-        return self._assembled(self.vectors(support), n_support, coef, models, about), support
-
-    def _linear_model(self, models: list[DecisionFunction], about: dict[str, Any]) -> SVMModel:
-        of_pair = np.array(pairs(len(self.classes)))
-        coef = np.zeros((len(self.classes) - 1, len(models)))
-        coef[of_pair[:, 1] - 1, np.arange(len(models))] = 1.0
-        n_support = np.bincount(of_pair[:, 0], minlength=len(self.classes))
-        vectors = np.zeros((len(models), self.X.shape[1]))
-        for row, model in zip(vectors, models, strict=True):
-            assert model.w is not None
-            row[: len(model.w)] = model.w  # a stream may have grown columns that the pair has not seen
-        return self._assembled(vectors, n_support, coef, models, about)
-
-    def _assembled(self, vectors, n_support, coef, models: list[DecisionFunction], about: dict[str, Any]) -> SVMModel:
-        return SVMModel(
+        rows = [decision.rows for decision in decisions if decision.rows is not None]
+        support, n_support, coef = merge_support(rows, [d.coef for d in decisions], self.codes, len(self.classes))
+        weights = [decision.w for decision in decisions if decision.w is not None]
+        if len(weights) == len(decisions):
+            n_support, coef = weight_coefficients(len(self.classes))
+            vectors = np.zeros((len(weights), self.X.shape[1]))
+            for row, w in zip(vectors, weights, strict=True):
+                row[: len(w)] = w  # a stream may have grown columns that this class pair has not seen
+        else:
+            vectors = self.vectors(support)
+        model = SVMModel(
             kernel=self.kernel,
             classes=self.classes,
             vectors=vectors,
             n_support=n_support,
             coef=coef,
-            intercept=np.array([m.intercept for m in models]),
+            intercept=np.array([decision.intercept for decision in decisions]),
             n_features=self.X.shape[1],
             scaling=self.scaling,
             about=about | {"n_samples": int(self.X.shape[0])},
         )
+        return model, support
 
 
 def subset(X: Features, rows: np.ndarray, kernel: Kernel) -> Features:

@@ -15,14 +15,14 @@ from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import pairs
+from svmkit.model.one_vs_one import class_pairs, pair_coefficients, signed_pair
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
 from svmkit.training.data import TrainingData
 from svmkit.training.online_input import StreamInput, codes_among, require_streamable, streaming_solver
-from svmkit.training.online_pair import WAITING, Rows, StreamingPair, joined
+from svmkit.training.online_pair import WAITING, OnlinePair, Rows, joined
 from svmkit.training.result import Fit
 from svmkit.training.weights import require_C, training_weights
 
@@ -75,13 +75,12 @@ class Online:
         training_weights(np.empty(0, dtype=np.int64), self.classes, class_weight, None)
         self.C, self.class_weight = C, class_weight
         self.input = StreamInput(kernel, scale, start)
-        share = max(1, parse_bytes(memory) // len(pairs(len(self.classes))))
-        two = len(self.classes) == 2
+        pairs = class_pairs(len(self.classes))
+        share = max(1, parse_bytes(memory) // len(pairs))
+        signed = [signed_pair(a, b, len(self.classes)) for a, b in pairs]
         self.pairs = [
-            StreamingPair(
-                b if two else a, a if two else b, self.solver, memory=share, seed=seed, max_support=max_support
-            )
-            for a, b in pairs(len(self.classes))
+            OnlinePair(plus, minus, self.solver, memory=share, seed=seed, max_support=max_support)
+            for plus, minus in signed
         ]
         self.n_threads = n_threads
         self.samples = self.before = self.received = self.tested = self.correct = 0
@@ -108,12 +107,12 @@ class Online:
         self._require_vectors(model)
         self.seen = model.n_support.astype(np.int64)
         weights = self.C * training_weights(codes, self.classes, self.class_weight, None)
-        for (a, b), pair in zip(pairs(len(self.classes)), self.pairs, strict=True):
-            coef = np.where(codes == a, model.coef[b - 1], model.coef[a])
-            at = np.flatnonzero(((codes == a) | (codes == b)) & (coef != 0.0))
+        for (a, b), pair in zip(class_pairs(len(self.classes)), self.pairs, strict=True):
+            at, coef = pair_coefficients(model.coef, codes, a, b)
+            at, coef = at[coef != 0.0], coef[coef != 0.0]
             if len(at):
                 rows = Rows(model.vectors[at], pair.signs(codes[at]), weights[at], at)
-                pair.begin(rows, coef[at], self.input.kernel, seen)
+                pair.begin(rows, coef, self.input.kernel, seen)
 
     def _require_vectors(self, model: SVMModel) -> None:
         """InputError for a model whose only vectors are weights of the columns: they are no samples."""

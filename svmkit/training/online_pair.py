@@ -64,7 +64,7 @@ class Arriving(Sampler):
         yield np.arange(self.first, len(y))
 
 
-class StreamingPair:
+class OnlinePair:
     """The state of one solver, and the problem that it is at.
 
     plus, minus : codes of the classes that are +1 and -1; solver : one that streams; memory : bytes for kernel rows;
@@ -180,7 +180,7 @@ class StreamingPair:
         return self.rows.take(found.rows), found
 
 
-def joined(pairs: list[StreamingPair]) -> tuple[Rows | None, list[DecisionFunction]]:
+def joined(pairs: list[OnlinePair]) -> tuple[Rows | None, list[DecisionFunction]]:
     """The support vectors of all pairs, each once, with codes of classes for y; each decision function over them."""
     found = [pair.decision_function() for pair in pairs]
     parts = [

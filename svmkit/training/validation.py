@@ -9,6 +9,7 @@ import numpy as np
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.engine import engine_for
+from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import DecisionFunction
 from svmkit.training.data import Pair, TrainingData
 
@@ -44,7 +45,7 @@ class Validation:
         if not len(rows):
             return None
         data = self._data
-        positive = self._codes[rows] == data.positive(pair.a, pair.b)
+        positive = signs(self._codes[rows], pair.a, pair.b, len(data.classes)) > 0.0
         engine = engine_for(data.kernel, self._X if len(rows) == self._X.shape[0] else self._X[rows])
 
         def accuracy(model: DecisionFunction) -> float:

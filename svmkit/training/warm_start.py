@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import pair_coefficients
 from svmkit.problems.base import Problem
 from svmkit.training.data import Pair, TrainingData
 
@@ -80,9 +81,10 @@ class ModelStart:
         if self._weights is not None:
             return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
         owner = np.repeat(np.arange(len(model.classes)), model.n_support)
-        of_pair = np.flatnonzero(((owner == pair.a) | (owner == pair.b)) & (self._rows >= 0))
+        at, values = pair_coefficients(model.coef, owner, pair.a, pair.b)
+        found = self._rows[at] >= 0
         coef = np.zeros(data.X.shape[0])
-        coef[self._rows[of_pair]] = model.coef[np.where(owner[of_pair] == pair.a, pair.b - 1, pair.a), of_pair]
+        coef[self._rows[at[found]]] = values[found]
         return problem.start(coef[pair.rows])
 
 

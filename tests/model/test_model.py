@@ -18,7 +18,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import file as model_file
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import pairs, scores
+from svmkit.model.one_vs_one import class_pairs, scores
 
 CASES = {
     "dense": (*binary(), RBF(0.5), None),
@@ -78,7 +78,7 @@ def test_decision_is_the_expansion(classes):
     owner = np.repeat(np.arange(classes), model.n_support)
     K = pairwise.rbf_kernel(IRIS[0], model.vectors, gamma=0.5)
     decision = model.decision_function(IRIS[0]).reshape(150, -1)
-    for column, (a, b) in enumerate(pairs(classes)):
+    for column, (a, b) in enumerate(class_pairs(classes)):
         coef = np.where(owner == a, model.coef[b - 1], np.where(owner == b, model.coef[a], 0.0))
         np.testing.assert_allclose(decision[:, column], K @ coef + model.intercept[column], atol=1e-10)
 

@@ -13,7 +13,7 @@ from svmkit.data.scaling import Scaling
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import model as module
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import pairs
+from svmkit.model.one_vs_one import class_pairs
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 FORMULAS = {
@@ -51,7 +51,7 @@ def by_formula(model: SVMModel, K: np.ndarray) -> np.ndarray:
     """Decisions (n, n_pairs) from kernel values with the vectors, (n, n_sv)."""
     owner = np.repeat(np.arange(len(model.classes)), model.n_support)
     columns = []
-    for column, (a, b) in enumerate(pairs(len(model.classes))):
+    for column, (a, b) in enumerate(class_pairs(len(model.classes))):
         coef = np.where(owner == a, model.coef[b - 1], np.where(owner == b, model.coef[a], 0.0))
         columns.append(K @ coef + model.intercept[column])
     return np.array(columns).T

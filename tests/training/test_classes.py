@@ -7,7 +7,7 @@ from sklearn.metrics import pairwise
 from support.problems import FAST, make, overlapping, problem_of
 
 from svmkit.kernels.functions import RBF
-from svmkit.model.one_vs_one import pairs
+from svmkit.model.one_vs_one import class_pairs
 from svmkit.solver.loop import solve
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.train import fit
@@ -45,7 +45,7 @@ def test_one_versus_one_is_a_binary_model_for_each_pair(data, name):
     k = len(np.unique(y))
     assert decision.shape == (len(X), k * (k - 1) // 2) and len(trained.solutions) == decision.shape[1]
     votes = np.zeros((len(X), k))
-    for column, (a, b) in enumerate(pairs(k)):
+    for column, (a, b) in enumerate(class_pairs(k)):
         rows = np.flatnonzero((y == a) | (y == b))
         problem = problem_of(X[rows], np.where(y[rows] == a, 1.0, -1.0), 3.0, kernel)
         solution = solve(problem, make(name))

@@ -10,7 +10,7 @@ from support.problems import blobs, make
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import pairs
+from svmkit.model.one_vs_one import class_pairs
 from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
 from svmkit.solver.loop import solve
@@ -97,7 +97,7 @@ def test_pairs_of_classes_are_liblinears(storage, loss, tmp_path):
     trained = fit(storage(X), names, solver=make("dcd", loss=loss), kernel=Linear(), C=0.1, stop=Gap(1e-9))
     decision = trained.model.decision_function(storage(X))
     np.testing.assert_allclose(X @ trained.model.weights.T + trained.model.intercept, decision, atol=1e-12)
-    for k, (a, b) in enumerate(pairs(3)):
+    for k, (a, b) in enumerate(class_pairs(3)):
         rows = (y == a) | (y == b)
         pair = LinearSVC(C=0.1, loss=loss, tol=1e-10, max_iter=1_000_000, random_state=0).fit(X[rows], y[rows] == a)
         np.testing.assert_allclose(decision[:, k], pair.decision_function(X), atol=1e-3)
