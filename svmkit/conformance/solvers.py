@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.words import Check
+from svmkit.conformance.result import Check
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
@@ -23,7 +23,7 @@ from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.online_pair import Arriving
 
 TOL = 1e-3
-LOOSE = 1e-2  # of solvers without a dual point of their own, whose last digits come slowly
+LOOSE = 1e-2  # for solvers without a dual point of their own, which converge slowly in the end
 
 
 def tolerance(solver: Solver) -> float:
@@ -32,7 +32,24 @@ def tolerance(solver: Solver) -> float:
 
 
 def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Two overlapping classes in three dimensions, with duplicate rows and a constant feature."""
+    """Make two overlapping classes in three dimensions, with duplicate rows and a constant feature.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Seed of the random generator.
+    m : int, default=90
+        Number of samples.
+    share : float, default=0.5
+        Proportion of the positive class, of which there are at least two samples.
+
+    Returns
+    -------
+    X : ndarray of shape (m, 3), float64
+        The features.
+    y : ndarray of shape (m,), float64
+        The labels, +1 first and then -1.
+    """
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(m) < max(2, round(share * m)), 1.0, -1.0)
     X = np.column_stack([rng.normal(size=(m, 2)) + 0.8 * y[:, None], np.full(m, 3.0)])
@@ -41,7 +58,22 @@ def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.
 
 
 def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:
-    """A small problem of the type and with the kernel that `solver` takes."""
+    """Pose a small problem of the type and with the kernel that a solver takes.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver.
+    C : float, default=1.0
+        The cost of a unit of loss.
+    **data : Any
+        The parameters of `toy`.
+
+    Returns
+    -------
+    Problem
+        The problem, with a Gram of its own.
+    """
     X, y = toy(**data)
     kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
     return solver.pose(Gram(kernel, X), y, C)
@@ -116,7 +148,7 @@ def _counted(solver: Solver) -> str | None:
         before = seen[0]
         with unnoticed():
             yield
-        seen[0] = before  # what measuring costs is no part of the solve
+        seen[0] = before  # measurements are not part of the solve
 
     gram.engine.block, gram.engine.product = counting_block, counting_product  # type: ignore[method-assign]
     gram.unnoticed = looking  # type: ignore[method-assign]
@@ -134,7 +166,7 @@ def _warm_start(solver: Solver) -> str | None:
     if warm.primal > min(again.primal, cold.certificate.primal * (1.0 + tolerance(solver))):
         return (
             f"after {brief.limit} iterations from its own solution (primal {cold.certificate.primal:.6g}) the primal "
-            f"value is {warm.primal:.6g}; from nothing {again.primal:.6g}"
+            f"value is {warm.primal:.6g}; without a start {again.primal:.6g}"
         )
     return None
 
@@ -189,7 +221,7 @@ def _within_budget(solver: Solver) -> str | None:
 
 
 def _streams(solver: Solver) -> str | None:
-    """Twice as many samples at once, or in two blocks that know the members of the first only: the same model."""
+    """Learning all samples in one block, or in two where the second sees the members of the first only, must agree."""
     if not solver.streams:
         return None
     X, y = toy()
@@ -221,25 +253,27 @@ def _streams(solver: Solver) -> str | None:
     state = learn(last, state, len(rows) - (len(y) - half))
     parts = np.zeros_like(whole)
     parts[... if last.is_linear else rows] = solver.solution(state)
-    apart = np.abs(parts - whole).max()
-    return None if apart <= 1e-6 else f"learnt in two blocks, weights differ by up to {apart:.2g} from one block's"
+    difference = np.abs(parts - whole).max()
+    if difference <= 1e-6:
+        return None
+    return f"learnt in two blocks, weights differ by up to {difference:.2g} from the weights learnt in one"
 
 
 SOLVER: dict[str, Check] = {
     "it reaches the tolerance, and the certificate confirms it": Check(
         _converges,
-        "Iterations go on until the relative duality gap, computed from scratch, is below the tolerance asked for.",
+        "Iterations go on until the relative duality gap, computed from scratch, is below the requested tolerance.",
         "svmkit.solver.Solver.step",
     ),
     "each iterate is feasible, and its objective is the one reported": Check(
         _feasible,
         "solution(state) satisfies the problem's constraints after every step and is an array of its own; "
-        "StepInfo.objective is the problem's objective there (nan where that is not known).",
+        "StepInfo.objective is the problem's objective there (nan if the solver does not know it).",
         "svmkit.solver.StepInfo, svmkit.problems.Problem.infeasible",
     ),
-    "the objective never rises, where the solver declares so": Check(
+    "the objective never rises, if the solver declares itself monotone": Check(
         _monotone,
-        "With monotone = True no step makes the objective worse; leave it False where that can happen.",
+        "With monotone = True no step makes the objective worse; leave it False if a step can.",
         "svmkit.solver.Solver.monotone",
     ),
     "the same seed gives the same result": Check(
@@ -252,7 +286,7 @@ SOLVER: dict[str, Check] = {
     ),
     "a start near the optimum helps": Check(
         _warm_start,
-        "From its own solution the solver needs no more iterations than from nothing.",
+        "From its own solution the solver needs no more iterations than without a start.",
         "svmkit.solver.Solver.init",
     ),
     "training on one class is refused": Check(
@@ -260,22 +294,23 @@ SOLVER: dict[str, Check] = {
     ),
     "it stops when asked to, with a usable model": Check(
         _interrupts,
-        "A step is short and ends in a feasible iterate, so that the loop can stop between two of them.",
+        "A step is short and ends in a feasible iterate, so that the loop can stop between two steps.",
         "svmkit.solver.Solver.step",
     ),
-    "it copes with C from 1e-4 to 1e6, classes of 97:3 and duplicate rows": Check(
+    "it copes with C from 1e-4 to 1e6, classes in the ratio 97:3 and duplicate rows": Check(
         _ugly,
-        "Whatever the data, the primal value is finite and the gap lies between 0 and 1.",
+        "For all data, the primal value is finite and the gap lies between 0 and 1.",
         "svmkit.problems.Certificate",
     ),
-    "it keeps to a budget of support vectors, where it declares so": Check(
+    "it keeps to a limit on support vectors, if it declares that it does": Check(
         _within_budget,
         "With budgeted = True, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer.",
         "svmkit.solver.Solver.limit_support",
     ),
-    "it learns from a stream as from a set, where it declares so": Check(
+    "it learns from a stream as from a set, if it declares that it does": Check(
         _streams,
-        "With streams = True, members and renew lead from block to block to the model of all samples at once.",
+        "With streams = True, members and renew carry the state from block to block, and the model is the one that a "
+        "single block of all samples gives.",
         "svmkit.solver.Solver.renew",
     ),
 }

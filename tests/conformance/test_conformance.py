@@ -1,10 +1,13 @@
 """Every registered solver, kernel and sampler keeps the contract; what `svmkit check` says of one that does not."""
 
+import importlib
+
 import pytest
 
 from svmkit import plugins
 from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, told
-from svmkit.conformance.words import Result
+from svmkit.conformance.description import description
+from svmkit.conformance.result import Result
 from svmkit.errors import Unavailable
 
 CASES = [(kind, name) for kind in ("solver", "kernel", "sampler") for name in plugins.names(kind)]
@@ -21,16 +24,26 @@ def test_conforms(kind, name):
     assert not [told(r) for r in results if r.problem]
 
 
-def test_every_check_says_what_is_expected_and_where():
-    import importlib
+EVERY = {
+    f"{kind}: {sentence}": check
+    for kind, checks in (("solver", SOLVER), ("kernel", KERNEL), ("sampler", SAMPLER))
+    for sentence, check in (description("any", kind) | checks).items()
+}
 
-    for check in (SOLVER | KERNEL | SAMPLER).values():
-        assert check.expected.endswith(".") and len(check.expected.split()) > 5
-        for place in check.where.split(", "):
-            module, _, rest = place.removeprefix("svmkit.").partition(".")
-            found = importlib.import_module(f"svmkit.{module}")
-            for part in rest.split("."):
-                found = getattr(found, part)
+
+@pytest.mark.parametrize("check", EVERY.values(), ids=EVERY)
+def test_every_check_says_what_is_expected_and_where(check):
+    """The places of the contract that it names exist, each reached from the face of its room."""
+    assert check.expected.endswith(".") and len(check.expected.split()) > 5
+    for place in check.where.split(", "):
+        package, room, *names = place.split(".")
+        found = importlib.import_module(f"{package}.{room}")
+        assert names and names[0] in found.__all__, f"{place} is not a public name"
+        for name in names:
+            found = getattr(found, name)
+
+
+def test_there_are_fifteen_checks_on_what_a_solver_does():
     assert not set(SOLVER) & {""} and len(SOLVER) == 15
 
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from svmkit import conformance, plugins
-from svmkit.conformance import KERNEL, SAMPLER, SOLVER, manners
-from svmkit.conformance.words import outcome
+from svmkit import plugins
+from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, checks, isolation
+from svmkit.conformance.result import outcome
 from svmkit.kernels.functions import RBF
 from svmkit.solver.sampler import Uniform
 
@@ -173,16 +173,16 @@ SOLVERS = [
     ("one class", Lenient, "should raise InputError"),
     ("asked to", Stubborn, "a callback asked to stop"),
     ("1e-4 to 1e6", Fragile, "nan"),
-    ("budget of support", Greedy, "limited to 5 vectors"),
+    ("limit on support", Greedy, "limited to 5 vectors"),
     ("from a stream", Forgetful, "weights differ"),
     ("handful", Endless, "on 2 samples a step had not ended"),
     ("handful", Slow, "on 2 samples it was still at iteration"),
     ("begins at the start", Deaf, "it begins at"),
     ("side by side", Mixed, "weights differ"),
-    ("left alone", Gambler, "global random state"),
-    ("left alone", Reseeder, "global random state"),
-    ("left alone", Scribbler, "kernel row 0"),
-    ("left alone", Relabels, "wrote to"),
+    ("not changed", Gambler, "global random state"),
+    ("not changed", Reseeder, "global random state"),
+    ("not changed", Scribbler, "kernel row 0"),
+    ("not changed", Relabels, "wrote to"),
 ]
 
 
@@ -220,7 +220,7 @@ KERNELS = [
     ("symmetric", Lopsided, "differs"),
     ("CSR", DenseOnly, ""),
     ("stored with a model", Unstorable, "not JSON serializable"),
-    ("left alone", Centring, "wrote to X"),
+    ("not changed", Centring, "wrote to X"),
 ]
 
 
@@ -245,9 +245,9 @@ SAMPLERS = [
     ("draws are valid", drawing("Partial", lambda y, rng: rng.integers(len(y) // 2, size=9)), "never reached"),
     ("draws are valid", drawing("Unseeded", lambda y, rng: np.random.default_rng().integers(9, size=9)), "one seed"),
     ("converges with it", drawing("First", lambda y, rng: np.array([0])), "ended as"),
-    ("side by side", drawing("Counting", _counting), "another one"),
-    ("left alone", drawing("Gambler", lambda y, rng: np.random.permutation(len(y))), "global random state"),  # noqa: NPY002
-    ("left alone", drawing("Relabels", lambda y, rng: np.array([int(y.fill(1.0) or 0)])), "wrote to y"),
+    ("side by side", drawing("Counting", _counting), "changes when a second"),
+    ("not changed", drawing("Gambler", lambda y, rng: np.random.permutation(len(y))), "global random state"),  # noqa: NPY002
+    ("not changed", drawing("Relabels", lambda y, rng: np.array([int(y.fill(1.0) or 0)])), "wrote to y"),
 ]
 CASES = (
     [("solver", *case) for case in SOLVERS] + [("kernel", *c) for c in KERNELS] + [("sampler", *c) for c in SAMPLERS]
@@ -257,7 +257,7 @@ CHECKS = {"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}
 
 @pytest.mark.parametrize(("kind", "part", "broken", "words"), CASES, ids=[f"{c[0]}-{c[2].__name__}" for c in CASES])
 def test_it_fails(kind, part, broken, words, monkeypatch):
-    monkeypatch.setattr(manners, "LONGEST", 0.5)
+    monkeypatch.setattr(isolation, "LONGEST", 0.5)
     ((title, check),) = [(t, c) for t, c in CHECKS[kind].items() if part in t]
     found = outcome(title, check, broken())
     assert found.problem and words in found.problem and "\n" not in found.problem
@@ -265,8 +265,8 @@ def test_it_fails(kind, part, broken, words, monkeypatch):
 
 
 def test_every_check_has_one_that_fails():
-    for kind, checks in CHECKS.items():
-        assert all(any(case[0] == kind and case[1] in title for case in CASES) for title in checks)
+    for kind, titles in CHECKS.items():
+        assert all(any(case[0] == kind and case[1] in title for case in CASES) for title in titles)
 
 
 # --- what a plugin says of itself
@@ -302,8 +302,8 @@ class Thawed:
 )
 def test_what_it_says_of_itself(plugin, kind, problems, monkeypatch):
     monkeypatch.setattr(plugins, "build", lambda kind, name: plugin)
-    monkeypatch.setattr(conformance, kind.upper(), {})
-    found = conformance.check_plugin("averylongname", kind)
+    monkeypatch.setattr(checks, kind.upper(), {})
+    found = check_plugin("averylongname", kind)
     assert len(found) == 3
     for result, words in zip(found, problems, strict=True):
         assert (result.problem is None) if words is None else words in result.problem

@@ -1,4 +1,5 @@
-"""Checks on what a plugin leaves alone: the data, numpy's global state, other solves; and that every solve ends."""
+"""Checks that a plugin affects nothing but its own state: not the data, global random state or other solves; and that
+every solve ends and begins where it was told to."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from svmkit.conformance.result import Check
 from svmkit.conformance.solvers import problem_for, toy
-from svmkit.conformance.words import Check
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
@@ -23,12 +24,12 @@ from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds
 
-LONGEST = 20.0  # seconds for what takes milliseconds in a solver that ends
+LONGEST = 20.0  # seconds; a solver that ends takes milliseconds
 
 
 @contextmanager
 def _ending(seconds: float, what: str) -> Iterator[None]:
-    """TimeoutError after so many seconds. Only the main thread can be woken, and only out of Python code."""
+    """Raise TimeoutError after so many seconds; this works in the main thread only, and only while Python code runs."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -95,9 +96,9 @@ def _alone(solver: Solver) -> str | None:
     for _ in range(steps):
         solver.step(one)
         solver.step(other)
-    apart = float(np.abs(solver.solution(one) - solver.solution(single)).max())
-    if apart > 1e-9:
-        return f"beside another solve its weights differ by up to {apart:.2g} from those of the same solve alone"
+    difference = float(np.abs(solver.solution(one) - solver.solution(single)).max())
+    if difference > 1e-9:
+        return f"beside another solve its weights differ by up to {difference:.2g} from its weights when it runs alone"
     return None
 
 
@@ -113,7 +114,7 @@ def _solver_leaves(solver: Solver) -> str | None:
 
 
 def _rows_changed(problem: Problem, kernel: Kernel) -> str | None:
-    """Rows that `Gram.row` hands out are those of the cache: whoever writes to one spoils it for all."""
+    """Gram.row returns rows of the cache itself: a solver that writes to one changes it for every later reader."""
     fresh = Gram(kernel, toy()[0])
     for i in range(problem.m):
         if not np.allclose(problem.gram.row(i), fresh.row(i), rtol=1e-4, atol=1e-6):
@@ -155,13 +156,13 @@ def _sampler_alone(sampler: Sampler) -> str | None:
     one, other = begun(5), begun(6)
     for k, draw in enumerate(first):
         if not np.array_equal(one(), draw):
-            return f"draw {k + 1} is another one when a second solve draws as well"
+            return f"draw {k + 1} changes when a second solve draws as well"
         other()
     return None
 
 
 def _changed(run: Callable[[], None], arrays: dict[str, np.ndarray]) -> str | None:
-    """What `run` changed of these arrays, of numpy's global random state and of Python's."""
+    """A sentence on what `run` changed: one of these arrays, or the global random state of numpy or of Python."""
     before = {name: array.copy() for name, array in arrays.items()}
     states = _states()
     run()
@@ -174,44 +175,48 @@ def _changed(run: Callable[[], None], arrays: dict[str, np.ndarray]) -> str | No
 
 
 def _states() -> tuple[bytes, int, Any]:
-    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002  whether it is left alone is what is looked at
+    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002  to see whether it changes
     return state["state"]["key"].tobytes(), state["state"]["pos"], random.getstate()
 
 
-_RANDOM = "Random choices come from the Generator that is handed over"
+_RANDOM = "Random choices come from the Generator that svmkit passes"
 SOLVER: dict[str, Check] = {
     "a handful of samples under an iteration budget: the solve ends": Check(
         _ends,
         "On 2 and on 8 samples, where the optimum is soon exact, 2000 iterations end at once. A step that cannot "
-        "improve the iterate returns StepInfo(moved=False) instead of searching on.",
+        "improve the iterate returns StepInfo(moved=False) instead of continuing to search.",
         "svmkit.solver.StepInfo.moved",
     ),
     "it begins at the start that it is given": Check(
         _starts,
-        "The iterate after init(problem, start, draws) is start, or as good as it.",
+        "The iterate after init(problem, start, draws) is start, or as good as start.",
         "svmkit.solver.Solver.init",
     ),
-    "two solves side by side do not meet": Check(
+    "two solves side by side do not affect each other": Check(
         _alone,
-        "All that changes lives in the state that init returns; nothing in the class, the module or the instance.",
+        "Everything that changes lives in the state that init returns, not in the class, the module or the instance.",
         "svmkit.solver.Solver.init",
     ),
-    "data, kernel rows and global random state are left alone": Check(
+    "data, kernel rows and global random state are not changed": Check(
         _solver_leaves,
-        f"X, y and the rows of problem.gram are read only. {_RANDOM} (draws.rng).",
+        f"A solver does not write to X, y or the rows of problem.gram. {_RANDOM} (draws.rng).",
         "svmkit.solver.Solver.init, svmkit.kernels.Gram.row",
     ),
 }
 KERNEL: dict[str, Check] = {
-    "data and global random state are left alone": Check(
-        _kernel_leaves, "block(X, Z) and diag(X) only read X and Z, and draw nothing.", "svmkit.kernels.Kernel.block"
+    "data and global random state are not changed": Check(
+        _kernel_leaves,
+        "block(X, Z) and diag(X) only read X and Z, and draw no random numbers.",
+        "svmkit.kernels.Kernel.block",
     )
 }
 SAMPLER: dict[str, Check] = {
-    "two solves side by side do not meet": Check(
-        _sampler_alone, "All that changes lives in the generator that draws returns.", "svmkit.solver.Sampler.draws"
+    "two solves side by side do not affect each other": Check(
+        _sampler_alone,
+        "Everything that changes lives in the generator that draws returns.",
+        "svmkit.solver.Sampler.draws",
     ),
-    "labels and global random state are left alone": Check(
-        _sampler_leaves, f"y is only read. {_RANDOM} (rng).", "svmkit.solver.Sampler.draws"
+    "labels and global random state are not changed": Check(
+        _sampler_leaves, f"A sampler does not write to y. {_RANDOM} (rng).", "svmkit.solver.Sampler.draws"
     ),
 }

@@ -1,0 +1,78 @@
+"""A check and its result, and the text that reports the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Check(NamedTuple):
+    """One requirement of the plugin contract.
+
+    Attributes
+    ----------
+    run : callable
+        Takes the plugin and returns None when the requirement holds, or else a sentence that says what was found.
+    expected : str
+        What holds for a plugin that passes, written for its author.
+    where : str
+        The parts of the contract that say so, as dotted names separated by ", ": "svmkit.solver.StepInfo".
+    """
+
+    run: Callable[[Any], str | None]
+    expected: str
+    where: str
+
+
+class Result(NamedTuple):
+    """The result of one check.
+
+    Attributes
+    ----------
+    check : str
+        The sentence that the check tests.
+    problem : str or None
+        What was found; None when the check holds.
+    expected : str
+        What holds for a plugin that passes.
+    where : str
+        The parts of the contract that say so, and the function that checks it.
+    """
+
+    check: str
+    problem: str | None
+    expected: str
+    where: str
+
+
+def outcome(sentence: str, check: Check, plugin: Any) -> Result:
+    """Run a check on a plugin; an exception that it raises counts as a failure.
+
+    Parameters
+    ----------
+    sentence : str
+        The sentence that the check tests.
+    check : Check
+        The check.
+    plugin : Solver, Kernel or Sampler
+        An instance of the plugin.
+
+    Returns
+    -------
+    Result
+        What was found.
+    """
+    try:
+        found = check.run(plugin)
+    except Exception as error:
+        found = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    source = f"{check.run.__module__}.{check.run.__name__}"
+    return Result(sentence, found, check.expected, f"{check.where}; the check itself: {source}")
+
+
+def told(result: Result) -> str:
+    """The report on a result: one line, and for a check that fails what was found, what was expected and why."""
+    if result.problem is None:
+        return f"holds  {result.check}"
+    lines = [f"FAILS  {result.check}", f"found: {result.problem}", f"expected: {result.expected}"]
+    return "\n       ".join([*lines, f"look at: {result.where}"])
