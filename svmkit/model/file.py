@@ -1,31 +1,60 @@
-"""The model file: arrays as safetensors, everything else as one JSON text in its header. Never a pickle."""
+"""The model file: arrays as safetensors, everything else as one JSON text in its header. Never a pickle.
+
+Checkpoints are files of another kind in the same container, which `write` and `read` know.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from svmkit import plugins
+from svmkit.data import Encoding
+from svmkit.data.features import require_finite
+from svmkit.data.layout import require_sound
+from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
+from svmkit.kernels.functions import Precomputed
+from svmkit.model.one_vs_one import class_pairs
 from svmkit.runtime import files
 
 FORMAT, VERSION = "svmkit", 1
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
-    """Write atomically; InputError when the folder is missing or not writable."""
-    from safetensors.numpy import save
+    """Write arrays and a header atomically.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; an existing one is replaced.
+    arrays : dict of str to ndarray
+        The arrays by name.
+    header : dict
+        Values that JSON can hold.
+    kind : str
+        What the file is, such as "model".
+
+    Raises
+    ------
+    InputError
+        The folder is missing or not writable.
+    """
+    from safetensors.numpy import save as to_bytes
 
     meta = {"format": FORMAT, "kind": kind, "version": VERSION, **header}
-    blob = save({k: np.ascontiguousarray(v) for k, v in arrays.items()}, metadata={"svmkit": json.dumps(meta)})
+    blob = to_bytes({k: np.ascontiguousarray(v) for k, v in arrays.items()}, metadata={"svmkit": json.dumps(meta)})
     files.write(path, blob)
 
 
 def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """(arrays, header) of a file that `write` made; InputError for anything else."""
+    """Return arrays and header of a file of this kind that `write` made; raise InputError for any other file."""
     from safetensors import SafetensorError, safe_open
 
     target = Path(path)
@@ -43,3 +72,144 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
     if not isinstance(meta.get("version"), int) or meta["version"] > VERSION:
         raise InputError(f"{target} was written by a newer svmkit (format {meta.get('version')}): upgrade svmkit")
     return arrays, meta
+
+
+def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
+    """Write a model atomically.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; an existing one is replaced.
+    parts : dict
+        The attributes of an `SVMModel` by name.
+
+    Raises
+    ------
+    InputError
+        The kernel is not registered by name, or the file cannot be written.
+    """
+    kernel, classes, vectors, scaling = (parts[name] for name in ("kernel", "classes", "vectors", "scaling"))
+    if kernel.name not in plugins.names("kernel"):
+        raise InputError(
+            f"a model with the kernel {kernel.name!r} cannot be saved: register the kernel under "
+            "the entry-point group svmkit.kernels"
+        )
+    arrays = {name: parts[name] for name in ("coef", "intercept", "n_support")}
+    if sp.issparse(vectors):
+        arrays |= {f"vectors.{k}": getattr(vectors, k) for k in ("data", "indices", "indptr")}
+    else:
+        arrays["vectors"] = np.asarray(vectors)
+    if scaling:
+        arrays |= {f"scaling.{k}": v for k, v in scaling.to_arrays().items()}
+    package = plugins.requirement("kernel", kernel.name)
+    header = {
+        "kernel": {"name": kernel.name, "params": kernel.params, "package": package},
+        "classes": (classes.astype(str) if classes.dtype.kind == "S" else classes).tolist(),
+        "classes_dtype": classes.dtype.str,
+        "n_features": parts["n_features"],
+        "scaling": scaling.kind if scaling else None,
+        "encoding": parts["encoding"].to_json() if parts["encoding"] else None,
+        "about": parts["about"],
+    }
+    write(path, arrays, header, "model")
+
+
+def load_model(path: str | os.PathLike) -> dict[str, Any]:
+    """Read and validate a model that `save_model` wrote.
+
+    Returns
+    -------
+    dict
+        The attributes of an `SVMModel` by name.
+
+    Raises
+    ------
+    InputError
+        The file is not a model, it is damaged, or its kernel is not installed.
+    """
+    arrays, header = read(path, "model")
+    try:
+        kernel = header["kernel"]
+        name = str(kernel["name"])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is a damaged model file (no kernel: {error}): write it anew") from None
+    if name not in plugins.names("kernel"):
+        raise InputError(f"{path} needs the kernel {name!r}, which is not installed: {_how_to_install(kernel)}")
+    try:
+        scaling = {k[8:]: v for k, v in arrays.items() if k.startswith("scaling.")}
+        parts = {
+            "kernel": plugins.build("kernel", name, kernel["params"]),
+            "classes": np.array(header["classes"], dtype=header["classes_dtype"]),
+            "vectors": _vectors(arrays, header["n_features"]),
+            "n_support": arrays["n_support"],
+            "coef": arrays["coef"],
+            "intercept": arrays["intercept"],
+            "n_features": header["n_features"],
+            "scaling": Scaling.from_arrays(header["scaling"], scaling) if header["scaling"] else None,
+            "encoding": Encoding.from_json(header["encoding"]) if header["encoding"] else None,
+            "about": header["about"],
+        }
+        _require_valid(parts)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
+        raise InputError(f"{path} is a damaged model file ({error}): write it anew") from None
+    return parts
+
+
+def _require_valid(parts: dict[str, Any]) -> None:
+    """Raise ValueError unless the shapes fit: the file of a third party must not fail later, in a compiled loop."""
+    classes, vectors, n_support = (parts[name] for name in ("classes", "vectors", "n_support"))
+    k, n_sv = len(classes), vectors.shape[0]
+    if classes.ndim != 1 or classes.dtype.kind not in "biufUS" or not isinstance(parts["n_features"], int):
+        raise ValueError("classes are no list of labels")
+    if not isinstance(parts["about"], dict):
+        raise ValueError("what is told about it is no map")
+    if any(isinstance(value, str) for value in parts["kernel"].params.values()):
+        raise ValueError("the kernel's parameters are not numbers")
+    if k < 2 or parts["coef"].shape != (k - 1, n_sv) or parts["intercept"].shape != (len(class_pairs(k)),):
+        raise ValueError("shapes of coef, intercept and classes do not fit together")
+    if (
+        n_support.shape != (k,)
+        or n_support.dtype.kind != "i"
+        or n_support.min() < 0
+        or n_support.max() > n_sv  # a sum of int64 may wrap
+        or n_support.sum() != n_sv
+    ):
+        raise ValueError("n_support does not add up")
+    for name in ("coef", "intercept"):
+        if parts[name].dtype != np.float64 or not np.isfinite(parts[name]).all():
+            raise ValueError(f"{name} is not finite float64")
+    _require_valid_vectors(vectors, isinstance(parts["kernel"], Precomputed), parts["n_features"])
+
+
+def _require_valid_vectors(vectors: Any, precomputed: bool, n_features: int) -> None:
+    """Raise ValueError unless these can be support vectors, or row numbers for a precomputed kernel."""
+    if precomputed:
+        if vectors.ndim != 1 or vectors.dtype.kind != "i" or ((vectors < 0) | (vectors >= n_features)).any():
+            raise ValueError("row numbers of support vectors are out of range")
+    elif vectors.ndim != 2 or vectors.shape[1] != n_features:
+        raise ValueError("support vectors have another number of columns")
+    elif vectors.dtype not in (np.float32, np.float64):
+        raise ValueError("support vectors are not float32 or float64")
+    else:
+        require_finite(vectors, what="support vectors")
+
+
+def _how_to_install(kernel: dict[str, Any]) -> str:
+    """Say how to install the kernel that a file needs; the file may come from a third party, so quote it as such."""
+    package = str(kernel.get("package"))
+    if re.fullmatch(r"[\w.-]{1,100}==[\w.+!-]{1,50}", package, re.ASCII):
+        how = f"the file says that it comes with {package} (pip install {package}, if you trust that)"
+    else:
+        how = "install the package that brings it"
+    return f"{how}; installed: {', '.join(plugins.names('kernel'))}"
+
+
+def _vectors(arrays: dict[str, np.ndarray], n_features: int) -> Any:
+    """Return the vectors, dense or CSR; raise ValueError for a CSR matrix that is not sound."""
+    if "vectors" in arrays:
+        return arrays["vectors"]
+    data, indices, indptr = (arrays[f"vectors.{k}"] for k in ("data", "indices", "indptr"))
+    vectors = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    require_sound(vectors)
+    return vectors
