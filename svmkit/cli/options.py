@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
     return given
 
 
-def key_values(items: list[str], what: str) -> dict[str, str]:
+def key_values(items: Iterable[str], what: str) -> dict[str, str]:
     """{key: value} of KEY=VALUE texts."""
     pairs = {}
     for item in items:

@@ -6,106 +6,126 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
+from svmkit import tracking
 from svmkit.cli import progress
 from svmkit.cli.common import note
-from svmkit.cli.job import Job
-from svmkit.data import Dataset, load, scaling
+from svmkit.cli.finish import Outcome, finish
+from svmkit.cli.sets import Sets, advise_scaling
+from svmkit.cli.tracked import tracked
+from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.data import Dataset, load
 from svmkit.data.features import pad_or_refuse_columns
 from svmkit.data.layout import integral, settled
 from svmkit.data.sources import find
 from svmkit.data.stream import SvmlightStream
 from svmkit.errors import InputError, SvmkitError
+from svmkit.model.model import SVMModel
 from svmkit.runtime import interrupt
 from svmkit.runtime.interrupt import Flag
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Status
+from svmkit.tracking import Tracker
 from svmkit.training.online import Online
 from svmkit.training.online_input import require_streamable, streaming_solver
-from svmkit.training.result import Fit
 
 NAME = "standard input"
 BLOCK = 1024
 CURVE_EVERY = 5.0  # seconds between two writes of the curve to the tracker
 
-_REFUSED = {
-    "test_size": "rows cannot be held out of a stream: give --test FILE",
-    "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
-    "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
-    "label": "the lines of a stream begin with their label: leave --label out",
-    "sampler": "samples are looked at in the order of the stream: leave --sampler out",
-    "stop": "how far from optimal the model of a stream is cannot be known: leave --stop out",
-    "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
-    "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
-}
-_UNSET = {"curve": False, "tol": 1e-3}
 
+class StreamJob:
+    """One pass over standard input: everything that can be is checked before anything is read.
 
-class StreamJob(Job):
-    """The options of `svmkit train -`, checked before anything is read.
+    Parameters
+    ----------
+    options : TrainOptions
+        Its `classes` are by default those of the first block, which settles gamma and the scaling too; `on_error` is
+        "stop" by default, and `block` 1024 samples.
 
-    classes : "LABEL,LABEL,...", default those of the first block; on_error : "stop" (default) or "skip" at a line that
-    cannot be used; block : samples that are taken together, default 1024; the first of these settle gamma and scaling
+    Raises
+    ------
+    InputError
+        The method cannot learn from a stream, or an option cannot be used.
     """
 
-    def __init__(self, *, classes: str | None, on_error: str | None, block: int | None, **options: Any) -> None:
-        for name, reason in _REFUSED.items():
-            if options[name] != _UNSET.get(name):
-                raise InputError(reason)
-        if options["max_epochs"] not in (None, 1):
-            raise InputError("a stream is looked at once: leave --max-epochs out")
-        super().__init__(**options | {"data": NAME})
-        streaming_solver(self.solver)
-        require_streamable(self.solver, self.kernel, self.class_weight, options["max_support"])
-        if options["test"]:
-            find(options["test"])
-        if self.start is not None and any(options[name] is not None for name in ("gamma", "degree", "coef0")):
+    def __init__(self, options: TrainOptions) -> None:
+        method = Method.of(options)
+        self.options = options
+        self.start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
+        streaming_solver(method.solver)
+        require_streamable(method.solver, method.kernel, method.class_weight, options.max_support)
+        if options.test:
+            find(options.test)
+        if self.start is not None and any(v is not None for v in (options.gamma, options.degree, options.coef0)):
             raise InputError("--resume goes on with the kernel of the model: leave --gamma, --degree and --coef0 out")
-        if self.start is not None and options["scale"] != "none":
+        if self.start is not None and options.scale != "none":
             raise InputError("--resume goes on with the scaling of the model: leave --scale out")
-        self.sampler = Cyclic(1)
-        self.block = block or BLOCK
-        self.classes = _labels(classes) if classes else None if self.start is None else self.start.classes
+        self.method = replace(method, sampler=Cyclic(1))
+        self.block = options.block or BLOCK
+        announced = _labels(options.classes) if options.classes else None
+        self.classes = self.start.classes if self.start is not None and announced is None else announced
         self.stream = SvmlightStream(
             _standard_input(),
             name=NAME,
-            n_features=options["n_features"],
+            n_features=options.n_features,
             labels=None if self.classes is None else self.classes.tolist(),
-            on_error=on_error or "stop",
+            on_error=options.on_error or "stop",
         )
         self.ending: Status | None = None  # why the stream was left before its end
+        self.failure: InputError | None = None  # of the input, once there is a model to report
         self.logged, self.log_at = 0, 0.0  # points of the curve, and when the next ones are due
 
-    def run(self) -> Fit:
+    def run(self) -> Outcome:
         """Learn until the stream ends; then keep, measure and log the model."""
         with interrupt.catching() as flag, progress.live("waiting for the first samples") as show:
             until = self._until(flag)
             self._begin(*self._first(until))
-            with self._tracked(None):
+            title = f"{self.method.solver.name} {NAME}"
+            with tracked(self.options, title, self._params(), tracking.tags(self.method.solver)) as tracker:
                 try:
                     for X, y in self.stream.blocks(self.block, until=until):
                         self._learn(X, y, until)
-                        self._log_curve()
+                        self._log_curve(tracker)
                         if show:
                             show(self._line())
                 except InputError as error:
                     self.failure = error
                 self._require_two_classes()
-                status = self.ending or (Status.INTERRUPTED if self.failure else Status.MAX_ITER)
-                self._read_test()
-                fitted = self.online.fitted(status)
-                self._finish(fitted)
+                outcome = self._finished(tracker)
         if self.stream.first_skipped:
             note(f"skipped {self.stream.skipped:,} lines, the first: {self.stream.first_skipped}")
-        return fitted
+        return outcome
+
+    def _finished(self, tracker: Tracker) -> Outcome:
+        """The outcome, with what is known of a stream alone."""
+        online, stream = self.online, self.stream
+        status = self.ending or (Status.INTERRUPTED if self.failure else Status.MAX_ITER)
+        test = self._test()
+        fitted = online.fitted(status)
+        example = Dataset(pad_or_refuse_columns(self.few.X, online.input.n_features, pad=True), self.few.y, NAME)
+        facts = {"samples": online.samples, "skipped": stream.skipped, "accuracy": online.accuracy}
+        outcome = finish(
+            fitted,
+            self.options,
+            self.method,
+            Sets(example, test, online.samples, online.input.n_features),
+            tracker,
+            points=_measured(online.history[self.logged :]),
+            more={"dual_objective": fitted.dual_objective} | {f"stream/{key}": fact for key, fact in facts.items()},
+        )
+        of_stream = {"progressive_accuracy": online.accuracy, "skipped": stream.skipped}
+        params = outcome.result["params"] | {"tol": None}
+        return replace(outcome, result=outcome.result | {"params": params} | of_stream, failure=self.failure)
 
     def _until(self, flag: Flag) -> Callable[[], bool]:
         self.began = time.monotonic()
-        limit = self.options["time_limit"] or math.inf
+        limit = self.options.time_limit or math.inf
 
         def until() -> bool:
             if flag:
@@ -138,38 +158,36 @@ class StreamJob(Job):
 
     def _begin(self, X: Any, y: np.ndarray) -> None:
         """Learn the first block, even when it was cut short: without it there is no model."""
-        o = self.options
+        options, method = self.options, self.method
         X = settled(X)
         self.dense = isinstance(X, np.ndarray)
-        unscaled = o["scale"] == "none" and self.start is None and self.kernel.form is not None
-        hint = scaling.scale_hint(X) if unscaled else None
-        if hint:
-            note(hint)
-        assert not isinstance(self.class_weight, str)
+        if self.start is None:
+            advise_scaling(X, options, method.kernel)
+        assert not isinstance(method.class_weight, str)
         self.online = Online(
             self.classes,
-            solver=self.solver,
-            kernel=self.kernel,
-            C=o["C"],
-            class_weight=self.class_weight,
-            scale=o["scale"],
-            memory=o["memory"],
-            seed=o["seed"],
-            max_support=o["max_support"],
-            n_threads=o["threads"],
+            solver=method.solver,
+            kernel=method.kernel,
+            C=method.C,
+            class_weight=method.class_weight,
+            scale=options.scale,
+            memory=options.memory,
+            seed=options.seed,
+            max_support=options.max_support,
+            n_threads=options.threads,
             start=self.start,
         )
         self._learn(X, y)
-        self.kernel = self.online.input.kernel
-        self.data = Dataset(X[:5], y[:5], NAME)
+        self.method = replace(method, kernel=self.online.input.kernel)
+        self.few = Dataset(X[:5], y[:5], NAME)
 
     def _learn(self, X: Any, y: np.ndarray, until: Callable[[], bool] = lambda: False) -> None:
         self.online.update(X.toarray() if self.dense and not isinstance(X, np.ndarray) else X, y, until=until)
 
-    def _log_curve(self) -> None:
+    def _log_curve(self, tracker: Tracker) -> None:
         points, now = self.online.history[self.logged :], time.monotonic()
         if points and now >= self.log_at:
-            self.tracker.curve(_measured(points))
+            tracker.curve(_measured(points))
             self.logged, self.log_at = self.logged + len(points), now + CURVE_EVERY
 
     def _line(self) -> str:
@@ -197,50 +215,26 @@ class StreamJob(Job):
         """The fault of the line that ended the first block, if one did."""
         next(self.stream.blocks(1, until=lambda: True), None)
 
-    def _read_test(self) -> None:
-        o, self.held_out = self.options, None
-        if not o["test"]:
-            return
+    def _test(self) -> Dataset | None:
+        """The test set, as wide as the stream was; one that cannot be used is a failure of the input."""
+        options = self.options
+        if not options.test:
+            return None
         try:
-            test = load(o["test"], n_features=o["n_features"])
+            test = load(options.test, n_features=options.n_features)
             self.online.input.widen(test.n_features)
             if test.n_features < self.online.input.n_features:
-                test = load(o["test"], n_features=self.online.input.n_features)
-            self.held_out = test
+                test = load(options.test, n_features=self.online.input.n_features)
+            return test
         except InputError as error:
             self.failure = self.failure or error
-
-    def _train_accuracy(self) -> float | None:
-        return None
-
-    def _scaled(self) -> Any:
-        return self.data.X  # gamma is a number already
+            return None
 
     def _params(self) -> dict[str, Any]:
-        params = super()._params() | {"n": "stream", "d": self.online.input.n_features, "block": self.block}
+        """Parameters of the run: how many samples there will be is not known, and no tolerance is kept to."""
+        params = self.method.params(self.method.kernel, self.few, self.options)
+        params |= {"n": "stream", "d": self.online.input.n_features, "block": self.block}
         return {key: value for key, value in params.items() if key != "tol"}
-
-    def _points(self, fitted: Fit) -> list[HistoryPoint]:
-        return _measured(self.online.history[self.logged :])
-
-    def _log(self, fitted: Fit) -> None:
-        X = pad_or_refuse_columns(self.data.X, self.online.input.n_features, pad=True)
-        self.data = Dataset(X, self.data.y, NAME)
-        super()._log(fitted)
-        facts = {"samples": self.online.samples, "skipped": self.stream.skipped, "accuracy": self.online.accuracy}
-        bound = {"final/dual_objective": fitted.dual_objective}
-        known = bound | {f"stream/{name}": value for name, value in facts.items()}
-        self.tracker.metrics({name: float(value) for name, value in known.items() if value is not None})
-
-    def result(self, fitted: Fit) -> dict[str, Any]:
-        result = super().result(fitted)
-        return result | {
-            "params": result["params"] | {"tol": None},
-            "n_samples": self.online.samples,
-            "n_features": self.online.input.n_features,
-            "progressive_accuracy": self.online.accuracy,
-            "skipped": self.stream.skipped,
-        }
 
 
 def _measured(points: list[HistoryPoint]) -> list[HistoryPoint]:

@@ -27,8 +27,8 @@ from svmkit.cli.spelling import (
 )
 
 if TYPE_CHECKING:
-    from svmkit.cli.job import Job
-    from svmkit.training.result import Fit
+    from svmkit.cli.finish import Outcome
+    from svmkit.cli.train_options import TrainOptions
 
 STREAM = "Streams"
 
@@ -88,42 +88,39 @@ def train(
     """
     from svmkit.cli.common import warnings_as_notes
     from svmkit.cli.options import merged
+    from svmkit.cli.train_options import TrainOptions
 
     given = {k: v for k, v in context.params.items() if k not in ("config", "json")}
     with warnings_as_notes():
-        job = _job(merged(context, given, config))
-        fitted = job.run()
-        report(job, fitted, json)
-    if job.failure:
-        raise job.failure
+        options = TrainOptions(**merged(context, given, config))
+        outcome = _run(options)
+        report(outcome, json)
+    if outcome.failure:
+        raise outcome.failure
 
 
-def _job(given: dict[str, Any]) -> Job:
-    from svmkit.cli.job import Job
-    from svmkit.errors import InputError
-
-    if given["data"] == "-":
+def _run(options: TrainOptions) -> Outcome:
+    if options.is_stream:
         from svmkit.cli.stream import StreamJob
 
-        return StreamJob(**given)
-    for name in ("classes", "on_error", "block"):
-        if given.pop(name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} belongs to a stream: svmkit train -")
-    return Job(**given)
+        return StreamJob(options).run()
+    from svmkit.cli import job
+
+    return job.run(options)
 
 
-def report(job: Job, fitted: Fit, as_json: bool) -> None:
+def report(outcome: Outcome, as_json: bool) -> None:
     """The result, as one JSON object or as lines for a reader."""
     from svmkit.cli.common import emit, rows
 
-    result = job.result(fitted)
+    result = outcome.result
     if as_json:
         emit(result)
         return
     kernel = result["kernel"]
     params = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in kernel["params"].items())
     gap, dual = result["gap"], result["dual_objective"]
-    streamed, linear = "skipped" in result, job.solver.problem_for(job.kernel).is_linear
+    streamed, linear = "skipped" in result, outcome.is_linear
     known = "no dual point: not known"
     if streamed and dual is not None:
         known = f"not known; the optimum is at least {dual:.8g}"
@@ -151,7 +148,7 @@ def report(job: Job, fitted: Fit, as_json: bool) -> None:
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
             *curve_rows(result["curve"]),
             ("model", result["model"]),
-            ("run", result["run_id"] and f"{result['run_id']}  ({job.where()})"),
+            ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),
         ]
     )  # fmt: skip
 

@@ -27,8 +27,8 @@ from svmkit.cli.spelling import (
 )
 
 if TYPE_CHECKING:
+    from svmkit.cli.finish import Outcome
     from svmkit.cli.tuning import TuneJob
-    from svmkit.training.result import Fit
 
 SEARCH = "Search"
 SHOWN = 10  # candidates in the table
@@ -101,14 +101,14 @@ def tune(
 
     with warnings_as_notes():
         job = TuneJob(**{k: v for k, v in context.params.items() if k != "json"})
-        fitted = job.run()
+        outcome = job.run()
         if json:
-            emit(job.summary(fitted))
+            emit(job.summary(outcome.result))
         else:
-            report(job, fitted)
+            report(job, outcome)
 
 
-def report(job: TuneJob, fitted: Fit) -> None:
+def report(job: TuneJob, outcome: Outcome) -> None:
     """The best candidates, then the model of the best as `svmkit train` shows it."""
     from svmkit.cli.train import report as report_model
     from svmkit.cli.tuning import table
@@ -122,4 +122,4 @@ def report(job: TuneJob, fitted: Fit) -> None:
     if job.plot:
         print(f"picture: {job.plot}")
     print()
-    report_model(job, fitted, False)
+    report_model(outcome, False)

@@ -5,27 +5,54 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
 from svmkit.cli.common import labels_of, note
-from svmkit.cli.job import Job
-from svmkit.data import Dataset
+from svmkit.cli.finish import Outcome
+from svmkit.cli.job import fit_and_finish, prepare
+from svmkit.cli.sets import advise_scaling, read
+from svmkit.cli.tracked import tracked
+from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.errors import InputError
 from svmkit.runtime import files
 from svmkit.tracking import Tracker
-from svmkit.training.result import Fit
 from svmkit.tune import backends, grids, picture
 
-_OF_TRAIN: dict[str, Any] = {"max_support": None, "register": None, "curve": False, "checkpoint": None, "resume": False}
 
+class TuneJob:
+    """One search, all its options checked before any data is read.
 
-class TuneJob(Job):
-    """The options of `svmkit tune`, checked before any data is read."""
+    Parameters
+    ----------
+    grid : list of str
+        Texts NAME=VALUES; an empty list is LIBSVM's grid.
+    search : {"grid", "random", "halving"}
+    n_iter : int or None
+        Points of a random search, 20 by default.
+    factor : int or None
+        1/factor of the candidates of a halving search go on; 3 by default.
+    cv : int
+        Number of folds.
+    jobs : int
+        Fits at a time.
+    backend : str
+        Backend of joblib.
+    plot : str or None
+        File of the picture.
+    C : float or None
+        Weight of the summed losses where it is not searched, 1 by default.
+    **options : object
+        Those of `TrainOptions` that `svmkit tune` has.
+
+    Raises
+    ------
+    InputError
+        An option or a value of the grid cannot be used.
+    """
 
     def __init__(
         self,
@@ -41,37 +68,38 @@ class TuneJob(Job):
         C: float | None,
         **options: Any,
     ) -> None:
-        super().__init__(C=1.0 if C is None else C, **_OF_TRAIN, **options)
+        self.options = TrainOptions(C=1.0 if C is None else C, **options)
+        self.method = Method.of(self.options)
         if n_iter is not None and search != "random":
             raise InputError(f"--n-iter is for --search random: leave it out of --search {search}")
         if factor is not None and search != "halving":
             raise InputError(f"--factor is for --search halving: leave it out of --search {search}")
         self.search, self.cv, self.jobs, self.backend, self.plot = search, cv, jobs, backend, plot
         self.factor = factor or 3
-        fixed = self._fixed(C, options["option"])
-        self.grids = grid or grids.defaults(self.kernel.params, fixed, drawn=search == "random")
+        fixed = self._fixed(C)
+        self.grids = grid or grids.defaults(self.method.kernel.params, fixed, drawn=search == "random")
         parsed = grids.parse(self.grids)
         self.searched = {name.removeprefix("kernel.") for name in parsed}
         for name in self.searched & fixed:
             raise InputError(f"{name} is searched by --grid and has a value of its own: give one of the two")
         self.paths = tune.plan(
-            self.solver,
-            self.kernel,
+            self.method.solver,
+            self.method.kernel,
             parsed,
-            C=self.options["C"],
+            C=self.method.C,
             search=search,
             n_iter=n_iter or 20,
-            seed=options["seed"],
+            seed=self.options.seed,
         )
         backends.require(backend)
         if plot:
             picture.require_drawable(plot, self.paths)
             files.require_writable(plot)
 
-    def _fixed(self, C: float | None, option: list[str]) -> set[str]:
+    def _fixed(self, C: float | None) -> set[str]:
         """Names that have a value on the command line."""
-        named = {key for key in ("gamma", "degree", "coef0") if self.options[key] is not None}
-        listed = {text.partition("=")[0].strip().removeprefix("kernel.") for text in option}
+        named = {key for key in ("gamma", "degree", "coef0") if getattr(self.options, key) is not None}
+        listed = {text.partition("=")[0].strip().removeprefix("kernel.") for text in self.options.option}
         return named | listed | ({"C"} if C is not None else set())
 
     @property
@@ -79,34 +107,44 @@ class TuneJob(Job):
         """All that are to be tried."""
         return sum(len(path.Cs) for path in self.paths)
 
-    @contextmanager
-    def _tracked(self, data: Dataset | None) -> Iterator[None]:
-        """The search is a part of the run, before the fit of the best."""
-        with super()._tracked(data):
+    def run(self) -> Outcome:
+        """Search, refit the best on all rows, and finish; a tracker that fails costs a warning, never the model."""
+        self.sets = read(self.options)
+        advise_scaling(self.sets.train.X, self.options, self.method.kernel)
+        solver, name = self.method.solver, self.sets.train.name
+        with tracked(
+            self.options, f"tune {solver.name} {name}", self._params(), tracking.tags(solver), self.sets.train
+        ) as tracker:
             try:
                 self._search()
             except tune.Interrupted:
-                self.tracker.end("KILLED")
+                tracker.end("KILLED")
                 raise
-            yield
+            data, seconds = prepare(self.options, self.method, self.sets)
+            outcome = fit_and_finish(self.options, self.method, self.sets, data, seconds, tracker)
+            if self.plot:
+                picture.draw(self.found.candidates, self.plot, self._caption())
+            if tracker.run_id:
+                self._log_search(tracker, outcome.result["fit_s"])
+        return outcome
 
     def _search(self) -> None:
-        o = self.options
+        options, method = self.options, self.method
         with progress.live("searching (the first run compiles)") as show:
             self.found = tune.run(
                 self.paths,
-                self.data.X,
-                labels_of(self.data),
+                self.sets.train.X,
+                labels_of(self.sets.train),
                 search=self.search,
                 factor=self.factor,
                 cv=self.cv,
-                sampler=self.sampler,
-                stop=self.rules,
-                class_weight=self.class_weight,
-                scale=o["scale"],
-                memory=o["memory"],
-                seed=o["seed"],
-                n_threads=o["threads"],
+                sampler=method.sampler,
+                stop=method.stop,
+                class_weight=method.class_weight,
+                scale=options.scale,
+                memory=options.memory,
+                seed=options.seed,
+                n_threads=options.threads,
                 jobs=self.jobs,
                 backend=self.backend,
                 report=(lambda at: show(_line(at))) if show else None,
@@ -120,87 +158,73 @@ class TuneJob(Job):
         slow = sum(not c.converged for c in tried) - len(failed)
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
-        self.solver, self.kernel, o["C"] = best.solver, best.kernel, best.C
-
-    def _finish(self, fitted: Fit) -> None:
-        super()._finish(fitted)
-        if self.plot:
-            picture.draw(self.found.candidates, self.plot, self._caption())
-        if self.tracker.run_id:
-            self._log_search(fitted)
-
-    def _title(self) -> str:
-        return f"tune {super()._title()}"
+        self.method = replace(method, solver=best.solver, kernel=best.kernel, C=best.C)
 
     def _caption(self) -> str:
-        return f"{self.data.name}: {self.solver.name}, {self.kernel.name} kernel, {self.cv} folds"
+        return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
 
     def _params(self) -> dict[str, Any]:
-        """Those of the search: what is searched has no value yet."""
-        o = self.options
+        """Parameters of the search: what is searched has no value yet."""
+        method, data = self.method, self.sets.train
         shown = ("tol", "seed", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit")
-        found = {"solver": self.solver.name, "kernel": self.kernel.name, "search": self.search, "cv": self.cv}
-        found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(self.sampler)}
-        found |= {key: o[key] for key in shown if o[key] is not None}
-        fixed = {"C": o["C"]} | self.kernel.params
+        found = {"solver": method.solver.name, "kernel": method.kernel.name, "search": self.search, "cv": self.cv}
+        found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}
+        found |= {key: value for key in shown if (value := getattr(self.options, key)) is not None}
+        fixed = {"C": method.C} | method.kernel.params
         found |= {key: value for key, value in fixed.items() if key not in self.searched}
-        return found | {"data": self.data.name, "n": self.data.n_samples, "d": self.data.n_features}
+        return found | {"data": data.name, "n": data.n_samples, "d": data.n_features}
 
-    def _log_search(self, fitted: Fit) -> None:
+    def _log_search(self, tracker: Tracker, fit_s: float) -> None:
         """The best one's numbers, the picture and all candidates with the run; each candidate as a run inside it."""
         best = self.found.best
         numbers = {"C": best.C, "log10_C": math.log10(best.C)}
         if best.gamma is not None:
             numbers |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
-        self.tracker.metrics(
-            {f"best/{name}": value for name, value in numbers.items()}
-            | _metrics(best)
-            | {"time/search_s": self.found.seconds, "time/fit_s": fitted.seconds}
-        )
+        of_best = {f"best/{name}": value for name, value in numbers.items()} | _numbers(best)
+        tracker.metrics(tracking.scalars(of_best | {"search_s": self.found.seconds, "fit_s": fit_s}))
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "candidates.json"
             table.write_text(json.dumps([_row(c, self.search) for c in self.found.candidates], indent=1))
-            self.tracker.artifact(table)
+            tracker.artifact(table)
             drawn = Path(self.plot or Path(folder) / "accuracy.png")
             if not self.plot and picture.axes_of([c for c in self.found.candidates if not c.failed]):
                 picture.draw(self.found.candidates, drawn, self._caption())
             if drawn.exists():
-                self.tracker.artifact(drawn)
-        self._log_candidates()
+                tracker.artifact(drawn)
+        assert tracker.run_id is not None
+        self._log_candidates(tracker.run_id)
 
-    def _log_candidates(self) -> None:
-        o = self.options
-        candidates = self.found.candidates
+    def _log_candidates(self, parent: str) -> None:
+        options, candidates = self.options, self.found.candidates
         with progress.live("logging the candidates") as show:
             for k, c in enumerate(candidates):
                 if show:
                     show(f"logging candidate {k + 1:,} of {len(candidates):,}")
-                if not self._log_candidate(c, tracking.tracker(o["tracking_uri"], o["experiment"])):
+                if not self._log_candidate(c, tracking.tracker(options.tracking_uri, options.experiment), parent):
                     return
 
-    def _log_candidate(self, c: tune.Candidate, tracker: Tracker) -> bool:
+    def _log_candidate(self, c: tune.Candidate, tracker: Tracker, parent: str) -> bool:
         """Whether it worked: a store that failed has said so, and would say it again for each of the others."""
         kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
-        o, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
-        params = tracking.params(c.solver, kernel, c.C, self.data, tol=o["tol"], seed=o["seed"], cv=self.cv)
+        options, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
+        params = tracking.params(c.solver, kernel, c.C, self.sets.train, tol=options.tol, seed=options.seed, cv=self.cv)
         params = c.params | params  # options that were searched, where they are as they are by default, too
         name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
-        tracker.start(name, params, tracking.tags(c.solver) | reason, parent=self.tracker.run_id)
+        tracker.start(name, params, tracking.tags(c.solver) | reason, parent=parent)
         if tracker.run_id is None:
             return False
-        tracker.metrics(_metrics(c))
+        tracker.metrics(tracking.scalars(_numbers(c)))
         tracker.end("FAILED" if c.failed else "FINISHED")
         return True
 
-    def summary(self, fitted: Fit) -> dict[str, Any]:
-        """The keys of `svmkit tune --json`."""
-        refit = self.result(fitted)
+    def summary(self, refit: dict[str, Any]) -> dict[str, Any]:
+        """The keys of `svmkit tune --json`; `refit` is the result for the best."""
         found = self.found
         return {
-            "data": self.data.name,
-            "solver": self.solver.name,
+            "data": self.sets.train.name,
+            "solver": self.method.solver.name,
             "kernel": {
-                "name": self.kernel.name,
+                "name": self.method.kernel.name,
                 "params": {k: v for k, v in refit["kernel"]["params"].items() if k not in self.searched},
             },
             "search": self.search,
@@ -240,9 +264,9 @@ def _row(c: tune.Candidate, search: str) -> dict[str, Any]:
     return row | {"fit_s": None if c.failed else c.fit_s} | ({"reason": c.reason} if c.reason else {})
 
 
-def _metrics(c: tune.Candidate) -> dict[str, float]:
-    found = {"cv/mean_accuracy": c.mean_accuracy, "cv/std_accuracy": c.std_accuracy, "time/fit_s": c.fit_s}
-    return found | {"model/n_support": c.n_support, "cv/n_rows": float(c.n_rows)}
+def _numbers(c: tune.Candidate) -> dict[str, float]:
+    """What is logged of a candidate, by the names of `tracking.METRICS`."""
+    return {key: getattr(c, key) for key in ("mean_accuracy", "std_accuracy", "fit_s", "n_support", "n_rows")}
 
 
 def _text(value: Any) -> str:

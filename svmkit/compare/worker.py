@@ -28,7 +28,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
-from svmkit.training.result import Fit
+from svmkit.tracking import RunRecord
 from svmkit.training.train import fit
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
@@ -37,12 +37,12 @@ CURVE = 150  # points of a history that are kept, besides those with a measured 
 
 @dataclass
 class Bench:
-    """What a worker has at hand: the sets of the last cell, what was warmed up, the last fit."""
+    """What a worker has at hand: the sets of the last cell, what was warmed up, the last run."""
 
     of: Any = None
     sets: Sets | None = None
     warm: set[str] | None = None
-    fitted: Fit | None = None
+    trained: RunRecord | None = None
 
 
 _bench = Bench()
@@ -66,7 +66,7 @@ def get_ready(cell: Cell) -> None:
     """Load the sets and compile what the fit will call, on a few rows of them."""
     data = cell.settings["data"]
     if _bench.of != data:
-        _bench.fitted, _bench.sets = None, None  # room for the next ones
+        _bench.trained, _bench.sets = None, None  # room for the next ones
         _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
     solver, sampler, kernel = _parts(cell)
     key = repr((solver, sampler))
@@ -101,25 +101,27 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 seed=cell.seed,
                 validation=(sets.test.X, sets.test.y) if curve and sets.test is not None else None,
             )
-    except Exception as error:  # a stranger's solver may raise anything
+    except Exception as error:  # a third party's solver may raise anything
         return failed(record, error)
-    _bench.fitted = fitted
-    return record | plain(_result(fitted, solver, kernel, sets)) | ({"notes": notes} if notes else {})
+    train = sets.train
+    _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
+    return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
     """The record with accuracy on the test rows; logged as a run where `tracking` says."""
-    fitted, sets = _bench.fitted, _bench.sets
-    assert fitted is not None and sets is not None
+    trained, sets = _bench.trained, _bench.sets
+    assert trained is not None and sets is not None
     if sets.test is not None:
         assert sets.test.y is not None
         began = time.perf_counter()
-        predicted = fitted.model.predict(sets.test.X)
+        predicted = trained.fitted.model.predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
         record["test_accuracy"] = float(np.mean(predicted.astype(str) == sets.test.y.astype(str)))
+        trained = replace(trained, test_accuracy=record["test_accuracy"], predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _noted() as notes:
-            record |= {"run_id": _log(record, cell, fitted, sets, tracking), "parent_run_id": tracking.parent}
+            record |= {"run_id": _log(record, cell, trained, sets, tracking), "parent_run_id": tracking.parent}
         if notes:
             record["notes"] = [*record.get("notes", []), *notes]
     return record
@@ -135,31 +137,18 @@ def failed(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]
     return record | {"status": FAILED, "reason": " ".join(reason.split())}
 
 
-def _result(fitted: Fit, solver: Solver, kernel: Kernel, sets: Sets) -> dict[str, Any]:
-    resolved = fitted.model.kernel
-    return {
-        "solver": solver.name,
-        "problem": solver.problem_for(kernel).name,
-        "formulation": solver.formulation(kernel),
-        "kernel": {"name": resolved.name, "params": resolved.params},
-        "params": solver.params,
-        "data": sets.train.name,
-        "n_samples": sets.train.n_samples,
-        "n_features": sets.train.n_features,
+def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
+    """What the record of a cell says beyond its name: the outcome of the run, and its history."""
+    fitted, solver = trained.fitted, trained.solver
+    return trained.result() | {
+        "formulation": solver.formulation(trained.kernel),
         "classes": [str(label) for label in fitted.model.classes],
-        "status": str(fitted.status),
-        "n_iter": fitted.n_iter,
-        "fit_s": fitted.seconds,
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
-        "n_support": len(fitted.support),
-        "objective": fitted.objective,
-        "dual_objective": fitted.dual_objective,
-        "gap": fitted.gap,
         "kernel_values": None if solver.external else fitted.kernel_values,  # other software's are not known
         "test_accuracy": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
-        "history": _thinned(History(tracking.curve(fitted))),
-        "details": tracking.details(fitted),
+        "history": _thinned(History(trained.history())),
+        "details": trained.details,
     }
 
 
@@ -209,9 +198,9 @@ def _budgets_of(cell: Cell) -> Stop:
     return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
 
 
-def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, parent: Tracking) -> str | None:
-    data = cell.settings["data"]
-    solver, sampler, _ = _parts(cell)
+def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, parent: Tracking) -> str | None:
+    """Log the cell as a run of its own; its id, None when the store failed."""
+    data, solver, fitted = cell.settings["data"], trained.solver, trained.fitted
     params = tracking.params(
         solver,
         fitted.model.kernel,
@@ -219,29 +208,22 @@ def _log(record: dict[str, Any], cell: Cell, fitted: Fit, sets: Sets, parent: Tr
         sets.train,
         stop=cell.settings["stop"],
         seed=cell.seed,
-        sampler=str(sampler or solver.sampler),
+        sampler=str(sampler_of(cell.settings["solver"]) or solver.sampler),
         scale=data["scale"],
         memory=data["memory"],
         time_limit=record["time_limit"],
         class_weight=data.get("class_weight"),
     )
-    tracker = tracking.tracker(parent.uri, parent.experiment)
-    title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
     tags = tracking.tags(solver) | {
         "svmkit.set": cell.data,
         "svmkit.label": cell.solver,
         "svmkit.status": record["status"],
     }
+    tracker = tracking.tracker(parent.uri, parent.experiment)
+    title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
     tracker.start(title, params, tags, sets.train, parent=parent.parent)
-    tracker.metrics(
-        tracking.metrics(fitted, predict_s=record.get("predict_s"), test_accuracy=record["test_accuracy"])
-        | {"final/n_iter": float(fitted.n_iter)}
-        | ({} if solver.external else {"final/kernel_values": float(fitted.kernel_values)})
-    )
-    tracker.curve(tracking.curve(fitted))
-    about = fitted.model.about | {"data": sets.train.name, "gap": fitted.gap, "status": str(fitted.status)}
-    model = replace(fitted.model, encoding=sets.train.encoding, about=about | {"objective": fitted.objective})
-    tracker.model(model, sets.train.X[:5])
+    counted = {"n_iter": fitted.n_iter} | ({} if solver.external else {"kernel_values": fitted.kernel_values})
+    trained.log(tracker, trained.model(sets.train.encoding), sets.train.X[:5], more=counted)
     tracker.end()
     return tracker.run_id
 

@@ -1,0 +1,151 @@
+"""From a fitted model to its report: keep it, measure it, log it; the same for a file, a stream and a search."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from svmkit.cli import lineage
+from svmkit.cli.common import accuracy, labels_of, note, where
+from svmkit.cli.sets import Sets
+from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.data import Dataset
+from svmkit.errors import InputError
+from svmkit.model.model import SVMModel
+from svmkit.solver.history import HistoryPoint
+from svmkit.tracking import RunRecord, Tracker
+from svmkit.training.result import Fit
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a training command has done.
+
+    Attributes
+    ----------
+    result : dict of str to object
+        The keys of `svmkit train --json`.
+    is_linear : bool
+        Whether the model is a weight vector for each class pair.
+    where : str
+        How to look at the run of the tracker.
+    failure : InputError or None
+        A fault of the input that ended training early: it is raised once the model has been reported.
+    """
+
+    result: dict[str, Any]
+    is_linear: bool
+    where: str
+    failure: InputError | None = None
+
+
+def finish(
+    fitted: Fit,
+    options: TrainOptions,
+    method: Method,
+    sets: Sets,
+    tracker: Tracker,
+    *,
+    curve: list[dict[str, Any]] | None = None,
+    points: Sequence[HistoryPoint] | None = None,
+    more: Mapping[str, float | None] | None = None,
+) -> Outcome:
+    """Keep the model, measure it and log it: whatever ends this early, the model is kept first.
+
+    Parameters
+    ----------
+    fitted : Fit
+        The model and how it was found.
+    options : TrainOptions
+        What was asked for.
+    method : Method
+        What trained.
+    sets : Sets
+        The data; the accuracy on the training rows is not known for a stream.
+    tracker : Tracker
+        Its run is open.
+    curve : list of dict, default=None
+        Accuracy by size for the report (`svmkit.cli.curve.points`).
+    points : sequence of HistoryPoint, default=None
+        What of the history is still to be logged; None is all of it.
+    more : mapping of str to float, default=None
+        Scalars to log besides those of every run.
+    """
+    data, keeper = sets.train, Keeper(options)
+    record = RunRecord(method.solver, method.kernel, fitted, data.name, sets.n_samples, sets.n_features)
+    about: dict[str, Any] = {"seed": options.seed}
+    if options.is_kept:
+        about |= lineage.of_training(method.params(fitted.model.kernel, data, options), sets.sha256)
+    model, logged = record.model(data.encoding, about), None
+    keeper.save(model)
+    try:
+        record = _measured(record, model, sets, options)
+        if sets.test is not None and record.test_accuracy is not None and options.is_kept:
+            model = replace(model, about=model.about | lineage.of_test(sets.test, record.test_accuracy))
+            keeper.save(model)
+        logged = record.log(tracker, model, data.X[:5], points=points, more=more, register=options.register)
+    finally:
+        if options.register and logged is None:
+            keeper.keep_for_later(model, options.register)
+    settings = {"C": method.C, "tol": options.tol, "seed": options.seed, "sampler": str(method.sampler)}
+    result = record.result() | {
+        "params": settings | method.solver.params,
+        "train_accuracy": record.train_accuracy,
+        "test_accuracy": record.test_accuracy,
+        "n_test": 0 if sets.test is None else sets.test.n_samples,
+        "curve": curve,
+        "details": record.details,
+        "model": keeper.out or (logged if options.register else None),
+        "run_id": tracker.run_id,
+    }
+    return Outcome(result, method.solver.problem_for(method.kernel).is_linear, where(tracker.uri))
+
+
+def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions) -> RunRecord:
+    """The record with the accuracies, and with the seconds of the last prediction."""
+
+    def of(data: Dataset) -> tuple[float, float]:
+        began = time.perf_counter()
+        predicted = model.predict(data.X, n_threads=options.threads)
+        seconds = time.perf_counter() - began
+        return accuracy(predicted, labels_of(data)), seconds
+
+    if not options.is_stream:
+        found, seconds = of(sets.train)
+        record = replace(record, train_accuracy=found, predict_s=seconds)
+    if sets.test is not None:
+        found, seconds = of(sets.test)
+        record = replace(record, test_accuracy=found, predict_s=seconds)
+    return record
+
+
+class Keeper:
+    """Writes the model to the file that was asked for.
+
+    Attributes
+    ----------
+    out : str or None
+        The file; None as long as there is none.
+    """
+
+    def __init__(self, options: TrainOptions) -> None:
+        self.out = options.out
+
+    def save(self, model: SVMModel) -> None:
+        """Write the model, where there is a file for it."""
+        if self.out:
+            model.save(self.out)
+
+    def keep_for_later(self, model: SVMModel, name: str) -> None:
+        """Write the model to a file and say how to register it: the store did not take it."""
+        if not self.out:
+            self.out = lineage.claimed_file(name)
+            self.save(model)
+        file = shlex.quote(self.out)
+        note(
+            f"not registered; the model is in {self.out}, for later: "
+            f"svmkit models register {file} --name {shlex.quote(name)}"
+        )

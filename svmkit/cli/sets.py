@@ -1,0 +1,60 @@
+"""The data of a training run: rows to train on, rows to test on, and what is said about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from svmkit.cli.common import note
+from svmkit.cli.train_options import TrainOptions
+from svmkit.data import Dataset, load, scaling
+from svmkit.data.splitting import split
+from svmkit.kernels.functions import Kernel
+
+
+@dataclass(frozen=True)
+class Sets:
+    """What a model is trained on and tested on.
+
+    Attributes
+    ----------
+    train : Dataset
+        The training data; of a stream a few of its first rows.
+    test : Dataset or None
+        Held-out rows.
+    n_samples, n_features : int
+        Size of all that was trained on.
+    sha256 : str or None
+        Checksum of the contents of `train`; None where it is not known, or where no model is kept.
+    """
+
+    train: Dataset
+    test: Dataset | None
+    n_samples: int
+    n_features: int
+    sha256: str | None = None
+
+
+def read(options: TrainOptions) -> Sets:
+    """Load the data, and load or hold out the test rows.
+
+    Raises
+    ------
+    InputError
+        A set cannot be found or read, or it cannot be split as asked.
+    """
+    train = load(options.data, label=options.label_column, n_features=options.n_features)
+    test: Dataset | None = None
+    if options.test:
+        test = load(options.test, n_features=train.n_features, encoding=train.encoding)
+    elif options.test_size:
+        train, test = split(train, options.test_size, options.seed)
+    sha256 = train.fingerprint() if options.is_kept else None
+    return Sets(train, test, train.n_samples, train.n_features, sha256)
+
+
+def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
+    """A line on stderr when the scales of the features differ much and nothing scales them."""
+    hint = scaling.scale_hint(X) if options.scale == "none" and kernel.form is not None else None
+    if hint:
+        note(hint)

@@ -1,0 +1,201 @@
+"""The options of `svmkit train`, checked before any data is read, and the method that they name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svmkit import plugins, tracking
+from svmkit.cli.common import require_model_name
+from svmkit.cli.options import class_weights, key_values, stop_rules
+from svmkit.data import Dataset, scaling
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import parse_bytes
+from svmkit.runtime import files, threads
+from svmkit.solver import by_name
+from svmkit.solver.base import Solver
+from svmkit.solver.sampler import Sampler
+from svmkit.solver.stopping import Criterion, Stop
+
+STREAM = "-"  # as DATA: samples come from standard input
+
+_OF_A_STREAM = ("classes", "on_error", "block")
+_NOT_OF_A_STREAM = {
+    "test_size": "rows cannot be held out of a stream: give --test FILE",
+    "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
+    "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
+    "label": "the lines of a stream begin with their label: leave --label out",
+    "sampler": "samples are looked at in the order of the stream: leave --sampler out",
+    "stop": "how far from optimal the model of a stream is cannot be known: leave --stop out",
+    "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
+    "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
+}
+_UNSET = {"curve": False, "tol": 1e-3}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """The options of `svmkit train`, named as on the command line; None is what was not given.
+
+    `svmkit tune` has most of them too; the others keep their defaults there.
+
+    Raises
+    ------
+    InputError
+        A value cannot be used, or two options contradict each other.
+    """
+
+    data: str
+    solver: str
+    C: float
+    kernel: str | None
+    gamma: str | None
+    degree: str | None
+    coef0: str | None
+    class_weight: str | None
+    scale: str
+    sampler: str | None
+    tol: float
+    stop: str | None
+    max_iter: int | None
+    max_epochs: float | None
+    time_limit: float | None
+    memory: str
+    threads: int | None
+    seed: int
+    option: Sequence[str]
+    test: str | None
+    test_size: float | None
+    n_features: int | None
+    label: str | None
+    out: str | None
+    experiment: str | None
+    tracking_uri: str | None
+    no_track: bool
+    curve: bool = False
+    max_support: int | None = None
+    register: str | None = None
+    checkpoint: str | None = None
+    resume: bool = False
+    classes: str | None = None
+    on_error: str | None = None
+    block: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_stream:
+            self._require_of_a_stream()
+        else:
+            for name in _OF_A_STREAM:
+                if getattr(self, name) is not None:
+                    raise InputError(f"--{name.replace('_', '-')} belongs to a stream: svmkit train {STREAM}")
+        if self.test and self.test_size is not None:
+            raise InputError("give --test or --test-size, not both")
+        if self.test_size is not None and not 0 < self.test_size < 1:
+            raise InputError(f"--test-size must be between 0 and 1, not {self.test_size}")
+        if self.resume and not (self.checkpoint or self.out):
+            raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
+        if self.curve and not self.test and self.test_size is None:
+            raise InputError("--curve needs --test or --test-size to measure on")
+        if not (self.C > 0 and math.isfinite(self.C)):
+            raise InputError(f"-C must be a finite number > 0, not {self.C}")
+        kinds = ("none", *scaling.KINDS)
+        if self.scale not in kinds:
+            raise InputError(f"--scale {self.scale!r} is not known; there are: {', '.join(kinds)}")
+        if self.register is not None and self.no_track:
+            raise InputError("--register needs the tracker: leave --no-track out")
+        if self.register is not None:
+            require_model_name(self.register)
+        parse_bytes(self.memory)
+        with threads.using(self.threads):
+            pass
+        for path in (self.out, self.checkpoint):
+            if path:
+                files.require_writable(path)
+
+    def _require_of_a_stream(self) -> None:
+        for name, reason in _NOT_OF_A_STREAM.items():
+            if getattr(self, name) != _UNSET.get(name):
+                raise InputError(reason)
+        if self.max_epochs not in (None, 1):
+            raise InputError("a stream is looked at once: leave --max-epochs out")
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the samples come from standard input."""
+        return self.data == STREAM
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the model is kept after this process, in a file or by the tracker."""
+        return bool(self.out) or not self.no_track
+
+    @property
+    def starts_at_model(self) -> bool:
+        """Whether training starts at the model in `out`; a checkpoint goes first."""
+        return self.resume and not self.checkpoint
+
+    @property
+    def label_column(self) -> str | int | None:
+        """The label column of a table by its name, or as a number by its position."""
+        return int(self.label) if self.label and self.label.lstrip("-").isdigit() else self.label
+
+
+@dataclass(frozen=True)
+class Method:
+    """What trains: the solver, the kernel and the other settings of the optimisation, built from the options.
+
+    Attributes
+    ----------
+    solver : Solver
+    kernel : Kernel
+        Its gamma may still be a rule such as "scale".
+    C : float
+    sampler : Sampler
+    stop : Criterion or Stop
+    class_weight : {"balanced"}, dict of str to float, or None
+    """
+
+    solver: Solver
+    kernel: Kernel
+    C: float
+    sampler: Sampler
+    stop: Criterion | Stop
+    class_weight: str | dict[str, float] | None
+
+    @classmethod
+    def of(cls, options: TrainOptions) -> Method:
+        """The method that the options name.
+
+        Raises
+        ------
+        InputError
+            A name or value is unknown, or the solver cannot take the kernel.
+        """
+        values = key_values(options.option, "-o")
+        own = {key: value for key, value in values.items() if not key.startswith("kernel.")}
+        solver = plugins.build("solver", options.solver, own)
+        given = {"gamma": options.gamma, "degree": options.degree, "coef0": options.coef0}
+        of_kernel = {key: value for key, value in given.items() if value is not None}
+        of_kernel |= {key.removeprefix("kernel."): value for key, value in values.items() if key not in own}
+        name = by_name.kernel(None, for_solver=solver).name if options.kernel is None else options.kernel
+        kernel = plugins.build("kernel", name, of_kernel)
+        solver.check_kernel(kernel)
+        budgets = {key: getattr(options, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
+        return cls(
+            solver=solver,
+            kernel=kernel,
+            C=options.C,
+            sampler=by_name.sampler(options.sampler) or solver.sampler,
+            stop=stop_rules(options.tol, options.stop, budgets),
+            class_weight=class_weights(options.class_weight),
+        )
+
+    def params(self, kernel: Kernel, data: Dataset, options: TrainOptions) -> dict[str, Any]:
+        """The parameters of a run with this method on `data`; `kernel` is the resolved one."""
+        first = {key: getattr(options, key) for key in ("tol", "seed", "scale", "memory", "class_weight")}
+        budgets = ("stop", "max_iter", "max_epochs", "time_limit", "max_support")
+        rest = {key: getattr(options, key) for key in budgets}
+        return tracking.params(self.solver, kernel, self.C, data, **first, sampler=str(self.sampler), **rest)

@@ -1,0 +1,114 @@
+"""The interface of a tracker, and the one place that names the tracker that svmkit logs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svmkit import plugins
+from svmkit.errors import InputError
+
+if TYPE_CHECKING:
+    from svmkit.data import Dataset
+    from svmkit.model.model import SVMModel
+    from svmkit.solver.history import HistoryPoint
+
+TRACKER = "mlflow"
+"""Name under which the tracker that svmkit logs to is registered."""
+
+
+class Tracker:
+    """A tracker that logs nothing; subclasses log what they can and never fail the training that they watch.
+
+    A tracker is registered in the entry-point group ``svmkit.trackers``.
+
+    Parameters
+    ----------
+    uri : str, default=None
+        The store; None is the tracker's own default.
+    experiment : str, default=None
+        Group of runs within the store; None is the tracker's own default.
+
+    Attributes
+    ----------
+    run_id : str or None
+        The run that is open or was closed last; None before the first, and where the store failed.
+    """
+
+    run_id: str | None = None
+
+    def __init__(self, uri: str | None = None, experiment: str | None = None) -> None:
+        self.uri, self.experiment = uri, experiment
+
+    def start(
+        self,
+        name: str,
+        params: dict[str, Any],
+        tags: dict[str, str],
+        data: Dataset | None = None,
+        parent: str | None = None,
+    ) -> None:
+        """Open a run.
+
+        Parameters
+        ----------
+        name : str
+            Title of the run.
+        params : dict of str to object
+            Plain values: numbers and text.
+        tags : dict of str to str
+            Text that is no parameter of the method.
+        data : Dataset, default=None
+            Logged as the input of the run: its name, shape and checksum.
+        parent : str, default=None
+            The `run_id` of the run in which this one is nested.
+        """
+
+    def reopen(self, run_id: str) -> bool:
+        """Go on with a run of an earlier process; False when the store does not have it."""
+        return False
+
+    def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
+        """Log points of a history: objective, gap, n_support, accuracy and elapsed_s by iteration."""
+
+    def metrics(self, values: dict[str, float]) -> None:
+        """Log scalars by full name, such as time/fit_s."""
+
+    def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
+        """Log a model.
+
+        Parameters
+        ----------
+        model : SVMModel
+            The trained model.
+        example : array-like or CSR of shape (n_rows, n_features)
+            A few rows of X, from which the signature of the model is taken.
+        register : str, default=None
+            Name in the model registry under which the model becomes the next version.
+
+        Returns
+        -------
+        str or None
+            The URI from which the model can be loaded; None when it could not be logged.
+        """
+
+    def artifact(self, path: str | Path, folder: str = "") -> None:
+        """Keep a file with the run, in a folder of its artifacts."""
+
+    def end(self, status: str = "FINISHED") -> None:
+        """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
+
+    def fetch(self, uri: str, folder: str) -> str:
+        """Bring the model file behind `uri` (models:/name@alias) into `folder`, and return its path."""
+        raise InputError(f"{uri}: this tracker keeps no models")
+
+
+def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
+    """The registered tracker for this store and experiment, None standing for its defaults; no run is open yet.
+
+    Raises
+    ------
+    InputError
+        No tracker is registered under the name `TRACKER`, or it cannot be used here.
+    """
+    return plugins.load("tracker", TRACKER)(uri=uri, experiment=experiment)

@@ -1,0 +1,244 @@
+"""What a run is logged as, whoever trains: parameters, tags, scalars, a curve, a result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from svmkit import plugins
+from svmkit.kernels.functions import Kernel
+from svmkit.model.model import SVMModel
+from svmkit.solver.base import Solver
+from svmkit.solver.history import HistoryPoint
+from svmkit.tracking.interface import Tracker
+from svmkit.training.result import Fit
+
+if TYPE_CHECKING:
+    from svmkit.data import Dataset
+    from svmkit.data.encoding import Encoding
+
+METRICS = {
+    "fit_s": "time/fit_s",
+    "predict_s": "time/predict_s",
+    "search_s": "time/search_s",
+    "n_support": "model/n_support",
+    "gap": "final/gap",
+    "objective": "final/objective",
+    "dual_objective": "final/dual_objective",
+    "n_iter": "final/n_iter",
+    "kernel_values": "final/kernel_values",
+    "train_accuracy": "train/accuracy",
+    "test_accuracy": "test/accuracy",
+    "mean_accuracy": "cv/mean_accuracy",
+    "std_accuracy": "cv/std_accuracy",
+    "n_rows": "cv/n_rows",
+}
+"""Full names of the scalars in the tracker, by their names in Python and JSON."""
+
+
+def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: Any) -> dict[str, Any]:
+    """Parameters of a run, by name.
+
+    Parameters
+    ----------
+    solver : Solver
+        Its options are included where they differ from their defaults.
+    kernel : Kernel
+        The resolved kernel, so that gamma (and log10_gamma) are numbers; all its parameters are included.
+    C : float
+        Weight of the summed losses; log10_C is included too.
+    data : Dataset
+        Training data: its name, n and d.
+    **settings : object
+        Further parameters; those that are None are left out.
+
+    Returns
+    -------
+    dict of str to object
+
+    Notes
+    -----
+    MLflow's comparison page opens on the first three parameters that differ. With the options of every solver, which no
+    two solvers have in common, it would show neither the solver nor what it minimises; `tags` has all of them.
+    """
+    own = dict(kernel.params)
+    gamma = own.pop("gamma", None)
+    found: dict[str, Any] = {"solver": solver.name, "kernel": kernel.name, "C": C, "log10_C": _log10(C)}
+    found |= {key: value for key, value in settings.items() if value is not None}
+    found |= {"data": data.name, "n": data.n_samples, "d": data.n_features}
+    if gamma is not None:
+        found |= {"gamma": gamma, "log10_gamma": _log10(gamma)}
+    found |= {"formulation": solver.formulation(kernel)} | own
+    defaults = plugins.options(solver)
+    return found | {key: value for key, value in solver.params.items() if value != defaults.get(key)}
+
+
+def tags(solver: Solver) -> dict[str, str]:
+    """All options of the solver, in one line."""
+    return {"svmkit.options": " ".join(f"{key}={value}" for key, value in solver.params.items())}
+
+
+def scalars(values: Mapping[str, float | None]) -> dict[str, float]:
+    """The values that are known and finite, in their order, under their full names of `METRICS`.
+
+    A name that is not in `METRICS` stays as it is.
+    """
+    return {
+        METRICS.get(key, key): float(value)
+        for key, value in values.items()
+        if value is not None and math.isfinite(value)
+    }
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A training run that has ended: what was trained on which data, what came out, and how well it predicts.
+
+    Attributes
+    ----------
+    solver : Solver
+        The solver that ran.
+    kernel : Kernel
+        The kernel as it was asked for; that of the model has its gamma resolved.
+    fitted : Fit
+        The model, its certificates and the histories.
+    data : str
+        Name of the training data.
+    n_samples, n_features : int
+        Size of the training data.
+    train_accuracy, test_accuracy : float or None
+        Fractions of right labels, None where they were not measured.
+    predict_s : float or None
+        Seconds of the last prediction, None when there was none.
+    """
+
+    solver: Solver
+    kernel: Kernel
+    fitted: Fit
+    data: str
+    n_samples: int
+    n_features: int
+    train_accuracy: float | None = None
+    test_accuracy: float | None = None
+    predict_s: float | None = None
+
+    def result(self) -> dict[str, Any]:
+        """What was trained and what came out: the keys that `svmkit train` and `svmkit compare` print as JSON."""
+        fitted = self.fitted
+        resolved = fitted.model.kernel
+        return {
+            "solver": self.solver.name,
+            "problem": self.solver.problem_for(self.kernel).name,
+            "kernel": {"name": resolved.name, "params": resolved.params},
+            "params": self.solver.params,
+            "data": self.data,
+            "n_samples": self.n_samples,
+            "n_features": self.n_features,
+            "classes": fitted.model.classes,
+            "status": str(fitted.status),
+            "n_iter": fitted.n_iter,
+            "fit_s": fitted.seconds,
+            "n_support": len(fitted.support),
+            "objective": fitted.objective,
+            "dual_objective": fitted.dual_objective,
+            "gap": fitted.gap,
+            "kernel_values": fitted.kernel_values,
+        }
+
+    def metrics(self) -> dict[str, float]:
+        """The scalars that are known, by full name; time/fit_s is first, since MLflow's comparison opens on it."""
+        found = {
+            "fit_s": self.fitted.seconds,
+            "predict_s": self.predict_s,
+            "n_support": len(self.fitted.support),
+            "gap": self.fitted.gap,
+            "objective": self.fitted.objective,
+            "train_accuracy": self.train_accuracy,
+            "test_accuracy": self.test_accuracy,
+        }
+        return scalars(found | {f"model/{name}": value for name, value in self.details.items()})
+
+    @property
+    def details(self) -> dict[str, float]:
+        """What the solver adds about the result of a binary problem; {} for more classes."""
+        solutions = self.fitted.solutions
+        return solutions[0].details if len(solutions) == 1 else {}
+
+    def history(self) -> list[HistoryPoint]:
+        """The history of one class pair; of several, a point for the end of each: their curves together say less."""
+        solutions = self.fitted.solutions
+        if len(solutions) == 1:
+            return list(solutions[0].history)
+        points, seconds = [], 0.0
+        for k, solution in enumerate(solutions):
+            seconds += solution.seconds
+            last = solution.history[-1] if solution.history else None
+            points.append(
+                HistoryPoint(
+                    k + 1,
+                    seconds,
+                    solution.certificate.primal,
+                    solution.certificate.gap,
+                    solution.n_support,
+                    last.kernel_values if last else 0,
+                    last.accuracy if last else None,
+                )
+            )
+        return points
+
+    def model(self, encoding: Encoding | None, about: Mapping[str, Any] | None = None) -> SVMModel:
+        """The model with the description that is stored in it.
+
+        Parameters
+        ----------
+        encoding : Encoding or None
+            How text columns of a table become numbers (`Dataset.encoding`).
+        about : mapping, default=None
+            What the model shall tell besides its data, gap, status and objective.
+        """
+        trained = self.fitted.model
+        told = {"data": self.data, "gap": self.fitted.gap, "status": str(self.fitted.status)}
+        told |= {"objective": self.fitted.objective}
+        return replace(trained, encoding=encoding, about=trained.about | told | dict(about or {}))
+
+    def log(
+        self,
+        to: Tracker,
+        model: SVMModel,
+        example: Any,
+        *,
+        points: Iterable[HistoryPoint] | None = None,
+        more: Mapping[str, float | None] | None = None,
+        register: str | None = None,
+    ) -> str | None:
+        """Log scalars, the curve and the model to the open run of a tracker.
+
+        Parameters
+        ----------
+        to : Tracker
+            The tracker, its run open.
+        model : SVMModel
+            The model as it is kept (see `model`).
+        example : array or CSR of shape (n_rows, n_features)
+            A few rows of X.
+        points : iterable of HistoryPoint, default=None
+            The curve, or what of it has not been logged yet; None is `history()`.
+        more : mapping of str to float, default=None
+            Further scalars, by the names of `METRICS`.
+        register : str, default=None
+            Name in the model registry.
+
+        Returns
+        -------
+        str or None
+            The URI of the model; None when it could not be logged.
+        """
+        to.metrics(self.metrics() | scalars(more or {}))
+        to.curve(self.history() if points is None else list(points))
+        return to.model(model, example, register)
+
+
+def _log10(value: float) -> float:
+    return round(math.log10(value), 6)
