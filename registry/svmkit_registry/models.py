@@ -13,6 +13,7 @@ from svmkit.cli.common import require_model_name
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files
+from svmkit.tracking import scalars
 from svmkit_registry import fetching, lineage, store
 from svmkit_registry.promotion import objection
 from svmkit_registry.tracker import MLflowTracker, user
@@ -73,7 +74,7 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     with store.session(tracker.uri, f"{file} is not registered", create=True):
         tracker.start(f"register {os.path.basename(file)}", _params(known), {"svmkit.registered_from": "file"})
         try:
-            tracker.metrics(_metrics(known))
+            tracker.metrics(scalars({name: known.get(name) for name in ("test_accuracy", "gap")}))
             address = tracker.model(model, _example(model), name)
         except BaseException:
             tracker.end("FAILED")
@@ -159,12 +160,6 @@ def _params(known: dict[str, Any]) -> dict[str, Any]:
     """As `svmkit train` names the parameters of a run."""
     own = {"data": known.get("data"), "n": known.get("n_samples")}
     return known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
-
-
-def _metrics(known: dict[str, Any]) -> dict[str, float]:
-    return {
-        key: known[name] for name, key in (("test_accuracy", "test/accuracy"), ("gap", "final/gap")) if name in known
-    }
 
 
 def _example(model: SVMModel) -> Any:

@@ -75,11 +75,12 @@ def compare(
     finished; the same command goes on from there. Exit 1 when a cell failed.
     """
     from svmkit.cli.common import warnings_as_notes
+    from svmkit.cli.compare_options import CompareOptions
     from svmkit.cli.comparison import Comparison
 
     given = {name: value for name, value in context.params.items() if name != "json"}
     with warnings_as_notes():
-        job = Comparison(**given)
+        job = Comparison(CompareOptions(**given))
         job.run()
         job.show(json)
     if job.failed:

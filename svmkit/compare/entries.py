@@ -1,4 +1,4 @@
-"""The entries of a comparison in detail: one data set's problems, and whether a solver can take them."""
+"""The entries of a comparison in detail: the problems of a data set, and whether a solver can take them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,24 @@ _DATA = {
     *("test", "kernel", "gamma", "C", "scale", "class_weight", "memory"),
 }
 
-MOST = 10_000  # problems of one set: three lists of a hundred values would be a million
+MOST = 10_000  # problems of one set: three lists of a hundred values would make a million
 
 
 def build_solver(where: str, how: dict[str, Any]) -> Solver:
-    """The solver of a `solvers` entry, its sampler looked at too. Raises InputError."""
+    """The solver of a `solvers` entry.
+
+    Parameters
+    ----------
+    where : str
+        Place of the entry, for messages.
+    how : dict of str to object
+        The entry: solver, options, sampler.
+
+    Raises
+    ------
+    InputError
+        The solver, an option or the sampler is unknown.
+    """
     try:
         by_name.sampler(how.get("sampler"))
         return plugins.build("solver", str(how["solver"]), how["options"])
@@ -40,7 +53,27 @@ def needs_linear(how: dict[str, Any]) -> bool:
 
 
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
-    """One entry for each combination of kernel, gamma and C, whatever may be left out filled in; all checked."""
+    """The problems of a data set: an entry for each combination of kernel, gamma and C, complete and checked.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set in the spec.
+    entry : dict of str to object
+        Its entry, with the keys that all sets share.
+    default_kernel : {"rbf", "linear"}
+        Kernel where the entry names none.
+
+    Returns
+    -------
+    dict of str to dict
+        Titles and entries.
+
+    Raises
+    ------
+    InputError
+        A key or value cannot be used, or there are more than `MOST` problems.
+    """
     where = f"data.{name}"
     fields.keys(where, entry, set(), _DATA)
     common = {"source": name, "scale": "none", "memory": "1GB"} | {
@@ -75,7 +108,22 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
 
 
 def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
-    """The kernel of an entry {name, gamma | sigma, ...}; `msd` : what "2 * msd" and the like are multiples of."""
+    """The kernel of an entry {name, gamma | sigma, ...}.
+
+    Parameters
+    ----------
+    where : str
+        Place of the entry, for messages.
+    entry : dict of str to object
+        The kernel's name and parameters.
+    msd : float, default=1.0
+        The number of which "2 * msd" and the like are multiples.
+
+    Raises
+    ------
+    InputError
+        A parameter is unknown or out of range.
+    """
     params = {key: value for key, value in entry.items() if key != "name"}
     if "sigma" in params:
         sigma = fields.number(f"{where}.kernel.sigma", params.pop("sigma"), positive=True)
@@ -90,7 +138,7 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
 
 
 def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> None:
-    """InputError when the solver cannot take the problem's kernel."""
+    """Raise InputError when the solver cannot take the kernel of the problem."""
     kernel = build_kernel(f"data.{name}", about["kernel"])
     try:
         build_solver(f"solvers.{solver}", how).check_kernel(kernel)
@@ -116,7 +164,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
 
 
 def first_rows(where: str, entry: dict[str, Any]) -> slice:
-    """Which rows of the file take part: all, or "first N"."""
+    """The rows of the file that take part: all, or "first N"."""
     if "rows" not in entry:
         return slice(None)
     first, _, rows = str(entry["rows"]).partition(" ")
@@ -139,7 +187,7 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
 
 
 def _test(where: str, entry: dict[str, Any]) -> Any:
-    """A name, {hold_out, seed, stratify}, or None; by default the file NAME.t where there is one."""
+    """The test set as a name, {hold_out, seed, stratify} or None; by default the file NAME.t where there is one."""
     if "test" not in entry:
         beside = f"{entry['source']}.t"
         try:

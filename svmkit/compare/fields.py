@@ -1,4 +1,4 @@
-"""Looking at what a YAML file holds: maps, known keys, numbers; every complaint says where."""
+"""Checked reading of YAML: maps, known keys, numbers; every error message says where the fault is."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a YAML file holds, plain types only. InputError: no such file, no YAML, with FILE:LINE.
+    """The contents of a YAML file, of plain types only.
 
-    A file from a stranger costs no more than a second: it is refused above BYTES, VALUES with aliases written out,
-    DEPTH of nesting or DIGITS of a number.
+    A file from a third party costs no more than a second: it is refused above `BYTES`, `VALUES` with aliases written
+    out, `DEPTH` of nesting or `DIGITS` of a number.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is not YAML, or is too large; the message says FILE:LINE.
     """
     import yaml
 
@@ -47,7 +52,7 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def _require_flat(yaml: Any, text: str) -> None:
-    """ValueError where lists and maps are nested deeper than DEPTH, told before anything recurs."""
+    """Raise ValueError where lists and maps are nested deeper than `DEPTH`, before any recursion."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -59,7 +64,7 @@ def _require_flat(yaml: Any, text: str) -> None:
 
 
 def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
-    """(values, depth) below a node, aliases written out; ValueError for more than a comparison can need."""
+    """The number of values and the depth below a node, aliases written out; ValueError above the limits."""
     if id(node) in known:
         found = known[id(node)]
         if found is None:
@@ -84,26 +89,26 @@ def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple
 
 
 def _at(node: Any, problem: str) -> Exception:
-    """An error that says in which line it is."""
+    """A YAML error with the line of the node."""
     import yaml
 
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def as_map(where: str, value: Any) -> dict:
-    """`value`, or InputError when it is no map."""
+    """The value itself; InputError when it is not a map."""
     if not isinstance(value, dict):
         raise InputError(f"{where} should be a map of names, not {_short(value)}")
     return value
 
 
 def as_list(value: Any) -> list:
-    """`value` where it is a list, else a list of it alone."""
+    """The value itself when it is a list, else a list with it as the only member."""
     return value if isinstance(value, list) else [value]
 
 
 def keys(where: str, value: Any, must: Iterable[str], may: Iterable[str] | None = None) -> None:
-    """InputError unless `value` is a map that has all keys of `must` and none beyond `may` (default `must`)."""
+    """Raise InputError unless `value` is a map with all keys of `must` and no others than `may` (default `must`)."""
     known(where, as_map(where, value), sorted(must if may is None else may), what="key")
     missing = sorted(set(must) - set(value))
     if missing:
@@ -111,7 +116,7 @@ def keys(where: str, value: Any, must: Iterable[str], may: Iterable[str] | None 
 
 
 def known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "name") -> None:
-    """InputError naming those of `names` that are not among the `right` ones."""
+    """Raise InputError, with the unknown ones and the closest match, when `names` are not all among `right`."""
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
     if unknown:
@@ -123,7 +128,7 @@ def known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "n
 
 
 def number(where: str, value: Any, *, positive: bool = False) -> float:
-    """`value` as a finite float; YAML reads 1e-3 as text. InputError for anything else."""
+    """The value as a finite float (YAML reads 1e-3 as text); InputError for anything else."""
     try:
         if isinstance(value, bool):
             raise ValueError
@@ -136,7 +141,7 @@ def number(where: str, value: Any, *, positive: bool = False) -> float:
 
 
 def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int:
-    """`value` where it is a whole number from `least` to `most`, else InputError."""
+    """The value itself when it is a whole number from `least` to `most`, else InputError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{where} should be a whole number >= {least}, not {_short(value)}")
     if value > most:

@@ -1,4 +1,4 @@
-"""What a comparison found: each set and solver over its repeats, and how far from the optimum without guessing it."""
+"""The results of a comparison: each set and solver over its repeats, with suboptimality against certified bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.compare.spec import Cell, Spec
 from svmkit.compare.store import FAILED, TIMEOUT
 
-HIGHER = ("test_accuracy",)  # better when larger; of all other metrics less is better
+HIGHER = ("test_accuracy",)  # better when larger; all other metrics are better when smaller
 NO_MODEL = (FAILED, TIMEOUT)
 TITLES = {
     "fit_s": "time",
@@ -23,7 +23,7 @@ TITLES = {
     "n_support": "support",
     "test_accuracy": "accuracy",
 }
-_BEST = ("fit_s", "suboptimality", "test_accuracy")  # of which the best in a set is marked
+_BEST = ("fit_s", "suboptimality", "test_accuracy")  # metrics whose best row in a set is marked
 _DISAGREE = 1e-6
 
 
@@ -31,8 +31,22 @@ _DISAGREE = 1e-6
 class Row:
     """One solver on one set at one stop rule, over its repeats.
 
-    status : how they ended, "converged" or "2 converged, 1 time_limit"; runs : those with a model, of `cells` asked
-    for; values : (runs,) of each metric, unknown ones left out; reasons : of those that failed, and notes
+    Attributes
+    ----------
+    set, label, stop : str
+        The data set, the solver's entry and the stop rule, as the spec names them.
+    status : str
+        How the runs ended: "converged", or "2 converged, 1 time_limit".
+    runs : int
+        Runs with a model.
+    cells : int
+        Runs that were asked for.
+    formulation : str
+        What the solver minimises.
+    values : dict of str to ndarray of shape (runs,)
+        Values of each metric, unknown ones left out.
+    reasons : tuple of str
+        Reasons of failures, and notes.
     """
 
     set: str
@@ -62,12 +76,30 @@ class Row:
 
 
 class Results:
-    """Records of a comparison's cells, reduced.
+    """The records of a comparison's cells, reduced to rows.
 
-    Suboptimality is (P - L) / max(|P|, |L|), L the largest certified lower bound that any run has found on the same
-    set, kernel, C and objective: it is what is lost against the optimum, at most, whoever found the bound.
+    Parameters
+    ----------
+    spec : Spec
+        The comparison.
+    cells : iterable of Cell
+        The cells that were asked for.
+    records : iterable of dict
+        The records of the finished cells.
 
-    rows : by set, solver and stop, as the spec has them; records : those there are, each with its `suboptimality`
+    Attributes
+    ----------
+    rows : list of Row
+        By set, solver and stop rule, in the order of the spec.
+    records : list of dict
+        The records, each with its `suboptimality` and `lower_bound`.
+    sets, treatments : list of str
+        Names of the sets, and of the solvers with their stop rules.
+
+    Notes
+    -----
+    Suboptimality is (P - L) / max(|P|, |L|), where L is the largest certified lower bound that any run has found on
+    the same set, kernel, C and objective. It bounds the loss against the optimum, whichever run found L.
     """
 
     def __init__(self, spec: Spec, cells: Iterable[Cell], records: Iterable[dict[str, Any]]) -> None:
@@ -88,7 +120,7 @@ class Results:
     def best(self, name: str, metric: str) -> list[Row]:
         """The rows of a set whose mean is best, ties included; none for metrics that have no winner.
 
-        Time counts for runs that all reached their stop rule; suboptimality among rows of one objective.
+        Times count only where all runs reached their stop rule, suboptimality only among rows of one objective.
         """
         if metric not in _BEST:
             return []
@@ -104,7 +136,7 @@ class Results:
         )
 
     def matrix(self, metric: str) -> tuple[list[str], np.ndarray]:
-        """The sets on which every treatment has a value, and the means, (sets, treatments); for tests over sets."""
+        """The sets on which every treatment has a value, and the means of shape (n_sets, n_treatments)."""
         whole, values = [], []
         for name in self.sets:
             found = [row.mean(metric) if row else None for row in (self.row(name, t) for t in self.treatments)]
@@ -142,7 +174,7 @@ def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _objective(record: dict[str, Any]) -> tuple:
-    """Runs of one objective: the same problem of a set, and the same formulation."""
+    """The key of runs of one objective: the same problem of a set, and the same formulation."""
     return record["set"], record.get("formulation")
 
 

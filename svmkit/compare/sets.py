@@ -22,7 +22,17 @@ from svmkit.kernels.functions import Kernel, resolve_gamma
 
 @dataclass(frozen=True)
 class Sets:
-    """Rows to train on and to test on, the latter None without a test; `kernel` with sigma and "2 * msd" as numbers."""
+    """The data of a cell.
+
+    Attributes
+    ----------
+    train : Dataset
+        Rows to train on.
+    test : Dataset or None
+        Rows to test on.
+    kernel : Kernel
+        The kernel, with sigma and "2 * msd" as numbers.
+    """
 
     train: Dataset
     test: Dataset | None
@@ -30,7 +40,7 @@ class Sets:
 
 
 def prepare(settings: dict[str, Any]) -> Sets:
-    """The sets of a cell's data settings. InputError when a file is missing or does not fit."""
+    """The sets of a cell's data settings; InputError when a file is missing or does not fit."""
     where = f"data.{settings['source']}"
     train = load(settings["source"], n_features=settings.get("n_features"), label=settings.get("label"))
     train = part(train, first_rows(where, settings))
@@ -59,7 +69,7 @@ def _with_test(train: Dataset, test: str) -> tuple[Dataset, Dataset]:
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:
-    """SHA-256 of the files that data settings name: a changed file makes another cell. Built-in sets have none."""
+    """SHA-256 of the files that the settings name, so that a changed file makes another cell; none of built-in sets."""
     named = [settings["source"], settings["test"]]
     found = {name: find(name) for name in named if isinstance(name, str)}
     return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in found.items() if isinstance(path, Path)}

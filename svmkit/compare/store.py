@@ -17,9 +17,22 @@ FAILED, TIMEOUT = "failed", "timeout"
 
 
 class Store:
-    """Records by key, the last one of a key counting; a line that a kill cut short is dropped.
+    """Records by key; the last record of a key counts, and a line that a kill cut short is dropped.
 
-    path : the file, made with the first record; None: nothing is kept. Raises InputError for a file of another kind.
+    Parameters
+    ----------
+    path : str, Path or None
+        The file, created with the first record; None keeps nothing on disk.
+
+    Attributes
+    ----------
+    records : dict of str to dict
+        The records by the keys of their cells.
+
+    Raises
+    ------
+    InputError
+        The file is of another kind.
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -44,7 +57,13 @@ class Store:
             files.write(self.path, whole.encode())
 
     def add(self, record: dict[str, Any]) -> None:
-        """Keep a record, on disk at once."""
+        """Keep a record, on disk at once.
+
+        Raises
+        ------
+        SvmkitError
+            The file cannot be written.
+        """
         self.records[record["key"]] = record
         if self.path is None:
             return
@@ -63,12 +82,12 @@ class Store:
         return not (ran_out(record) and record["time_limit"] < limit)
 
     def of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
-        """The records of these cells that are there, in their order, under the names that the cells have now."""
+        """The records of the finished ones of these cells, in their order, under the names that the cells have now."""
         return [self.records[cell.key] | names(cell) for cell in cells if cell.key in self.records]
 
 
 def names(cell: Cell) -> dict[str, Any]:
-    """What a record calls its cell."""
+    """The keys by which a record names its cell."""
     return {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop, "seed": cell.seed}
 
 

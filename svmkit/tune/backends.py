@@ -1,4 +1,4 @@
-"""joblib's backends: where the fits of a search run."""
+"""The backends of joblib on which the fits of a search run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ BACKENDS = tuple(_NEEDS)
 
 
 def require(backend: str) -> None:
-    """InputError for a backend that is not known or not installed, with how to install it."""
+    """Check that a backend is known and installed.
+
+    Raises
+    ------
+    InputError
+        It is unknown, or not installed; the message says how to install it.
+    """
     if backend not in _NEEDS:
         raise InputError(f"backend {backend!r} is not known; there are: {', '.join(BACKENDS)}")
     try:
@@ -27,9 +33,17 @@ def require(backend: str) -> None:
 
 @contextmanager
 def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
-    """The block's parallel loops run as `jobs` at a time on this backend, with n_threads each.
+    """Run the parallel loops of the block on a backend.
 
-    dask : on the client that is active, else on one of our own on this machine; ray : likewise
+    Dask and Ray use the client that is active, else a client of their own on this machine, closed with the block.
+
+    Parameters
+    ----------
+    backend : {"loky", "threading", "dask", "ray"}
+    jobs : int
+        Fits at a time.
+    n_threads : int
+        Threads of each fit.
     """
     import joblib
 
@@ -37,7 +51,7 @@ def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
     with ExitStack() as stack:
         if jobs == 1 and backend in ("loky", "threading"):
             config = {"n_jobs": 1}
-        elif backend == "loky":  # else a worker would have its share of the cores, whatever it is told
+        elif backend == "loky":  # otherwise a worker takes its share of the cores, whatever it is told
             config["inner_max_num_threads"] = n_threads
         elif backend == "dask":
             stack.enter_context(_dask(jobs))

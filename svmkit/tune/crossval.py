@@ -34,14 +34,25 @@ from svmkit.tune.result import Result, from_records, from_results, ranked, reaso
 from svmkit.tune.space import Path, plan
 
 Report = Callable[["Progress"], Any]
-LOOK = 0.3  # seconds between two looks at what is finished
-FEWEST = 5  # samples of the rarest class that halving begins with, on average, in what it trains on
+LOOK = 0.3  # seconds between two looks at the finished folds
+FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is. fits, of : models trained, and to be trained (None: not known); seconds : since it began;
-    best : the highest mean accuracy so far, nan before the first."""
+    """How far a search is.
+
+    Attributes
+    ----------
+    fits : int
+        Models trained so far.
+    of : int or None
+        Models to be trained in all; None where that is not known (halving).
+    seconds : float
+        Time since the search began.
+    best : float
+        Highest mean accuracy so far, nan before the first.
+    """
 
     fits: int
     of: int | None
@@ -70,19 +81,39 @@ def search(
 
     Parameters
     ----------
-    X : (n_samples, n_features), dense or CSR; y : (n_samples,) labels
-    solver, kernel : as for `SVMClassifier`
-    grid : {name: values}; names and spans as for `svmkit.tune.plan`: {"C": [1, 10], "gamma": Span(1e-3, 1)}
-    C : where it is not searched; search : "grid", "random" (n_iter points) or "halving"; seed : of draws and folds
-    options : as for `svmkit.tune.run`
+    X : array-like or CSR of shape (n_samples, n_features)
+        Features, float32 or float64.
+    y : array-like of shape (n_samples,)
+        Labels, numbers or text.
+    solver : str or Solver, default="swap2o"
+        As for `SVMClassifier`.
+    kernel : str, Kernel or callable, default=None
+        As for `SVMClassifier`; None is rbf, or linear for a solver that needs it.
+    grid : mapping of str to sequence or Span
+        Values by name, as for `svmkit.tune.plan`: ``{"C": [1, 10], "gamma": Span(1e-3, 1)}``.
+    C : float, default=1.0
+        Weight of the summed losses where it is not searched.
+    search : {"grid", "random", "halving"}, default="grid"
+    n_iter : int, default=20
+        Points of a random search.
+    seed : int, default=0
+        Seed of the draws and of the folds.
+    **options : object
+        As for `svmkit.tune.run`.
 
     Returns
     -------
-    Result; `svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C)` trains its `best`
+    Result
+        ``svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C)`` trains its `best`.
 
     Raises
     ------
-    InputError for options that cannot be, before any fit; SvmkitError when every candidate fails; Interrupted
+    InputError
+        An option cannot be used; raised before any fit.
+    SvmkitError
+        Every candidate failed.
+    Interrupted
+        The search was ended before any candidate had been tried in all folds.
     """
     built = by_name.solver(solver)
     paths = plan(built, by_name.kernel(kernel, for_solver=built), grid, C=C, search=search, n_iter=n_iter, seed=seed)
@@ -111,21 +142,49 @@ def run(
     """Try the candidates of `plan` by stratified cross-validation.
 
     The values of C of a path are trained one after the other in each fold, each from the last solution, on shared
-    kernel rows. Halving: paths compete with their best C for the rows; a single path is taken apart.
+    kernel rows. Ctrl-C and SIGTERM end the search; the candidates that have been tried in all folds count.
 
     Parameters
     ----------
-    factor : of halving, the share of candidates that go on is 1 / factor; cv : folds
-    memory, n_threads : for all jobs together; jobs : fits at a time; backend : loky, threading, dask or ray
-    report : called now and then, in a thread of its own, with the Progress
-    all others : as for `svmkit.fit`, and fitted in each fold anew
+    paths : sequence of Path
+        The candidates.
+    X : array-like or CSR of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    search : {"grid", "random", "halving"}, default="grid"
+        By halving, paths compete with their best C for the samples; a single path is divided into its values of C.
+    factor : int, default=3
+        By halving, 1 / factor of the candidates go on to the next round.
+    cv : int, default=5
+        Number of folds, stratified and shuffled.
+    memory : str or int, default="1GB"
+        Budget of the row caches of all jobs together.
+    n_threads : int, default=None
+        Threads of all jobs together; None is all cores.
+    jobs : int, default=1
+        Fits at a time.
+    backend : {"loky", "threading", "dask", "ray"}, default="loky"
+    report : callable, default=None
+        Called now and then with the `Progress`, in a thread of its own.
+    sampler, stop, class_weight, scale, seed
+        As for `svmkit.fit`; scaling and weights are determined in each fold anew.
 
-    Ctrl-C and SIGTERM end the search; what has been tried in all folds counts.
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        The data or an option cannot be used; raised before any fit.
+    SvmkitError
+        Every candidate failed, or a worker process was ended from outside.
+    Interrupted
+        The search was ended before any candidate had been tried in all folds.
     """
     backends.require(backend)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
-    # what cannot be trained on as a whole is refused at once, not once in each fold
+    # data that cannot be trained on as a whole are refused at once, not once in each fold
     data = TrainingData.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
@@ -133,11 +192,11 @@ def run(
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()
     halving = search == "halving"
-    if halving:  # of C alone, each C for itself
+    if halving:  # over C alone, each C competes for itself
         paths = _divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
         paths = _divided(paths, math.ceil(jobs / cv / len(paths)))
-    # threads that do not know yet that the search was left may still write
+    # threads that have not yet noticed the end of the search may still write
     scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
     with threads.using(n_threads) as all_threads, scratch as folder:
         training = Training(
@@ -172,7 +231,7 @@ def run(
 
 
 class _Halving(HalvingGridSearchCV):
-    best_index_ = 0  # of several scores and no refit it has none, but `fit` looks at it
+    best_index_ = 0  # it is not set with several scores and no refit, but `fit` reads it
 
 
 def _searcher(
@@ -226,9 +285,9 @@ def _divided(paths: Sequence[Path], pieces: int) -> list[Path]:
 
 
 def _fewest_rows(n_paths: int, codes: np.ndarray, factor: int, cv: int) -> int:
-    """Rows that halving begins with: so few that the last round has all, but with some of each class.
+    """Number of samples that halving begins with: so few that the last round has all, but with some of each class.
 
-    That is scikit-learn's "exhaust", which takes no care of rare classes.
+    This is scikit-learn's "exhaust", which does not take care of rare classes.
     """
     n, counts = len(codes), np.bincount(codes)
     rounds = math.floor(math.log(n_paths, factor) + 1e-9)
@@ -256,7 +315,7 @@ def _ending() -> Iterator[None]:
 
 @contextmanager
 def _watched(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
-    """A thread that tells `report` what is finished."""
+    """A thread calls `report` with the progress while the block runs."""
     if report is None:
         yield
         return

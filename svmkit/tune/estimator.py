@@ -1,4 +1,4 @@
-"""What a search fits in each fold: one model for each C of a path, on shared kernel rows, each from the last one."""
+"""The fits of a search in one fold: a model for each C of a path, on shared kernel rows, each from the last one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
 
-QUIET = np.errstate(all="ignore")  # what overflows is refused, with a reason, and not warned of by each worker
+QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a warning of each worker adds nothing
 
 
 @dataclass(frozen=True)
 class Training:
-    """What all candidates share; parameters as for `svmkit.c_path`.
+    """The settings that all candidates share.
 
-    width : the most values of C of any path; folder : of the `Records`
+    Attributes
+    ----------
+    width : int
+        The most values of C that any path has.
+    folder : str
+        Folder of the `Records`.
+    sampler, stop, class_weight, scale, memory, seed, n_threads
+        As for `svmkit.c_path`.
     """
 
     width: int
@@ -41,16 +48,26 @@ class Training:
 
     @property
     def threads(self) -> int:
-        """n_threads, or as many as this process was given: a worker may have fewer."""
+        """`n_threads`, or the fewer threads that a worker process was given."""
         return min(self.n_threads, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
 class PathClassifier(ClassifierMixin, BaseEstimator):
     """A model for each C of a path; a C whose training fails has None, and its reason.
 
-    path : Path; training : Training
+    Parameters
+    ----------
+    path : Path
+        Solver, kernel and the values of C.
+    training : Training
+        The settings that all candidates share.
 
-    fits_ : list of Fit or None; reasons_ : {position of C: why it has none}
+    Attributes
+    ----------
+    fits_ : list of Fit or None
+        One for each C.
+    reasons_ : dict of int to str
+        Why the fit of a C failed, by its position.
     """
 
     def __init__(self, path: Path | None = None, training: Training | None = None) -> None:
@@ -59,14 +76,14 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
 
     @QUIET
     def fit(self, X, y) -> PathClassifier:
-        """Train on X (n_samples, n_features) and labels y (n_samples,). KeyboardInterrupt when a search is ended."""
+        """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search is ended."""
         assert self.path is not None and self.training is not None
         self.classes_ = np.unique(y)
         self.reasons_: dict[int, str] = {}
         self.fits_: list[Fit | None] = []
         try:
             self.fits_ += self._fits(X, y, self.path.Cs)
-        except Exception:  # of one C, perhaps: the others shall not suffer
+        except Exception:  # perhaps of one C only: the others are fitted alone
             for i, C in enumerate(self.path.Cs):
                 try:
                     self.fits_ += self._fits(X, y, (C,))
@@ -108,9 +125,12 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
 
 @QUIET
 def score(estimator: PathClassifier, X, y) -> dict[str, float]:
-    """The facts of each C as numbers, FACT_i for the i-th, nan beyond the last; `score` is the best accuracy.
+    """The `FACTS` of each C on held-out samples, as the scores of scikit-learn's search; they go to the records, too.
 
-    Writes them and the reasons of what failed to the records, too.
+    Returns
+    -------
+    dict of str to float
+        ``FACT_i`` for the i-th C, nan beyond the last C and where a fit failed; `score` is the best accuracy.
     """
     path, training = estimator.path, estimator.training
     assert path is not None and training is not None
@@ -141,7 +161,7 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
 
 
 def reason(error: BaseException) -> str:
-    """One line of an error."""
+    """An error in one line; its type is named unless the error is svmkit's own."""
     text = " ".join(str(error).split())
     if text and type(error).__module__.startswith("svmkit"):
         return text

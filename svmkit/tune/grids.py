@@ -1,4 +1,4 @@
-"""What `--grid NAME=VALUES` spells: lists, even steps in log, linear steps, LIBSVM's powers, a range to draw from."""
+"""Grids as text, `--grid NAME=VALUES`: lists, steps even in log, linear steps, LIBSVM's powers, ranges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ SPELLINGS = "0.1:1000:log5, 0:1:lin5, 2^-5:2^15:2, or a list as in 1,10,100"
 
 @dataclass(frozen=True)
 class Span:
-    """All numbers from low to high, drawn evenly in log; both > 0."""
+    """All numbers from `low` to `high`, from which a random search draws evenly in log.
+
+    Attributes
+    ----------
+    low, high : float
+        0 < low < high < inf.
+
+    Raises
+    ------
+    InputError
+        The ends are not such numbers.
+    """
 
     low: float
     high: float
@@ -29,14 +40,21 @@ class Span:
 
 Values = Sequence[Any] | Span
 
-C_POWERS, GAMMA_POWERS = "2^-5:2^15:2", "2^-15:2^3:2"  # those of LIBSVM's grid.py
+C_POWERS, GAMMA_POWERS = "2^-5:2^15:2", "2^-15:2^3:2"  # the grid of LIBSVM's grid.py
 C_RANGE, GAMMA_RANGE = "2^-5:2^15", "2^-15:2^3"
 
 
 def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool) -> list[str]:
     """The grids when none is given: LIBSVM's over C, and over gamma where the kernel has one that is not fixed.
 
-    drawn : ranges to draw from instead of steps
+    Parameters
+    ----------
+    kernel_options : dict of str to object
+        Parameters of the kernel.
+    fixed : set of str
+        Names that have a value of their own.
+    drawn : bool
+        Ranges to draw from instead of steps.
     """
     texts = [f"C={C_RANGE if drawn else C_POWERS}"]
     if "gamma" in kernel_options and "gamma" not in fixed:
@@ -45,9 +63,14 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool) -> li
 
 
 def parse(texts: Sequence[str]) -> dict[str, Values]:
-    """{name: values} of texts NAME=VALUES. Raises InputError, one line, for any that cannot be read.
+    """The values of texts NAME=VALUES, by name.
 
-    Values of a list that are no number stay text; powers such as 2^-5 become numbers.
+    Members of a list stay text, except that powers such as 2^-5 become numbers.
+
+    Raises
+    ------
+    InputError
+        A text cannot be read, or a name is given twice.
     """
     found: dict[str, Values] = {}
     for text in texts:
@@ -81,7 +104,7 @@ def _values(what: str, spelt: str) -> Values:
 
 
 def _even(what: str, first: str, last: str, count: str) -> list[float]:
-    """count is logN or linN: N values from first to last, both included, evenly spaced in log or as they are."""
+    """N values from first to last, both included; `count` is logN (evenly spaced in log) or linN (evenly spaced)."""
     low, high = _number(what, first), _number(what, last)
     if not count[3:].isdecimal() or not 2 <= int(count[3:]) <= MOST:
         raise InputError(f"{what}: {count!r} should be {count[:3]}N with N from 2 to {MOST:,}")
@@ -96,7 +119,7 @@ def _even(what: str, first: str, last: str, count: str) -> list[float]:
 
 
 def _powers(what: str, first: str, last: str, step: str) -> list[float]:
-    """LIBSVM's habit: base^first:base^last:step, the step in exponents, the last one included when it is met."""
+    """LIBSVM's base^first:base^last:step, a step in exponents; the last one is included when a step meets it."""
     if "^" not in first or "^" not in last:
         raise InputError(
             f"{what}: a step of {step} is one in exponents: write 2^-5:2^15:2, or log5 or lin5 for 5 values"
@@ -150,5 +173,5 @@ def _number(what: str, text: str) -> float:
 
 
 def _rounded(values: np.ndarray) -> list[float]:
-    """Without the last digits, in which 10 is 9.999999999999998."""
+    """The values rounded to 12 digits, so that 10 is not 9.999999999999998."""
     return [float(f"{value:.12g}") for value in values]

@@ -1,4 +1,4 @@
-"""Accuracy over what was searched: a contour over two numbers, lines with error bars over one."""
+"""The picture of a search: accuracy as a contour over two numbers, or as lines with error bars over one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ KINDS = (".png", ".svg", ".pdf")
 LEVELS = 12  # of colour
 LEAST = 0.5  # per cent that the colours span
 BELOW = (2.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
-LINES = 8  # of one picture; of more settings only the best at each place is drawn
-WIDE = 20.0  # the largest over the smallest value from which on an axis is logarithmic
+LINES = 8  # in one picture; of more settings only the best at each place is drawn
+WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is logarithmic
 
 
 def require_drawable(path: str, among: Sequence[Setting]) -> None:
-    """InputError for a file name whose kind of picture is not known, and when none of what differs is a number."""
+    """Check that there will be something to draw, and a format to draw it in.
+
+    Raises
+    ------
+    InputError
+        The ending of the file name is no known format, or no number differs among the settings.
+    """
     if Path(path).suffix.lower() not in KINDS:
         raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
     if not (any(len(p.Cs) > 1 for p in among) or any(_differs(among, name) for name in among[0].values)):
@@ -42,7 +48,7 @@ def axes_of(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def value(candidate: Candidate, name: str) -> float | None:
-    """The number that `name` has, gamma's own where it was given in words; None for what is no number."""
+    """The value of `name` as a number, also of gamma="scale"; None where the value is not a number."""
     if name in ("C", "gamma"):
         return getattr(candidate, name)
     found = candidate.params.get(name)
@@ -50,9 +56,21 @@ def value(candidate: Candidate, name: str) -> float | None:
 
 
 def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
-    """Write the picture of the candidates (best first) to a file, whose ending is its format.
+    """Write the picture of the candidates to a file.
 
-    InputError when the file cannot be written. Where no number differs there is nothing to draw: see `axes_of`.
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        Best first; at least one number differs among them (see `axes_of`).
+    path : str or Path
+        Its ending is the format.
+    title : str
+        Title of the picture.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -75,7 +93,7 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
 
 def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence[str]) -> None:
     (to_x, to_y), best = [_axis(axes, tried, name, k) for k, name in enumerate(names[:2])], tried[0]
-    top: dict[tuple[float, float], float] = {}  # over whatever else was searched
+    top: dict[tuple[float, float], float] = {}  # over all other options that were searched
     for c in tried:
         at = to_x(value(c, names[0])), to_y(value(c, names[1]))
         top[at] = max(top.get(at, 0.0), 100 * c.mean_accuracy)
@@ -94,7 +112,7 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
 
 
 def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
-    """Filled contours: of a whole grid as it is, else of a triangulation; dots where there is no area."""
+    """Filled contours: of the grid where it is complete, else of a triangulation; dots where there is no area."""
     from matplotlib.ticker import MaxNLocator
 
     levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + LEAST))
@@ -150,8 +168,10 @@ def _best_at_each(tried: Sequence[Candidate], name: str) -> list[Candidate]:
 
 
 def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[[Any], float]:
-    """Label the k-th axis; the way from a value to its place on it. Log axes have log10 of the values, marked 10^k:
-    contours are then straight between neighbours, as they are drawn."""
+    """Label the k-th axis, and return the function from a value to its place on the axis.
+
+    On log axes the places are log10 of the values, marked 10^k: contours are then straight between neighbours.
+    """
     values = [value(c, name) or 0.0 for c in tried]
     logarithmic = min(values) > 0 and (name in ("C", "gamma") or max(values) / min(values) > WIDE)
     axis = (axes.xaxis, axes.yaxis)[k]

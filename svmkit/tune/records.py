@@ -1,4 +1,4 @@
-"""What is finished, in files of a scratch folder: for progress, reasons and Ctrl-C, whatever process does the work."""
+"""Finished folds as files of a scratch folder, for progress, reasons and Ctrl-C, whichever process does the work."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from typing import Any
 class Records:
     """A folder of JSON files, one for each path and fold, that several processes of one machine share.
 
-    scikit-learn's searches hand their results over when all is done, and as numbers only. Where the folder is not
-    there (a worker on another machine), nothing is written, and only progress and reasons are lost.
+    scikit-learn's searches hand their results over when all is done, and as numbers only. Where the folder does not
+    exist (a worker on another machine), nothing is written, and only progress and reasons are lost.
+
+    Parameters
+    ----------
+    folder : str
+        The scratch folder.
     """
 
     def __init__(self, folder: str) -> None:
@@ -38,7 +43,7 @@ class Records:
         return list(self._read.values())
 
     def stop(self) -> None:
-        """Tell all who work for this search to leave it."""
+        """Tell all processes that work for this search to leave it."""
         with suppress(OSError):
             (Path(self.folder) / "stop").touch()
 

@@ -1,4 +1,4 @@
-"""What a search found: candidates, best first, from scikit-learn's results or from what was recorded on the way."""
+"""The result of a search: candidates, best first, from scikit-learn's results or from the records of its folds."""
 
 from __future__ import annotations
 
@@ -21,10 +21,24 @@ FACTS = ("accuracy", "fit_s", "n_iter", "kernel_values", "n_support", "converged
 class Candidate:
     """One point of a search and how it did.
 
-    params : what was searched, by name; solver, kernel, C : what to fit, gamma as it was given; gamma : its number on
-    all rows, None where the kernel has none; mean_accuracy, std_accuracy : over the folds, nan when a fit failed,
-    which `reason` tells; fit_s, n_iter, kernel_values, n_support : means over the folds; converged : in every fold;
-    n_rows : that the folds were made of: all, or of halving those that it was last tried on
+    Attributes
+    ----------
+    params : dict of str to object
+        The searched values, by name.
+    solver, kernel, C : Solver, Kernel, float
+        What to fit, with gamma as it was given.
+    gamma : float or None
+        The number behind gamma on all samples; None where the kernel has none.
+    n_rows : int
+        Samples that the folds were made of: all, or in a halving search those of the last round that tried it.
+    mean_accuracy, std_accuracy : float
+        Over the folds; nan when a fit failed.
+    fit_s, n_iter, kernel_values, n_support : float
+        Means over the folds.
+    converged : bool
+        Whether the fits of all folds converged.
+    reason : str or None
+        Why a fit failed.
     """
 
     params: dict[str, Any]
@@ -49,7 +63,19 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Result:
-    """candidates : best first; n_fits : models that were trained; interrupted : not all candidates were looked at."""
+    """All candidates of a search.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        Best first.
+    n_fits : int
+        Models that were trained.
+    seconds : float
+        Time of the whole search.
+    interrupted : bool
+        Whether the search was ended before all candidates had been tried.
+    """
 
     candidates: list[Candidate]
     n_fits: int
@@ -58,12 +84,22 @@ class Result:
 
     @property
     def best(self) -> Candidate:
-        """Highest mean accuracy (of those that halving left over); of equals that of the smallest C, then gamma."""
+        """The highest mean accuracy (in the last round of halving), among equals the smallest C, then gamma."""
         return self.candidates[0]
 
 
 class Tried(NamedTuple):
-    """A path in all folds. path : its number; n_rows : that it was tried on; scores : (cv,) of each FACT_i."""
+    """The scores of a path in all folds.
+
+    Attributes
+    ----------
+    path : int
+        Number of the path.
+    n_rows : int
+        Samples that it was tried on.
+    scores : dict of str to ndarray of shape (cv,)
+        Values of each ``FACT_i``.
+    """
 
     path: int
     n_rows: int
@@ -71,7 +107,7 @@ class Tried(NamedTuple):
 
 
 def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
-    """What scikit-learn's `cv_results_` holds, in its order; n_rows : of a search that does not say."""
+    """The contents of scikit-learn's `cv_results_`, in its order; `n_rows` is for a search that does not say."""
     prefix = "split0_test_"
     facts = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
     return [
@@ -85,7 +121,7 @@ def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
 
 
 def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
-    """What the records hold of paths that were tried in all folds, once or, by halving, on ever more rows."""
+    """The paths that were tried in all folds according to the records; by halving, once for each number of samples."""
     by_path = defaultdict(list)
     for record in records:
         by_path[record["path"]].append(record)
@@ -108,10 +144,18 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
 
 
 def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
-    """A candidate for each C of each path, best first, as it did on the most rows that it was tried on.
+    """A candidate for each C of each path, best first, with its scores on the most samples that it was tried on.
 
-    Judged on more rows comes first, then the higher accuracy, then the smaller C, then the smaller gamma.
-    X : all rows, scaled, for the number behind gamma="scale"
+    More samples come first, then the higher accuracy, then the smaller C, then the smaller gamma.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    tried : sequence of Tried
+    why : dict of (int, int) to str
+        Reasons of failures by path and position of C.
+    X : ndarray or CSR of shape (n_samples, n_features)
+        All samples, scaled, for the number behind gamma="scale".
     """
     last: dict[int, Tried] = {}
     for t in tried:
@@ -150,7 +194,7 @@ def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, 
 
 
 class _Gammas:
-    """The number behind gamma on all rows, looked up once for each way to choose it."""
+    """The number behind gamma on all samples, computed once for each rule such as "scale"."""
 
     def __init__(self, X: Any) -> None:
         self._X = X

@@ -1,4 +1,4 @@
-"""The candidates of a search: points of the grid, put together into paths that differ in C alone."""
+"""The candidates of a search: points of the grid, grouped into paths that differ in C alone."""
 
 from __future__ import annotations
 
@@ -19,9 +19,20 @@ SEARCHES = ("grid", "random", "halving")
 
 @dataclass(frozen=True)
 class Path:
-    """All of a candidate but C, and the values of C that are fitted one after the other.
+    """Candidates that differ in C alone; their values of C are fitted one after the other.
 
-    values : what is searched beside C, by the names of the grid; has_C : whether C is searched, or has one value
+    Attributes
+    ----------
+    number : int
+        Position among the paths.
+    solver, kernel : Solver, Kernel
+        With the searched options.
+    Cs : tuple of float
+        Values of C, ascending.
+    values : dict of str to object
+        What is searched besides C, by the names of the grid.
+    has_C : bool
+        Whether C is searched, or has one value.
     """
 
     number: int
@@ -50,14 +61,23 @@ def plan(
 
     Parameters
     ----------
-    solver, kernel : what stays as it is
-    grid : values by name: C, a parameter of the kernel (gamma, or kernel.NAME) or an option of the solver; a `Span`
-        is for search="random", where n_iter points are drawn by seed (of lists alone: without repetition)
-    C : where it is not searched
+    solver, kernel : Solver, Kernel
+        The options that are not searched are taken from them.
+    grid : mapping of str to sequence or Span
+        Values by name: C, a parameter of the kernel (gamma, or kernel.NAME) or an option of the solver. A `Span` is
+        for search="random" only.
+    C : float, default=1.0
+        Value where C is not searched.
+    search : {"grid", "random", "halving"}, default="grid"
+    n_iter : int, default=20
+        Points that a random search draws, without repetition when there are lists alone.
+    seed : int, default=0
+        Seed of these draws.
 
     Raises
     ------
-    InputError for a name or a value that cannot be, a kernel that the solver cannot take, or more than 100,000 points.
+    InputError
+        A name or value is unknown, the solver cannot take a kernel, or there are more than 100,000 points.
     """
     if search not in SEARCHES:
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
@@ -120,7 +140,7 @@ def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: floa
 
 
 def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
-    """The value as its owner takes it, text turned into a number; InputError when it cannot be."""
+    """The value in the type of its option, text turned into a number; InputError when that is impossible."""
     if name == "C":
         try:
             number = float(value)
@@ -153,7 +173,7 @@ def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
 
 
 def _known(name: str, solver: Solver, kernel: Kernel) -> str:
-    """The name without `kernel.`; where kernel and solver share a name, the kernel's is meant."""
+    """The name without `kernel.`; where kernel and solver share a name, it is that of the kernel."""
     bare = name.removeprefix("kernel.")
     if name == "C" or bare in kernel.params or name in solver.params:
         return bare

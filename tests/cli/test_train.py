@@ -43,6 +43,34 @@ def test_human_output(svmkit):
     assert "\x1b" not in done.out
 
 
+def test_the_training_matrix_is_scaled_once(svmkit, monkeypatch):
+    """Also when gamma of the scaled data is logged as the run begins; the model scales what it predicts on its own."""
+    from svmkit.cli import job
+    from svmkit.data.scaling import Scaling
+    from svmkit.tracking import Tracker
+
+    scaled, before, params, apply, finish = [], [], {}, Scaling.apply, job.finish
+
+    class Recorder(Tracker):
+        def start(self, name, values, tags, data=None, parent=None):
+            params.update(values)
+
+    def counted(self, X):
+        scaled.append(X.shape)
+        return apply(self, X)
+
+    def finished(*args, **kwargs):
+        before.append(len(scaled))
+        return finish(*args, **kwargs)
+
+    monkeypatch.setattr(Scaling, "apply", counted)
+    monkeypatch.setattr(job, "finish", finished)
+    monkeypatch.setattr("svmkit.cli.tracked.tracker", Recorder)
+    result = svmkit("train", "wine", "--scale", "standard", "--json").json
+    assert before == [1] and scaled == [(178, 13)] * 2
+    assert params["gamma"] == result["kernel"]["params"]["gamma"] > 0
+
+
 def test_scale_hint_goes_to_stderr(svmkit):
     done = svmkit("train", "--no-track", "--json", "--max-iter", "5")
     assert done.json["status"] == "max_iter"

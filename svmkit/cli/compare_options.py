@@ -1,0 +1,151 @@
+"""The options of `svmkit compare`, and the comparison that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svmkit.cli.options import class_weights, key_values
+from svmkit.compare.spec import Spec, load_spec, read
+from svmkit.errors import InputError
+from svmkit.runtime import files
+
+RESULTS = "svmkit-compare.jsonl"
+_OF_SPEC = (
+    *("data", "test", "test_size", "C", "kernel", "gamma", "degree", "coef0", "scale", "class_weight"),
+    *("tol", "stop", "memory", "option", "metrics"),
+)
+_SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """The options of `svmkit compare`, named as on the command line; None or empty is what was not given.
+
+    Raises
+    ------
+    InputError
+        A value cannot be used, or two options contradict each other.
+    """
+
+    data: Sequence[str] | None
+    solvers: str | None
+    spec: str | None
+    option: Sequence[str]
+    test: str | None
+    test_size: float | None
+    metrics: str | None
+    C: Sequence[float] | None
+    kernel: str | None
+    gamma: Sequence[str] | None
+    degree: str | None
+    coef0: str | None
+    scale: str | None
+    class_weight: str | None
+    tol: float | None
+    stop: str | None
+    time_limit: float | None
+    memory: str | None
+    repeat: int | None
+    jobs: int
+    threads: int | None
+    curve: bool
+    results: str | None
+    fresh: bool
+    report: str | None
+    experiment: str | None
+    tracking_uri: str | None
+    no_track: bool
+
+    def __post_init__(self) -> None:
+        if self.spec:
+            given = [_SPELT.get(name, f"--{name.replace('_', '-')}") for name in _OF_SPEC if self._has(name)]
+            if given:
+                raise InputError(f"{', '.join(given)}: write it into {self.spec}, or leave --spec out")
+        else:
+            self._require_comparison()
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InputError(f"--time-limit must be > 0, not {self.time_limit}")
+        for path in (self.report, self.results):
+            if path:
+                files.require_writable(path)
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) not in (None, [], ())
+
+    def _require_comparison(self) -> None:
+        """Check what a spec would say."""
+        names = self.names
+        if not self.data or not names:
+            raise InputError("nothing to compare: give DATA... and --solvers a,b,c, or --spec FILE")
+        if self.tol is not None and not 0 < self.tol < float("inf"):
+            raise InputError(f"--tol must be a finite number > 0, not {self.tol}")
+        if self.tol is not None and self.stop:
+            raise InputError("give --tol or --stop, not both")
+        if self.test and (self.test_size is not None or len(self.data) > 1):
+            raise InputError("--test is for a single DATA, without --test-size")
+        if len(set(names)) < len(names):
+            raise InputError(
+                f"--solvers {self.solvers}: a name comes twice; a spec can run one with two sets of options"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """The names in --solvers."""
+        return _listed(self.solvers)
+
+    @property
+    def store(self) -> str:
+        """The file of the finished cells."""
+        return self.results or (f"{Path(self.spec).stem}.jsonl" if self.spec else RESULTS)
+
+    def comparison(self) -> Spec:
+        """The comparison in the file of --spec, or the one that the other options describe.
+
+        Raises
+        ------
+        InputError
+            It cannot be read, or names something that does not exist.
+        """
+        if self.spec:
+            return load_spec(self.spec)
+        own, kernel = self._own_options()
+        raw: dict[str, Any] = {
+            "name": "comparison",
+            "data": [str(name) for name in self.data or ()],
+            "solvers": {name: {"options": own[name]} for name in self.names},
+            "stop": self.stop or f"gap:{self.tol or 1e-3:g}",
+            "seeds": self.repeat or 1,
+        }
+        named = {
+            "gamma": list(self.gamma or ()),
+            "C": list(self.C or ()),
+            "scale": self.scale,
+            "memory": self.memory,
+            "class_weight": class_weights(self.class_weight),
+            "kernel": kernel,
+            "test": self.test if self.test_size is None else self.test_size,
+        }
+        raw |= {key: value for key, value in named.items() if value not in (None, [])}
+        return read(raw | ({"metrics": _listed(self.metrics)} if self.metrics else {}))
+
+    def _own_options(self) -> tuple[dict[str, dict[str, str]], Any]:
+        """Options by solver, and the kernel: a name, or a map with its parameters; None by default."""
+        own: dict[str, dict[str, str]] = {name: {} for name in self.names}
+        given = {"degree": self.degree, "coef0": self.coef0}
+        of_kernel = {key: value for key, value in given.items() if value is not None}
+        for key, value in key_values(self.option, "-o").items():
+            solver, dot, name = key.partition(".")
+            if not dot or solver not in (*own, "kernel"):
+                raise InputError(
+                    f"-o {key}={value}: write SOLVER.KEY=VALUE with one of {', '.join(own)}, or kernel.KEY"
+                )
+            (of_kernel if solver == "kernel" else own[solver])[name] = value
+        return own, {"name": self.kernel or "rbf", **of_kernel} if of_kernel else self.kernel
+
+
+def _listed(text: str | None) -> list[str]:
+    """The names in a text that separates them by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
