@@ -1,7 +1,7 @@
 """Cells in worker processes: each lane keeps one worker, and replaces it when it dies or has to be stopped.
 
-The clock of a cell is its worker's own. A worker that crashes (or that the system kills for its memory) costs its cell,
-and so does one that goes on past the limit: solvers of other software cannot be stopped from inside.
+The clock of a cell is that of its worker. A worker that crashes (or that the system kills for its memory) costs one
+cell, and so does a worker that exceeds the limit: solvers of other software cannot be stopped from inside.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOOK = 0.1  # seconds between looks at the interrupt flag
 
 
 class Stopped(Exception):
-    """The user wants no more."""
+    """The user has interrupted the comparison."""
 
 
 class WorkerLost(Exception):
@@ -54,11 +54,36 @@ def run(
 ) -> bool:
     """Run the cells that the store does not have, and add their records to it.
 
-    limit : seconds a cell, of fitting; jobs : lanes side by side; threads : for all of them together, default all
-    cores; curve : measure test accuracy as models grow, off the clock
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The cells of the comparison.
+    store : Store
+        The finished cells.
+    limit : float
+        Seconds of fitting for one cell.
+    jobs : int, default=1
+        Lanes side by side.
+    threads : int, default=None
+        Threads of all lanes together; None is all cores.
+    curve : bool, default=True
+        Measure test accuracy as models grow, off the clock.
+    tracking : Tracking, default=None
+        Where cells are logged; None logs nothing.
+    told : callable, default=None
+        Called when a cell begins and when it has ended (see `Told`).
 
-    Returns False when the user interrupted: cells under way are dropped, finished ones are in the store.
-    Raises InputError for more jobs than threads, SvmkitError when the store cannot be written.
+    Returns
+    -------
+    bool
+        False when the user interrupted: cells under way are dropped, finished cells are in the store.
+
+    Raises
+    ------
+    InputError
+        There are more jobs than threads.
+    SvmkitError
+        The store cannot be written.
     """
     from joblib import Parallel, delayed
 
@@ -103,7 +128,7 @@ def run(
 
 
 def _next(todo: deque[Cell], data: Any) -> Cell | None:
-    """The next cell on the data that a lane has loaded, else the first one."""
+    """The next cell on the data that a lane has loaded, else the first cell."""
     if not todo:
         return None
     found = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
@@ -145,7 +170,15 @@ def _measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Track
 
 
 class Lane:
-    """One worker process at a time, with its share of the threads; `flag` : whether to stop."""
+    """One worker process at a time, with its share of the threads.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of the worker.
+    flag : object
+        True once the user has interrupted.
+    """
 
     def __init__(self, threads: int, flag: Any) -> None:
         self.threads, self.flag = threads, flag
@@ -164,10 +197,32 @@ class Lane:
             self.executor = None
 
     def call(self, seconds: float, function: Callable[..., T], *args: Any) -> T:
-        """What `function` returns in the worker.
+        """Call a function in the worker.
 
-        Raises what it raises; TimeoutError after `seconds`; WorkerLost when the process dies; Stopped once the user has
-        interrupted.
+        Parameters
+        ----------
+        seconds : float
+            Time limit of the call.
+        function : callable
+            A function of a module, which the worker imports by name.
+        *args : object
+            Its arguments.
+
+        Returns
+        -------
+        object
+            The value that the function returns.
+
+        Raises
+        ------
+        TimeoutError
+            The call took more than `seconds`.
+        WorkerLost
+            The process died.
+        Stopped
+            The user has interrupted.
+        Exception
+            Any that the function itself raises.
         """
         if self.executor is None:
             self.executor = self._worker()

@@ -1,23 +1,23 @@
-"""A comparison: data sets, solvers, stop rules and seeds, checked whole before anything runs, unrolled into cells.
+"""A comparison: data sets, solvers, stop rules and seeds, checked as a whole before anything runs, and its cells.
 
-    name, about : what the report is called and says first
+    name, about : title and introduction of the report
     data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
-    test, kernel, gamma, C, scale, class_weight, memory : for all sets, or for one in its own entry
-        source : what svmkit.load reads, default NAME; rows : "first 35000"; n_features : columns, where the training
-        file lacks the last ones; label : column of a table; positive : this label against the rest;
-        solvers : the ones that run on it, default all; sampler : of those that name none themselves;
+    test, kernel, gamma, C, scale, class_weight, memory : for all sets, or for one set in its own entry
+        source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
+        file lacks the last columns; label : column of a table; positive : this label against the rest;
+        solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
         test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
         kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
         gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
         kernel, gamma and C may be lists: each combination is a problem of its own
     solvers:    names, or NAME: {solver, options, sampler, stops, repeats}
-        solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this one
+        solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this solver
     stop:       a rule as `svmkit train --stop` spells it, several joined by " | ", or LABEL: rule; default gap:1e-3
     seeds       a number of seeds (default 1), or a list of them
     time_limit  seconds a cell, default 300
-    metrics     what is compared, default all that is known: see METRICS
+    metrics     metrics to compare, default all: see METRICS
 
-Every stop is a run of its own, as in the papers: exact, and a cell that can be repeated alone.
+Every stop rule is a run of its own, as in the papers: it is exact, and each cell can be repeated alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,17 @@ _SOLVER = {"solver", "options", "sampler", "stops", "repeats"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: names for people, `settings` (JSON types) for the machine; equal settings have an equal `key`."""
+    """One fit of a comparison.
+
+    Attributes
+    ----------
+    data, solver, stop : str
+        Names in the spec.
+    seed : int
+        Seed of all random choices.
+    settings : dict of str to object
+        All that determines the fit, in JSON types; cells of equal settings have an equal `key`.
+    """
 
     data: str
     solver: str
@@ -67,9 +77,25 @@ class Cell:
 
 @dataclass(frozen=True)
 class Spec:
-    """A checked comparison; each entry of `data` is one problem: a set with its kernel and C.
+    """A checked comparison.
 
-    extra : sections that the caller of `read` asked for, as they were written
+    Attributes
+    ----------
+    name, about : str
+        Title and introduction of the report.
+    data : dict of str to dict
+        One problem an entry: a set with its kernel and C.
+    solvers : dict of str to dict
+        Solvers with their options.
+    stop : dict of str to str
+        Stop rules by label.
+    seeds : list of int
+    time_limit : float
+        Seconds for one cell.
+    metrics : tuple of str
+        Metrics to compare.
+    extra : dict of str to object
+        Sections that the caller of `read` asked for, as they were written.
     """
 
     name: str
@@ -90,9 +116,19 @@ class Spec:
         stops: Sequence[str] | None = None,
         seeds: int | None = None,
     ) -> list[Cell]:
-        """The cells by set, then seed, so that solvers take turns; InputError for names that the spec lacks.
+        """The cells by set, then seed, so that solvers take turns.
 
-        seeds : how many, in place of what the spec says
+        Parameters
+        ----------
+        data, solvers, stops : sequence of str, default=None
+            Names to restrict the cells to; None is all.
+        seeds : int, default=None
+            Number of seeds, in place of the spec's.
+
+        Raises
+        ------
+        InputError
+            The spec lacks a name.
         """
         fields.known("data", data or [], self.data)
         fields.known("solvers", solvers or [], self.solvers)
@@ -125,10 +161,20 @@ class Spec:
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
-    """The comparison in a YAML file; `extra` : top-level keys that the caller reads himself.
+    """The comparison in a YAML file.
 
-    Raises InputError: no such file, no YAML, a key that is not known or missing, a name that nothing defines, a solver
-    that cannot take the kernel, accuracy asked for a set without a test, nothing to compare.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    extra : sequence of str, default=()
+        Top-level keys that the caller reads; they are in `Spec.extra`.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is not YAML, a key is unknown or missing, a name is not defined, a solver cannot take
+        the kernel, accuracy is asked for a set without a test, or there is nothing to compare.
     """
     raw = fields.read_yaml(path)
     if isinstance(raw, dict):
@@ -140,7 +186,7 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
 
 
 def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
-    """The comparison that a map of the file's keys describes; errors as for `load_spec`."""
+    """The comparison that a map with the keys of such a file describes; parameters and errors as for `load_spec`."""
     fields.keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
     solvers = _solvers(raw["solvers"])
     stop = _stops(raw.get("stop", "gap:1e-3"))

@@ -1,6 +1,6 @@
-"""What runs in a worker process, a step at a time: get ready, fit on the clock, then measure and log off it.
+"""The steps of a cell in its worker process: get ready, fit on the clock, then measure and log off the clock.
 
-Steps are module-level functions that a worker calls by name; what one leaves for the next stays in the worker.
+Steps are module-level functions that a worker calls by name; `Bench` holds what one step leaves for the next.
 """
 
 from __future__ import annotations
@@ -37,7 +37,19 @@ CURVE = 150  # points of a history that are kept, besides those with a measured 
 
 @dataclass
 class Bench:
-    """What a worker has at hand: the sets of the last cell, what was warmed up, the last run."""
+    """What a worker keeps between two steps.
+
+    Attributes
+    ----------
+    of : dict or None
+        The data settings of the last cell.
+    sets : Sets or None
+        Its data.
+    warm : set of str or None
+        Solvers whose loops have been compiled on these data.
+    trained : RunRecord or None
+        The last run.
+    """
 
     of: Any = None
     sets: Sets | None = None
@@ -50,7 +62,15 @@ _bench = Bench()
 
 @dataclass(frozen=True)
 class Tracking:
-    """Where cells are logged: a tracker's store, experiment and the run that they are nested in."""
+    """Where cells are logged.
+
+    Attributes
+    ----------
+    uri, experiment : str or None
+        Store and experiment of the tracker.
+    parent : str or None
+        The run in which the runs of the cells are nested.
+    """
 
     uri: str | None
     experiment: str | None
@@ -58,7 +78,7 @@ class Tracking:
 
 
 def start() -> None:
-    """Once in each worker: Ctrl-C is for the process that started it."""
+    """Ignore Ctrl-C in the worker: it is for the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -77,9 +97,21 @@ def get_ready(cell: Cell) -> None:
 
 
 def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
-    """Fit, within `limit` seconds: the record so far. With `curve`, test accuracy is measured as the model grows.
+    """Fit a cell.
 
-    A fit that svmkit refuses or that fails gives a record with status "failed" and the reason.
+    Parameters
+    ----------
+    cell : Cell
+        The cell that `get_ready` was called for.
+    limit : float
+        Budget in seconds.
+    curve : bool
+        Whether test accuracy is measured as the model grows.
+
+    Returns
+    -------
+    dict of str to object
+        The record so far; a fit that is refused or fails has status "failed" and a reason.
     """
     record = names(cell) | {"time_limit": limit, "svmkit": svmkit.__version__, "settings": cell.settings}
     sets, data = _bench.sets, cell.settings["data"]
@@ -109,7 +141,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
-    """The record with accuracy on the test rows; logged as a run where `tracking` says."""
+    """The record with the accuracy on the test rows; the cell is logged as a run unless `tracking` is None."""
     trained, sets = _bench.trained, _bench.sets
     assert trained is not None and sets is not None
     if sets.test is not None:
@@ -163,12 +195,12 @@ def _rules(cell: Cell) -> Stop:
 
 
 def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) -> None:
-    """A few steps on a few rows of each class: in float64 rows as small sets have, and in float32 as large ones."""
+    """A few steps on a few samples of each class, with float64 kernel rows (small sets) and with float32 rows."""
     y = sets.train.y
     assert y is not None
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        return  # the fit will say so
+        return  # the fit itself reports it
     few = [np.flatnonzero(codes == c)[: max(2, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
     rows = np.sort(np.concatenate(few))
     test = sets.test
@@ -190,11 +222,11 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                 if test is not None:
                     fitted.model.predict(test.X[:WARM_ROWS])
             except Exception:
-                return  # what is wrong shows in the fit itself
+                return  # the fit itself reports the fault
 
 
 def _budgets_of(cell: Cell) -> Stop:
-    """The cell's rules about support vectors: keeping to them is compiled code of its own."""
+    """The rules of a cell about support vectors: the solvers keep to them in compiled code of its own."""
     return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
 
 
@@ -229,7 +261,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
 
 
 def _thinned(history: History) -> dict[str, list]:
-    """Columns of about CURVE points evenly spaced among all, and of those at which accuracy was measured."""
+    """Columns of about `CURVE` evenly spaced points, and of the points at which accuracy was measured."""
     picked = set(np.linspace(0, len(history) - 1, CURVE).round().astype(int).tolist()) if history else set()
     measured = {k for k, point in enumerate(history) if point.accuracy is not None}
     chosen = History(history[k] for k in sorted(picked | measured))
@@ -242,7 +274,7 @@ def _short(value: Any) -> Any:
 
 @contextmanager
 def _noted() -> Iterator[list[str]]:
-    """Our own warnings as a list of texts; all others are dropped."""
+    """The warnings of svmkit as a list of texts; all other warnings are dropped."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""The lines of a comparison: what a run found as it went, how it ended, and how its solver is drawn everywhere."""
+"""The curves of a comparison: the history of each run, its end, and the style in which its solver is drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from svmkit.compare.results import NO_MODEL, Results
 
-# Okabe and Ito's colours without yellow and black, which one of a light and a dark page would swallow
+# Okabe and Ito's colours without yellow and black, which cannot be seen on a light or on a dark page
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", "dash", "dot", "dashdot")  # 7 and 4 have no common factor: 28 solvers look different
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
@@ -18,7 +18,15 @@ COLUMNS = ("seconds", "n_iter", "n_support", "gap", "accuracy")
 
 @dataclass(frozen=True)
 class Style:
-    """How a treatment is drawn: its colour, and plotly's names for its dash and its marker."""
+    """How a treatment is drawn.
+
+    Attributes
+    ----------
+    colour : str
+        As "#0072B2".
+    dash, symbol : str
+        Plotly's names of the dash and of the marker.
+    """
 
     colour: str
     dash: str
@@ -27,10 +35,20 @@ class Style:
 
 @dataclass(frozen=True)
 class Curve:
-    """One run: `columns` of equal length (None where unknown) as it went, and the same at its `end`.
+    """The history of one run.
 
-    The gap of the columns is the solver's own estimate, that of the end is the certificate. Columns are empty for more
-    than two classes, whose many problems follow each other, and for software that does not tell.
+    Attributes
+    ----------
+    set, treatment : str
+        The data set, and the solver with its stop rule.
+    seed : int
+    status : str
+        How the run ended.
+    end : dict of str to float or None
+        The `COLUMNS` at the end of the run; the gap is that of the certificate.
+    columns : dict of str to list of float or None
+        The `COLUMNS` as the run went on, of equal lengths; the gap is the solver's own estimate. Empty for more than
+        two classes, whose many problems follow each other, and for software that does not report its progress.
     """
 
     set: str
@@ -42,17 +60,17 @@ class Curve:
 
 
 def style(index: int) -> Style:
-    """Of the treatment with this index."""
+    """The style of the treatment with this index."""
     return Style(COLOURS[index % 7], DASHES[index % 4], SYMBOLS[index % 5])
 
 
 def curves(results: Results) -> list[Curve]:
-    """Of all runs that have a model, in the order of the records."""
+    """The curves of all runs that have a model, in the order of the records."""
     return [_curve(record) for record in results.records if record["status"] not in NO_MODEL]
 
 
 def floor(values: Sequence[float | None]) -> float | None:
-    """Where a logarithmic axis draws values of zero and below: at a third of the least positive; None when none is."""
+    """The place of values <= 0 on a logarithmic axis: a third of the least positive value; None without such values."""
     positive = [value for value in values if value is not None and value > 0]
     return min(positive) / 3.0 if positive and any(v is not None and v <= 0 for v in values) else None
 
@@ -74,5 +92,5 @@ def _curve(record: dict[str, Any]) -> Curve:
 
 
 def finite(value: Any) -> Any:
-    """A plain number, None for one that is missing or not finite."""
+    """The value itself; None when it is missing or not finite."""
     return value if value is not None and math.isfinite(value) else None

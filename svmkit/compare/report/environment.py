@@ -1,4 +1,4 @@
-"""Where and with what a comparison was made: versions, processor, threads, commit. No host, user or path."""
+"""The environment of a comparison: versions, processor, threads, commit; no host, user or path."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 
 
 def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
-    """What to know about this machine by name, in the order to show it in.
+    """The environment by name, in the order in which the report shows it.
 
-    command : what was called, shown without folders and addresses; threads : that the runs had, default all cores
+    Parameters
+    ----------
+    command : str, default=""
+        The command line; folders and addresses are removed from it.
+    threads : int, default=None
+        Threads that the runs had; None is all cores.
     """
     found = {"svmkit": svmkit.__version__, "commit": _commit(), "Python": platform.python_version()}
     found |= {name: _version(name) for name in _PACKAGES}
@@ -49,7 +54,7 @@ def _version(name: str) -> str:
 
 
 def _commit() -> str:
-    """Of the checkout that svmkit is imported from, with "+" where files differ; "" outside one."""
+    """The commit of the checkout from which svmkit is imported, with "+" where files differ; "" outside a checkout."""
     folder = Path(svmkit.__file__).parent
 
     def git(*args: str) -> str:

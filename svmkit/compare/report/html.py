@@ -18,12 +18,26 @@ _FOLDER = Path(__file__).parent
 
 
 def write(results: Results, path: str | Path, *, command: str = "", threads: int | None = None) -> None:
-    """Write the report of a comparison to `path`, its folder made where it is missing.
+    """Write the report of a comparison to a file.
 
-    command : what was called, shown without folders and addresses; threads : that the runs had, default all cores
+    The page contains plotly's JavaScript (5 MB), fetches nothing, and forbids fetching by its own policy. Names of sets
+    and solvers may contain any characters.
 
-    The page holds plotly's JavaScript (5 MB) and nothing in it is fetched: it forbids that itself. Names of sets and
-    solvers may hold anything. Raises SvmkitError when the file cannot be written.
+    Parameters
+    ----------
+    results : Results
+        The comparison.
+    path : str or Path
+        The file; its folder is created when missing.
+    command : str, default=""
+        The command line, shown without folders and addresses.
+    threads : int, default=None
+        Threads that the runs had; None is all cores.
+
+    Raises
+    ------
+    SvmkitError
+        The file cannot be written.
     """
     text = render(results, command=command, threads=threads)
     path = Path(path)
@@ -59,9 +73,9 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
 
 
 def chart_data(results: Results) -> dict[str, Any]:
-    """What report.js draws: {sets: [{name, floor, runs: [...]}], solvers: [{name, colour, dash, symbol}]}.
+    """The data that report.js draws: {sets: [{name, floor, runs: [...]}], solvers: [{name, colour, dash, symbol}]}.
 
-    `floor` is where gaps of zero and below are drawn on a logarithmic axis, None when there are none
+    `floor` is the place of gaps <= 0 on a logarithmic axis, None when there are no such gaps.
     """
     found, names = curves(results), words.shown_names(results.sets)
     at = {name: k for k, name in enumerate(results.treatments)}
@@ -76,7 +90,7 @@ def chart_data(results: Results) -> dict[str, Any]:
 
 
 def _other_versions(results: Results) -> dict[str, str]:
-    """The svmkit of records that were kept from an earlier call, where it was another."""
+    """The versions of svmkit in the records, where a record was kept from an earlier call with another version."""
     found = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
     return {"svmkit of the runs": ", ".join(sorted(found))} if found - {svmkit.__version__} else {}
 
@@ -92,7 +106,7 @@ def _run(curve: Curve, solver: int) -> dict[str, Any]:
 
 
 def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
-    """What the template needs of a metric's tests."""
+    """The tests of a metric in the form that the template takes."""
     figure = pictures.difference_diagram(tests, treatments)
     return {
         "title": tests.title,

@@ -35,15 +35,34 @@ _HOW = {
     "gap": "lines as estimated on the way, markers as certified at the end",
     "accuracy": "lines on the way, left out far below the results, markers at the end",
 }
-BELOW = 0.1  # how far under the worst result accuracies are drawn: early ones can be anything
+BELOW = 0.1  # accuracies are drawn down to this much below the worst result: early models can be arbitrarily bad
 Points = list[tuple[float, float]]
 
 
 def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
-    """PNGs named STEM-KIND.png in the folder, which is made: those for which there is something to draw.
+    """Write the pictures for which there is something to draw, as STEM-KIND.png.
 
-    time-gap, time-accuracy, support-accuracy : a panel a set; cd-METRIC : a critical-difference diagram of each tested
-    metric, for two sets and three treatments at least. Raises SvmkitError when a file cannot be written.
+    The kinds are time-gap, time-accuracy and support-accuracy, with a panel for each set, and cd-METRIC, the diagram of
+    critical differences of each tested metric (two sets and three treatments at least).
+
+    Parameters
+    ----------
+    results : Results
+        The comparison.
+    folder : str or Path
+        Created when missing.
+    stem : str
+        Beginning of the file names.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    SvmkitError
+        A file cannot be written.
     """
     drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
     drawn |= {f"cd-{tests.metric}": difference_diagram(tests, results.treatments) for tests in stats.over_sets(results)}
@@ -60,7 +79,7 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
 
 
 def panels(results: Results, x: str, y: str) -> Figure | None:
-    """One panel a set, one line a run, a marker where it ended; None when no run has both."""
+    """A panel for each set, with a line for each run and a marker at its end; None when no run has both columns."""
     from matplotlib.figure import Figure
 
     at = {name: k for k, name in enumerate(results.treatments)}
@@ -135,7 +154,7 @@ def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
 
 
 def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
-    """Where gaps of zero and below are drawn; the least accuracy that is drawn."""
+    """The place of gaps <= 0, or the least accuracy that is drawn."""
     ends = [b for curve, _ in found for _, b in _end(curve, x, y)]
     if y == "accuracy":
         return min(ends, default=BELOW) - BELOW
@@ -143,7 +162,7 @@ def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
 
 
 def _drawn(points: Points, y: str, low: float | None) -> np.ndarray:
-    """(n, 2): accuracies in percent, nan below the lowest; gaps above the floor of the logarithmic axis."""
+    """The points as (n, 2): accuracies in per cent, nan below the least one; gaps <= 0 moved to their place."""
     found = np.array(points, dtype=float).reshape(-1, 2)
     if y == "accuracy":
         found[found[:, 1] < low, 1] = np.nan
@@ -161,9 +180,19 @@ def _handle(how: Style) -> Any:
 
 
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:
-    """Mean ranks on a line, the best left, bars over those within Nemenyi's critical difference; None below 2 x 3.
+    """Mean ranks on a line, the best on the left, with bars over ranks within Nemenyi's critical difference.
 
-    treatments : all of the comparison, in whose order they have their colours
+    Parameters
+    ----------
+    tests : Tests
+        The tests of a metric.
+    treatments : list of str
+        All treatments of the comparison; their order determines the colours.
+
+    Returns
+    -------
+    Figure or None
+        None for fewer than two sets or three treatments.
     """
     if tests.friedman is None or tests.nemenyi is None or len(tests.treatments) < 3:
         return None
@@ -199,7 +228,7 @@ def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | No
 
 
 def caption(tests: stats.Tests) -> str:
-    """What a diagram of critical differences shows, in a sentence; "" without a test."""
+    """The caption of a diagram of critical differences; "" without a test."""
     if tests.friedman is None:
         return ""
     return (

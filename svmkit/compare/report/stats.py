@@ -14,11 +14,21 @@ from svmkit.solver.solution import Status
 
 METRICS = ("fit_s", "test_accuracy", "suboptimality", "n_support")
 ALPHA = 0.05
-_DIGITS = 12  # significant ones: means that differ by rounding alone are ties
+_DIGITS = 12  # significant digits: means that differ by rounding alone are ties
 
 
 class Friedman(NamedTuple):
-    """ranks : (k,) mean rank of each method, 1 the smallest value; F : Iman and Davenport's, with p for it."""
+    """Friedman's test.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (k,)
+        Mean rank of each method; rank 1 is the smallest value.
+    chi2 : float
+        Friedman's statistic.
+    F, p : float
+        Iman and Davenport's correction, and its p-value.
+    """
 
     ranks: np.ndarray
     chi2: float
@@ -28,13 +38,27 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True)
 class Tests:
-    """What can be said about one metric over the sets.
+    """The tests of one metric over the sets; the last four attributes are None where there is no test.
 
-    sets : those on which every treatment has a value; values : (sets, treatments) means over the repeats, as they are;
-    friedman : its ranks are 1 for the best, whichever way the metric goes, its p no smaller than these sets can
-    show; wilcoxon : (k, k) two-sided p, Holm's
-    correction over all pairs; cd : Nemenyi's critical difference of mean ranks at `ALPHA`, and nemenyi : (k, k) its p;
-    all four None where there is no test. notes : what is missing and what to know, sentences
+    Attributes
+    ----------
+    metric : str
+    sets : list of str
+        Sets on which every treatment has a value.
+    treatments : list of str
+        The k solvers, with their stop rules.
+    values : ndarray of shape (n_sets, k)
+        Means over the repeats.
+    notes : tuple of str
+        Sentences about what is missing, and how to read the tests.
+    friedman : Friedman or None
+        Rank 1 is the best, whichever direction the metric has; p is no smaller than so few sets can show.
+    wilcoxon : ndarray of shape (k, k) or None
+        Two-sided p of each two solvers, with Holm's correction over all of them.
+    cd : float or None
+        Nemenyi's critical difference of mean ranks at the level `ALPHA`.
+    nemenyi : ndarray of shape (k, k) or None
+        p of Nemenyi's test.
     """
 
     metric: str
@@ -60,9 +84,24 @@ class Tests:
 
 
 def friedman(values: np.ndarray) -> Friedman:
-    """Friedman's test with Iman and Davenport's correction on (n_sets, k) values, ties at their mean rank.
+    """Friedman's test with Iman and Davenport's correction.
 
-    chi2 is Demsar's formula from the mean ranks, which leaves ties uncorrected; without ties it is scipy's.
+    Parameters
+    ----------
+    values : ndarray of shape (n_sets, k)
+        Smaller is better; ties have their mean rank.
+
+    Returns
+    -------
+    Friedman
+
+    Notes
+    -----
+    chi2 is Demsar's formula from the mean ranks, which does not correct for ties; without ties it equals scipy's.
+
+    References
+    ----------
+    J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006, section 3.2.2.
     """
     n, k = values.shape
     ranks = stats.rankdata(values, axis=1).mean(axis=0)
@@ -73,10 +112,23 @@ def friedman(values: np.ndarray) -> Friedman:
 
 
 def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less", "greater", "two-sided"]) -> float:
-    """Exact p of the signed-rank test on paired values (n,), zeros by Pratt: ranked with the rest, then left out.
+    """Exact p of the signed-rank test on paired values, zeros by Pratt: ranked with the others, then left out.
 
-    alternative : what `first` is against `second`. The distribution is that of all signs, so that few sets and ties
-    are exact too, where scipy's goes over to the normal approximation.
+    Parameters
+    ----------
+    first, second : ndarray of shape (n,)
+        The pairs of values.
+    alternative : {"less", "greater", "two-sided"}
+        The hypothesis about `first` against `second`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The distribution runs over all patterns of signs, so that the p-values of few sets and of ties are exact too, where
+    scipy changes to the normal approximation.
     """
     difference = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     if not difference.any():
@@ -92,7 +144,7 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
 
 
 def pairwise(values: np.ndarray) -> np.ndarray:
-    """Two-sided Wilcoxon p of each two columns of (n_sets, k) values, by Holm's correction: (k, k), diagonal 1."""
+    """Two-sided Wilcoxon p of each two columns of (n_sets, k) values, with Holm's correction: (k, k), diagonal 1."""
     from statsmodels.stats.multitest import multipletests
 
     k = values.shape[1]
@@ -104,15 +156,15 @@ def pairwise(values: np.ndarray) -> np.ndarray:
 
 
 def critical_difference(n_sets: int, k: int, alpha: float = ALPHA) -> float:
-    """Nemenyi's: mean ranks over the sets that are this far apart differ at level alpha."""
+    """Nemenyi's critical difference: mean ranks over the sets that differ by more differ at the level alpha."""
     return float(stats.studentized_range.isf(alpha, k, np.inf)) * _rank_error(n_sets, k)
 
 
 def nemenyi(ranks: np.ndarray, n_sets: int) -> np.ndarray:
-    """p of each two mean ranks (k,) over n_sets sets by Nemenyi's test: (k, k), 1 on the diagonal."""
+    """p of each two of the mean ranks (k,) over n_sets sets by Nemenyi's test: (k, k), 1 on the diagonal."""
     k = len(ranks)
-    apart = np.abs(ranks[:, None] - ranks[None, :]) / _rank_error(n_sets, k)
-    return np.where(np.eye(k, dtype=bool), 1.0, stats.studentized_range.sf(apart, k, np.inf))
+    differences = np.abs(ranks[:, None] - ranks[None, :]) / _rank_error(n_sets, k)
+    return np.where(np.eye(k, dtype=bool), 1.0, stats.studentized_range.sf(differences, k, np.inf))
 
 
 def _rank_error(n_sets: int, k: int) -> float:
@@ -125,7 +177,7 @@ def over_sets(results: Results) -> list[Tests]:
 
 
 def tests(results: Results, metric: str) -> Tests:
-    """The tests of a metric: means over the repeats, a set counting when each treatment has a value in all its runs."""
+    """The tests of a metric on means over the repeats; a set counts when each treatment has a value in all its runs."""
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
     if not treatments:
@@ -155,7 +207,7 @@ def _tested(metric: str, sets: list[str], treatments: list[str], values: np.ndar
     n, k = values.shape
     ranked = _rounded(-values if metric in HIGHER else values)
     found = friedman(ranked)
-    agreed = math.exp((1 - n) * math.lgamma(k + 1))  # chance that all sets rank alike: with few sets F promises more
+    agreed = math.exp((1 - n) * math.lgamma(k + 1))  # probability that all sets rank alike: with few sets F claims more
     found = found._replace(p=max(found.p, agreed))
     least = 2.0 ** (1 - n)
     if least * (pairs := k * (k - 1) // 2) > ALPHA:

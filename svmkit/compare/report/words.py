@@ -1,4 +1,4 @@
-"""A comparison in words and in cells of tables: what the page says, with the numbers that it is sorted by."""
+"""A comparison in words and in cells of tables: the text of the page, with the numbers by which tables are sorted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,16 @@ _ENDED = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a table: `text`, what it sorts by (None: unknown, last), whether it is the best of its column."""
+    """One cell of a table.
+
+    Attributes
+    ----------
+    text : str
+    key : float, str or None
+        By which rows are sorted; None is unknown and comes last.
+    best : bool
+        Whether it is the best of its column.
+    """
 
     text: str
     key: float | str | None
@@ -42,7 +51,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """heads : titles of columns; rows : an Entry for each; notes : what to know about its rows."""
+    """A table of the report.
+
+    Attributes
+    ----------
+    heads : list of str
+        Titles of the columns.
+    rows : list of list of Entry
+    notes : list of str
+        Sentences about the rows.
+    """
 
     heads: list[str]
     rows: list[list[Entry]]
@@ -50,7 +68,7 @@ class Table:
 
 
 def shown_names(names: list[str]) -> dict[str, str]:
-    """What to call each: paths without their folders, unless that makes two of them equal."""
+    """The names to show: paths without their folders, unless that makes two of them equal."""
     short = {name: without_places(name) for name in names}
     return {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in names}
 
@@ -83,7 +101,7 @@ def summary(results: Results) -> list[str]:
 
 
 def of_set(results: Results, name: str) -> Table:
-    """The rows of a set: solver, status and each metric that some row has a value of."""
+    """The table of a set: solver, status, and each metric of which some row has a value."""
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in _ORDER if m in results.spec.metrics and any(row.mean(m) is not None for row in rows)]
     best = {metric: [row.treatment for row in results.best(name, metric)] for metric in metrics}
@@ -109,7 +127,7 @@ def of_set(results: Results, name: str) -> Table:
 
 
 def value(row: Row, metric: str) -> str:
-    """Mean and, over several runs, spread of a metric, as a table shows it."""
+    """The mean of a metric and, over several runs, its spread, as a table shows them."""
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return NONE
@@ -123,17 +141,17 @@ def value(row: Row, metric: str) -> str:
 
 
 def number(seconds: float) -> str:
-    """Seconds with three digits, to the tenth of a millisecond."""
+    """Seconds with three significant digits, at most to a tenth of a millisecond."""
     return f"{seconds:,.{decimals(seconds)}f}"
 
 
 def decimals(seconds: float) -> int:
-    """Digits after the point that make three in all, four at most."""
+    """Digits after the decimal point for three significant digits; four at most."""
     return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
 
 
 def p_value(p: float) -> str:
-    """As papers print it."""
+    """A p-value as papers print it."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
