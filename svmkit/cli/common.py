@@ -88,13 +88,6 @@ def labels_of(data: Dataset) -> np.ndarray:
     return data.y
 
 
-def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Fraction of equal labels; numbers are compared as numbers, anything else as text."""
-    if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
-        return float((predicted.astype(str) == labels.astype(str)).mean())
-    return float((predicted == labels).mean())
-
-
 def where(uri: Any) -> str:
     """How to look at the runs of a store."""
     return str(uri) if str(uri).startswith("http") else f"mlflow ui --backend-store-uri {uri}"

@@ -17,7 +17,8 @@ def evaluate(
     """Accuracy, and recall by class, of MODEL on DATA."""
     import time
 
-    from svmkit.cli.common import accuracy, emit, labels_of, load_for, load_model, rows, warnings_as_notes
+    from svmkit.cli.common import emit, labels_of, load_for, load_model, rows, warnings_as_notes
+    from svmkit.model.accuracy import accuracy
 
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svmkit.cli import lineage
-from svmkit.cli.common import accuracy, labels_of, note, where
+from svmkit.cli.common import labels_of, note, where
 from svmkit.cli.sets import Sets
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.data import Dataset
 from svmkit.errors import InputError
+from svmkit.model.accuracy import accuracy
 from svmkit.model.model import SVMModel
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import RunRecord, Tracker

@@ -23,6 +23,7 @@ from svmkit.compare.spec import Cell, parse_rules, sampler_of
 from svmkit.compare.store import FAILED, names
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
+from svmkit.model.accuracy import accuracy
 from svmkit.runtime.jsonable import plain
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History
@@ -149,7 +150,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         began = time.perf_counter()
         predicted = trained.fitted.model.predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
-        record["test_accuracy"] = float(np.mean(predicted.astype(str) == sets.test.y.astype(str)))
+        record["test_accuracy"] = accuracy(predicted, sets.test.y)
         trained = replace(trained, test_accuracy=record["test_accuracy"], predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _noted() as notes:

@@ -9,6 +9,7 @@ import numpy as np
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.engine import engine_for
+from svmkit.model.accuracy import accuracy, comparable
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import DecisionFunction
 from svmkit.training.data import Pair, TrainingData
@@ -48,25 +49,23 @@ class Validation:
         positive = signs(self._codes[rows], pair.a, pair.b, len(data.classes)) > 0.0
         engine = engine_for(data.kernel, self._X if len(rows) == self._X.shape[0] else self._X[rows])
 
-        def accuracy(model: DecisionFunction) -> float:
+        def measure(model: DecisionFunction) -> float:
             if model.w is not None:
                 decision = engine.product(model.w[None, :], np.ones((1, 1)))[:, 0] + model.intercept
             else:
                 used = np.flatnonzero(model.coef)
                 vectors = data.vectors(pair.rows[used])
                 decision = engine.product(vectors, model.coef[used, None])[:, 0] + model.intercept
-            return float(((decision > 0.0) == positive).mean())
+            return accuracy(decision > 0.0, positive)
 
-        return accuracy
+        return measure
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:
     """Which class each label is, -1 for none of them; text and numbers are compared as text."""
     if labels.shape not in ((n_rows,), (n_rows, 1)):
         raise InputError(f"the validation y has shape {labels.shape}: pass one label for each of its {n_rows} rows")
-    labels = labels.ravel()
-    if "U" in (labels.dtype.kind, classes.dtype.kind) or labels.dtype.kind == "O":
-        labels, classes = labels.astype(str), classes.astype(str)
+    labels, classes = comparable(labels.ravel(), classes)
     codes = np.full(n_rows, -1, dtype=np.int64)
     for code, label in enumerate(classes):
         codes[labels == label] = code

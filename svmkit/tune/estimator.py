@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmkit.kernels.functions import Precomputed
+from svmkit.model.accuracy import accuracy
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop
@@ -145,7 +146,7 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
             reasons[i] = reason(error)
             continue
         facts = (
-            (predicted == y).mean(),
+            accuracy(predicted, y),
             fitted.seconds,
             fitted.n_iter,
             fitted.kernel_values,
