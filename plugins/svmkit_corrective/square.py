@@ -9,7 +9,7 @@ from numba import njit, prange, types
 from numba.extending import overload
 
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.row_cache import Rows, in_order
+from svmkit.kernels.row_cache import RowTable, in_order
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
@@ -43,7 +43,7 @@ class Square:
         self.idx = np.empty(0, dtype=np.int64)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowTable:
         """The matrix as `pairwise` takes it."""
         return in_order(self._slab, len(self.idx), self.grain)
 

@@ -16,7 +16,7 @@ from numba import njit
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels.matrix import ArrayRows, RowsGram
+from svmkit.kernels.matrix import ArrayMatrix, MatrixGram
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
@@ -47,7 +47,7 @@ def solved(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal:
     if method == OWN:
         found = _by_faces(K, b, alpha.copy(), primal, share)
     else:
-        problem = SimplexQP(RowsGram(ArrayRows(K[:n, :n].copy()), 64 * n * n + 65536), linear_term=-b)
+        problem = SimplexQP(MatrixGram(ArrayMatrix(K[:n, :n].copy()), 64 * n * n + 65536), linear_term=-b)
         found = solve(problem, plugins.build("solver", method), stop=Share(share, primal), start=alpha).point
     rounding = 1e-15 * float(found @ np.sqrt(K.diagonal()[:n])) ** 2  # in alpha'K alpha, where long v_k cancel
     return found if value(K, b, found) >= value(K, b, alpha) - rounding else alpha

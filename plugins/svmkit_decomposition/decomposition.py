@@ -76,7 +76,7 @@ class Pairwise(Decomposition):
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         done, state.i, state.k, change, missing = smo_steps.take_steps(
-            state.box, state.source.rows, state.i, state.k, self.second, most, target
+            state.box, state.source.row_table, state.i, state.k, self.second, most, target
         )
         if missing >= 0:
             state.source.row(missing, partial(state.likely, missing))

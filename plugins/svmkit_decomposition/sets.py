@@ -14,9 +14,12 @@ PATIENCE = 10_000  # steps of SMO in one
 
 @njit(cache=True)
 def steepest(v, side, i, k, half, chosen):
-    """The steepest feasible direction with up to 2 half points, into `chosen`; returns how many.
+    """Write the points of the steepest feasible direction to `chosen`, at most 2 `half` of them; return how many.
 
-    Those are the lowest v of UP and the highest of LOW in pairs, as long as these violate, so that none is in both.
+    The points are those of UP with the lowest v and those of LOW with the highest v, in turns, as long as the two
+    violate optimality, so that no point is chosen twice.
+
+    Joachims (1999) derives this choice.
     """
     lows, highs = np.empty(half, dtype=np.int64), np.empty(half, dtype=np.int64)
     n_low, n_high, roof, floor = 0, 0, v[k], v[i]  # what it takes to be among them

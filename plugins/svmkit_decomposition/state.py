@@ -76,7 +76,7 @@ class BoxState:
 
     def likely(self, i: int) -> np.ndarray:
         """Rows that may be asked for soon when i is missing now: those that would be chosen in its place."""
-        box, rows = self.box, self.source.rows
+        box, rows = self.box, self.source.row_table
         scores = np.empty(len(box.v))
         if i == self.i or rows.slot_of[self.i] < 0:
             guesses.depths(box, rows.slot_of, box.v[self.k], scores)
@@ -97,7 +97,7 @@ class BoxState:
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
         moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))  # rows used again and again
-        price = PRICE[0 if moving <= len(self.source.rows.slab) else 1] * self.n_support
+        price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
         kept = smo_steps.stay(box.v, box.side, box.v[self.i], box.v[self.k])

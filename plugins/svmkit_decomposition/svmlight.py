@@ -35,7 +35,7 @@ class SVMLight(Decomposition):
             raise InputError(f"q must be an even number >= 2, the size of a working set, not {self.q!r}")
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        rows = state.source.rows
+        rows = state.source.row_table
         chosen = np.empty(max(2, min(self.q, len(rows.slab) // 4 * 2)), dtype=np.int64)
         done, state.i, state.k, change, missing = sets(state.box, rows, state.i, state.k, chosen, most, target)
         state.source.bring(chosen[:missing])

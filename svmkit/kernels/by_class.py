@@ -71,21 +71,21 @@ class SharedGram(Gram):
     """
 
     def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
-        self.pair, memory = PairEngine(shared, a, b), shared.memory
-        left = max(1, memory - shared.pool.memory - self.pair.between)
-        dtype = np.float64 if 32 * self.pair.n**2 <= memory else np.float32
-        super().__init__(shared.kernel, None, memory=left, dtype=dtype, engine=self.pair)
+        self.class_pair, memory = ClassPairEngine(shared, a, b), shared.memory
+        left = max(1, memory - shared.pool.memory - self.class_pair.between)
+        dtype = np.float64 if 32 * self.class_pair.n**2 <= memory else np.float32
+        super().__init__(shared.kernel, None, memory=left, dtype=dtype, engine=self.class_pair)
 
     @property
     def kernel_values(self) -> int:
-        return self._asked - self.pair.spared
+        return self._asked - self.class_pair.spared
 
     @kernel_values.setter
     def kernel_values(self, value: int) -> None:
-        self._asked = value + self.pair.spared
+        self._asked = value + self.class_pair.spared
 
 
-class PairEngine:
+class ClassPairEngine:
     """`svmkit.kernels.Engine` of the points of two classes, those of class a before those of class b.
 
     Rows are taken as numbers of points. `spared` counts the values that were asked for and were there already, less

@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.engine import ALL, Engine, engine_for
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.row_cache import Likely, RowCache, Rows
+from svmkit.kernels.row_cache import Likely, RowCache, RowTable
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -73,16 +73,16 @@ class Gram:
         return self._kept().row(i, self._compute, likely)
 
     def bring(self, idx: np.ndarray) -> None:
-        """See to it that the rows idx, distinct, are cached: at most half as many as `rows` has room for."""
+        """See to it that the rows idx, distinct, are cached: at most half as many as `row_table` has room for."""
         self._kept().bring(idx, self._compute)
 
     @property
-    def rows(self) -> Rows:
+    def row_table(self) -> RowTable:
         """What is cached, for compiled loops; a row that is missing there comes with `row`, which may push out others.
 
         It is another one after `promote` and after `restricted`.
         """
-        return self._kept().rows
+        return self._kept().table
 
     def _kept(self) -> RowCache:
         if self._cache is None:
@@ -168,9 +168,9 @@ class RestrictedGram:
         self.gram.block(self.at[idx], self.at, out)
 
     @property
-    def rows(self) -> Rows:
-        """What is cached, as `Gram.rows`."""
-        return self._cache.rows
+    def row_table(self) -> RowTable:
+        """What is cached, as `Gram.row_table`."""
+        return self._cache.table
 
     def restrict(self, among: np.ndarray) -> None:
         """From now on those of the n points only, ascending."""

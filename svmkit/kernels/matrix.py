@@ -13,11 +13,11 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_cache import RowCache
 
-Rows = Callable[[np.ndarray], np.ndarray]
+RowFunction = Callable[[np.ndarray], np.ndarray]
 """Rows idx (q,) of A: (q, m)."""
 
 
-class RowsEngine(ABC):
+class MatrixEngine(ABC):
     """An `Engine` whose Z are row numbers. `asked` counts the rows that had to be brought from outside."""
 
     batch = 1
@@ -55,7 +55,7 @@ class RowsEngine(ABC):
         return out
 
 
-class ArrayRows(RowsEngine):
+class ArrayMatrix(MatrixEngine):
     """Rows of a dense symmetric array in memory, never copied whole."""
 
     def __init__(self, A: np.ndarray) -> None:
@@ -71,7 +71,7 @@ class ArrayRows(RowsEngine):
             yield at, self.A[Z[at]]
 
 
-class CachedRows(RowsEngine):
+class CachedMatrix(MatrixEngine):
     """Rows that a callable computes, in a cache that blocks and products are served from too.
 
     Whatever comes is checked: its shape, that it is finite, fits the diagonal and the row that came before it, and
@@ -79,12 +79,12 @@ class CachedRows(RowsEngine):
 
     Parameters
     ----------
-    rows : see `Rows`; called with distinct idx, for many rows at a time where many are needed
+    rows : see `RowFunction`; called with distinct idx, for many rows at a time where many are needed
     diag : (m,), float64
     budget : bytes of what is kept, float64; at least five rows are
     """
 
-    def __init__(self, rows: Rows, diag: np.ndarray, budget: int) -> None:
+    def __init__(self, rows: RowFunction, diag: np.ndarray, budget: int) -> None:
         super().__init__(diag)
         self._rows = rows
         self._cache = RowCache(self.n, budget, np.float64, self.batch)
@@ -153,12 +153,12 @@ class CachedRows(RowsEngine):
             require_curvature(self._diag[i] + self._diag - 2.0 * row, f"e_{i} -", slack)
 
 
-class RowsGram(Gram):
-    """Gram over a RowsEngine: its cache is the only one. `budget` is for what solvers keep besides, in bytes."""
+class MatrixGram(Gram):
+    """Gram over a MatrixEngine: its cache is the only one. `budget` is for what solvers keep besides, in bytes."""
 
-    engine: RowsEngine
+    engine: MatrixEngine
 
-    def __init__(self, engine: RowsEngine, budget: int) -> None:
+    def __init__(self, engine: MatrixEngine, budget: int) -> None:
         super().__init__(engine.kernel, None, memory=budget, dtype=np.float64, engine=engine)
 
     def row(self, i: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:

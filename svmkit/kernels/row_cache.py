@@ -1,4 +1,4 @@
-"""Rows of a matrix by index under a byte budget, least recently used out first, open to compiled loops."""
+"""A cache of kernel rows within a byte budget. The row used least recently goes first; compiled loops can read it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,30 @@ from numba import njit
 WORTH = 0.25  # a batch of 32 sparse rows costs as much as four to seven single ones; a use saves one
 
 Likely = Callable[[], np.ndarray]
-"""Names rows that will probably be asked for next, likeliest first; called when a row is missing."""
+"""Returns the indices of kernel rows that will probably be asked for next, likeliest first. Called on a cache miss."""
 Compute = Callable[[np.ndarray, np.ndarray], None]
-"""compute(idx (q,), out (q, width)): write the rows idx into out."""
+"""compute(idx, out) writes the kernel rows idx, shape (q,), to out, shape (q, width)."""
 
 
-class Rows(NamedTuple):
-    """What is cached, as compiled loops take it: look rows up with `find`, never by hand.
+class RowTable(NamedTuple):
+    """The cached kernel rows in the form that compiled loops take. Use `find` to look a row up.
 
-    slab (slots, width) : the rows; slot_of : where row i is, -1 for nowhere; used : when a slot was, by the clock;
-    guessed : slots that nobody has asked for yet; uses : how many of those were asked for after all, lately
-    grain : of rows that hold whole numbers, what one is worth; 0 where they hold the values themselves
+    Attributes
+    ----------
+    slab : ndarray of shape (slots, width)
+        The kernel rows, one in each slot.
+    slot_of : ndarray of int64, shape (n_rows,)
+        Slot of each kernel row, -1 if the row is not cached.
+    used : ndarray of int64, shape (slots,)
+        Time at which each slot was last used, by `clock`.
+    guessed : ndarray of bool, shape (slots,)
+        Whether the row in a slot was computed on a guess and has not been asked for yet.
+    clock : ndarray of int64, shape (1,)
+        Number of uses so far.
+    uses : ndarray of float64, shape (1,)
+        How many guessed rows were asked for later; older ones count less.
+    grain : float
+        The kernel value that an entry of 1 stands for, if `slab` holds integers; 0.0 if it holds the values themselves.
     """
 
     slab: np.ndarray
@@ -35,33 +48,46 @@ class Rows(NamedTuple):
 
 @njit(cache=True)
 def in_order(slab, n, grain):
-    """The first n rows of a slab as `Rows` of which none is missing: row i is in slot i."""
+    """Return a `RowTable` of the first n rows of `slab` in which no row is missing: row i is in slot i."""
     stamps, guessed = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    return Rows(slab, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1), grain)
+    return RowTable(slab, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1), grain)
 
 
 @njit(cache=True)
-def find(rows, i):
-    """Slot of row i, which counts as used now, or -1 when it is not cached."""
-    slot = rows.slot_of[i]
+def find(table, i):
+    """Return the slot of row i, or -1 if the row is not cached. The row counts as used now."""
+    slot = table.slot_of[i]
     if slot >= 0:
-        rows.clock[0] += 1
-        rows.used[slot] = rows.clock[0]
-        if rows.guessed[slot]:
-            rows.guessed[slot] = False
-            rows.uses[0] += 1.0
+        table.clock[0] += 1
+        table.used[slot] = table.clock[0]
+        if table.guessed[slot]:
+            table.guessed[slot] = False
+            table.uses[0] += 1.0
     return slot
 
 
 class RowCache:
-    """Rows of length m by index, least recently used first out, in one slab that is allocated once.
-
-    `landing` (up to `batch`, m) is a part of the slab into which rows are computed together.
+    """A cache of kernel rows of length m in one slab, which is allocated once. The row used least recently goes first.
 
     Parameters
     ----------
-    m : number of rows and length of each; budget : bytes, at least five rows are kept; dtype : of the rows
-    batch : how many rows are worth computing together
+    m : int
+        Number of kernel rows and length of each.
+    budget : int
+        Memory limit in bytes. At least five rows are kept whatever the budget.
+    dtype : dtype
+        Type of the rows.
+    batch : int
+        Number of rows that are worth computing together.
+
+    Attributes
+    ----------
+    table : RowTable
+        The cached rows. `restrict` and `widen` replace it.
+    slots : int
+        Number of rows that fit.
+    landing : ndarray of shape (up to `batch`, m)
+        The part of the slab into which rows are computed together before they move to their slots.
     """
 
     def __init__(self, m: int, budget: int, dtype, batch: int) -> None:
@@ -71,15 +97,15 @@ class RowCache:
         self._lay_out(np.empty(rows * m, dtype), m, batch)
 
     def _lay_out(self, memory: np.ndarray, m: int, batch: int) -> None:
-        """No row is cached; `memory` holds as many as it can."""
+        """Start with an empty cache of as many rows of length m as `memory` holds."""
         self._memory, self.m, self._batch = memory, m, batch
         rows = min(m + min(batch, m), len(memory) // max(m, 1))
-        # an eighth at most: rows that are guessed must not push out those in use
+        # an eighth at most: guessed rows must not displace rows that are in use
         self.slots = rows - max(1, min(batch, rows // 8))
         self.slab = memory[: rows * m].reshape(rows, m)
         self.landing = self.slab[self.slots :]
         slots = self.slots
-        self.rows = Rows(
+        self.table = RowTable(
             slab=self.slab[:slots],
             slot_of=np.full(m, -1, dtype=np.int64),
             used=np.zeros(slots, dtype=np.int64),
@@ -89,35 +115,57 @@ class RowCache:
             grain=0.0,
         )
         self._row_in = np.full(slots, -1, dtype=np.int64)
-        self._filled = 0  # slots below are taken
+        self._filled = 0  # the slots below this one hold a row
         self._oldest: list[tuple[int, int]] = []  # (slot, when used), oldest last
-        self._guesses = 100.0  # how many were made, lately
+        self._guesses = 100.0  # how many rows were guessed; older guesses count less
         self._declined = 0
 
     def get(self, i: int) -> np.ndarray | None:
-        """Row i, which counts as used now, or None when it is not cached."""
-        slot = int(self.rows.slot_of[i])
+        """Return row i, or None if it is not cached. The row counts as used now."""
+        slot = int(self.table.slot_of[i])
         if slot < 0:
             return None
         self._touch(slot)
-        if self.rows.guessed[slot]:
-            self.rows.guessed[slot] = False
-            self.rows.uses[0] += 1.0
+        if self.table.guessed[slot]:
+            self.table.guessed[slot] = False
+            self.table.uses[0] += 1.0
         return self.slab[slot]
 
     def row(self, i: int, compute: Compute, likely: Likely | None = None) -> np.ndarray:
-        """Row i, computed if need be, some of the likely ones along with it; valid until three more are asked for."""
+        """Return row i, which is valid until three more rows have been asked for.
+
+        Parameters
+        ----------
+        i : int
+            Index of the row.
+        compute : Compute
+            Called if the row is not cached.
+        likely : Likely, optional
+            Names rows that are computed along with row i if it is missing.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         row = self.get(i)
         return self._bring(i, compute, likely) if row is None else row
 
     def _bring(self, i: int, compute: Compute, likely: Likely | None) -> np.ndarray:
         guesses = self._guess(likely(), i) if likely is not None and len(self.landing) > 1 else []
         self._compute([*guesses, i], compute)
-        self.rows.guessed[self.rows.slot_of[guesses]] = True
-        return self.slab[self.rows.slot_of[i]]
+        self.table.guessed[self.table.slot_of[guesses]] = True
+        return self.slab[self.table.slot_of[i]]
 
     def bring(self, idx: np.ndarray, compute: Compute) -> None:
-        """See to it that the rows idx are cached: distinct ones, at most half as many as there are slots."""
+        """Ensure that the rows `idx` are cached.
+
+        Parameters
+        ----------
+        idx : ndarray of int, shape (q,)
+            Distinct row indices, at most half as many as there are slots.
+        compute : Compute
+            Called for the missing rows, a batch at a time.
+        """
         missing = [i for i in idx.tolist() if self.get(i) is None]
         for lo in range(0, len(missing), len(self.landing)):
             self._compute(missing[lo : lo + len(self.landing)], compute)
@@ -129,57 +177,63 @@ class RowCache:
             self.reserve(i)[:] = row
 
     def _guess(self, likely: np.ndarray, i: int) -> list[int]:
-        """Which of the `likely` rows to compute along with row i: a batch, or none while hardly any were of use."""
-        uses = self.rows.uses
+        """Return which of the `likely` rows to compute along with row i: a batch, or none while few guesses help."""
+        uses = self.table.uses
         if uses[0] < WORTH * self._guesses:
             self._declined += 1
-            if self._declined % 32:  # but look again from time to time
+            if self._declined % 32:  # but guess again from time to time
                 return []
-        likely = likely[(self.rows.slot_of[likely] < 0) & (likely != i)]
+        likely = likely[(self.table.slot_of[likely] < 0) & (likely != i)]
         found = likely[: len(self.landing) - 1].tolist()
         self._guesses, uses[0] = 0.99 * self._guesses + len(found), 0.99 * uses[0]
         return found
 
     def reserve(self, i: int) -> np.ndarray:
-        """The slab row that will hold row i from now on; the caller fills it."""
+        """Return the part of the slab that holds row i from now on, shape (m,). The caller fills it."""
         if self._filled < self.slots:
             slot = self._filled
             self._filled += 1
         else:
             slot = self._evict()
-        self.rows.slot_of[i], self._row_in[slot] = slot, i
+        self.table.slot_of[i], self._row_in[slot] = slot, i
         self._touch(slot)
         return self.slab[slot]
 
     def restrict(self, among: np.ndarray) -> None:
-        """Keep the rows and columns `among` (n,), ascending, from now on numbered from 0; more of them may fit."""
-        slot_of, used = self.rows.slot_of[among], self.rows.used
+        """Restrict the matrix to some of its rows and columns, so that more of its rows fit.
+
+        Parameters
+        ----------
+        among : ndarray of int, shape (n,)
+            The rows and columns to keep, ascending. They are numbered from 0 afterwards.
+        """
+        slot_of, used = self.table.slot_of[among], self.table.used
         kept = np.flatnonzero(slot_of >= 0)
-        kept = kept[np.argsort(slot_of[kept])]  # in the order of memory: none is overwritten before it is read
-        slots, clock = slot_of[kept], self.rows.clock[0]
+        kept = kept[np.argsort(slot_of[kept])]  # in memory order, so that no row is overwritten before it is read
+        slots, clock = slot_of[kept], self.table.clock[0]
         _gather(self._memory, self.m, slots, among)
         self._lay_out(self._memory, len(among), self._batch)
         n = self._filled = len(kept)
-        self.rows.slot_of[kept], self._row_in[:n] = np.arange(n), kept
-        self.rows.used[:n], self.rows.clock[0] = used[slots], clock
+        self.table.slot_of[kept], self._row_in[:n] = np.arange(n), kept
+        self.table.used[:n], self.table.clock[0] = used[slots], clock
 
     def widen(self, m: int) -> None:
-        """Start anew with rows of length m in the same memory, which has held such rows before."""
+        """Empty the cache and use its memory for rows of length m, which it has held before."""
         self._lay_out(self._memory, m, self._batch)
 
     def _touch(self, slot: int) -> None:
-        self.rows.clock[0] += 1
-        self.rows.used[slot] = self.rows.clock[0]
+        self.table.clock[0] += 1
+        self.table.used[slot] = self.table.clock[0]
 
     def _evict(self) -> int:
-        """Empty the slot that was used least recently. The oldest eighth is sorted at a time."""
-        used = self.rows.used
+        """Empty the slot that was used least recently and return it. The oldest eighth is sorted at a time."""
+        used = self.table.used
         while True:
             while self._oldest:
                 slot, when = self._oldest.pop()
                 if used[slot] == when:
-                    self.rows.slot_of[self._row_in[slot]] = -1
-                    self.rows.guessed[slot] = False
+                    self.table.slot_of[self._row_in[slot]] = -1
+                    self.table.guessed[slot] = False
                     return slot
             share = max(1, self.slots // 8)
             oldest = np.argpartition(used, share - 1)[:share]
@@ -189,7 +243,7 @@ class RowCache:
 
 @njit(cache=True)
 def _gather(memory, m, slots, among):
-    """The columns `among` of these rows of length m, one after another from the start of the memory; all ascending."""
+    """Copy the columns `among` of the rows in `slots` to the start of the memory, row after row; both ascending."""
     n = 0
     for slot in slots:
         for column in among:

@@ -11,7 +11,14 @@ from svmkit.data.features import as_features, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
-from svmkit.kernels.matrix import ArrayRows, CachedRows, RowsEngine, RowsGram, require_curvature, require_mirrored
+from svmkit.kernels.matrix import (
+    ArrayMatrix,
+    CachedMatrix,
+    MatrixEngine,
+    MatrixGram,
+    require_curvature,
+    require_mirrored,
+)
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
@@ -120,11 +127,11 @@ def _gram(A: Any, diag: Any, budget: int) -> Gram:
         if diag is None:
             raise InputError("a function of A's rows needs the diagonal too: give diag, m numbers")
         diag = _vector(diag, np.size(diag), "diag")
-        return RowsGram(CachedRows(A, diag, budget * 3 // 4), budget // 8)
-    return RowsGram(_array(A, budget * 3 // 4), budget // 8)
+        return MatrixGram(CachedMatrix(A, diag, budget * 3 // 4), budget // 8)
+    return MatrixGram(_array(A, budget * 3 // 4), budget // 8)
 
 
-def _array(A: Any, budget: int) -> RowsEngine:
+def _array(A: Any, budget: int) -> MatrixEngine:
     A = as_features(A, what="A")
     m = A.shape[0]
     if A.shape != (m, m):
@@ -132,7 +139,7 @@ def _array(A: Any, budget: int) -> RowsEngine:
     require_finite(A, what="A")
     if hasattr(A, "toarray"):
         _require_symmetric_csr(A)
-        return CachedRows(lambda idx: A[idx].toarray(), A.diagonal().astype(np.float64), budget)
+        return CachedMatrix(lambda idx: A[idx].toarray(), A.diagonal().astype(np.float64), budget)
     diag = A.diagonal()
     slack = float(np.sqrt(np.finfo(A.dtype).eps)) * max(A.max(), -A.min())
     tiles = [np.arange(lo, min(m, lo + TILE)) for lo in range(0, m, TILE)]
@@ -142,7 +149,7 @@ def _array(A: Any, budget: int) -> RowsEngine:
             require_mirrored(A[here], A.T[here], I, J, slack)
     for i in range(m):
         require_curvature(diag[i] + diag - 2.0 * A[i], f"e_{i} -", slack)
-    return ArrayRows(A)
+    return ArrayMatrix(A)
 
 
 def _require_symmetric_csr(A: Any) -> None:

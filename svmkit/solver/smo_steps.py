@@ -260,7 +260,10 @@ def step(box, i, k, k_ik, floor=TAU):
 
 @njit(cache=True)
 def _shifted(beta, t, upper, to_bound):
-    """Return beta + t, which is exactly the bound where the step ends there."""
+    """Return beta + t.
+
+    The result is exactly the bound where the step ends there.
+    """
     if to_bound:
         return upper if t > 0.0 else 0.0
     return min(max(beta + t, 0.0), upper)
@@ -274,7 +277,7 @@ def take_steps(box, rows, i, k, second, most, target):
     ----------
     box : Box
         The state, changed in place.
-    rows : svmkit.kernels.row_cache.Rows
+    rows : svmkit.kernels.row_cache.RowTable
         Kernel rows that are at hand; in multiples of `rows.grain` where that is positive.
     i, k : int
         The maximal violating pair, as `extremes` returns it.

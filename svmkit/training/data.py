@@ -104,7 +104,7 @@ class TrainingData:
         if shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
             of_pair = self._by_class.gram(a, b)
             gram: Gram = of_pair
-            rows = of_pair.pair.rows
+            rows = of_pair.class_pair.rows
         else:
             rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & used)
             gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)

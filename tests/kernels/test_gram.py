@@ -204,7 +204,7 @@ def test_rows_among_some_points_do_not_come_back_after_a_promotion():
     part.row(3)
     gram.promote()
     part.close()
-    assert gram.rows.slab.dtype == gram.row(0).dtype == np.float64
+    assert gram.row_table.slab.dtype == gram.row(0).dtype == np.float64
     np.testing.assert_allclose(gram.row(0), pairwise.rbf_kernel(X, gamma=0.4)[0], rtol=1e-12)
 
 

@@ -30,13 +30,13 @@ def gram(m=60, memory: str | int = "1GB", sparse=False, seed=0):
 
 def test_compiled_loops_find_what_is_cached_and_count_as_users():
     g, K = gram(40, memory=5 * 40 * 8)  # four rows, and one to compute into
-    assert find(g.rows, 7) == -1
+    assert find(g.row_table, 7) == -1
     for i in (0, 1, 2, 3):
         g.row(i)
-    slot = find(g.rows, 0)  # now 1 is the oldest
-    np.testing.assert_allclose(g.rows.slab[slot], K[0], rtol=1e-12)
+    slot = find(g.row_table, 0)  # now 1 is the oldest
+    np.testing.assert_allclose(g.row_table.slab[slot], K[0], rtol=1e-12)
     g.row(4)
-    assert [find(g.rows, i) >= 0 for i in range(5)] == [True, False, True, True, True]
+    assert [find(g.row_table, i) >= 0 for i in range(5)] == [True, False, True, True, True]
 
 
 def test_the_oldest_row_goes_first_whoever_asks():
@@ -60,7 +60,7 @@ def test_the_oldest_row_goes_first_whoever_asks():
             assert cache.row(i, compute)[0] == i
             use(i)
         elif kind == 1:
-            assert (find(cache.rows, i) >= 0) == (i in order)
+            assert (find(cache.table, i) >= 0) == (i in order)
             if i in order:
                 use(i)
         else:
@@ -68,10 +68,10 @@ def test_the_oldest_row_goes_first_whoever_asks():
             cache.bring(some, compute)
             for each in [*(r for r in some if r in order), *(r for r in some if r not in order)]:
                 use(int(each))
-            assert all(cache.rows.slab[find(cache.rows, r)][0] == r for r in some)
+            assert all(cache.table.slab[find(cache.table, r)][0] == r for r in some)
             for each in some:
                 use(int(each))
-        assert set(np.flatnonzero(cache.rows.slot_of >= 0)) == set(order)
+        assert set(np.flatnonzero(cache.table.slot_of >= 0)) == set(order)
     assert len(computed) > 3 * cache.slots
 
 
@@ -81,7 +81,7 @@ def test_rows_are_brought_together():
     g.bring(np.array([3, 9, 50, 51]))
     assert g.kernel_values == 4 * 80
     for i in (3, 9, 50, 51):
-        np.testing.assert_allclose(g.rows.slab[find(g.rows, i)], K[i], rtol=1e-12)
+        np.testing.assert_allclose(g.row_table.slab[find(g.row_table, i)], K[i], rtol=1e-12)
     assert g.kernel_values == 4 * 80
 
 
@@ -92,13 +92,13 @@ def test_rows_among_some_points(sparse, memory):
     rng = np.random.default_rng(1)
     for i in rng.integers(60, size=30):
         g.row(int(i))
-    slots, known = len(g.rows.slab), g.rows.slot_of >= 0
+    slots, known = len(g.row_table.slab), g.row_table.slot_of >= 0
     at = np.sort(rng.permutation(60)[:25])
     part = g.restricted(at)
-    assert ((part.rows.slot_of >= 0) == known[at]).all()  # gathered, not computed anew
-    assert len(part.rows.slab) >= min(slots, 25)
+    assert ((part.row_table.slot_of >= 0) == known[at]).all()  # gathered, not computed anew
+    assert len(part.row_table.slab) >= min(slots, 25)
     before = g.kernel_values
-    for p in np.flatnonzero(part.rows.slot_of >= 0):
+    for p in np.flatnonzero(part.row_table.slot_of >= 0):
         np.testing.assert_allclose(part.row(p), K[at[p], at], rtol=1e-12)
     assert g.kernel_values == before
     for p in range(25):
@@ -111,7 +111,7 @@ def test_rows_among_some_points(sparse, memory):
     for p in range(len(at)):
         np.testing.assert_allclose(part.row(p), K[at[p], at], rtol=1e-12)
     part.close()
-    assert len(g.rows.slab) == slots and (g.rows.slot_of < 0).all()
+    assert len(g.row_table.slab) == slots and (g.row_table.slot_of < 0).all()
     for i in range(60):
         np.testing.assert_allclose(g.row(i), K[i], rtol=1e-12)
 
@@ -119,13 +119,13 @@ def test_rows_among_some_points(sparse, memory):
 def test_narrowing_stays_in_the_memory_of_the_cache():
     g, _ = gram(memory=20 * 60 * 8)
     g.row(0)
-    memory = g.rows.slab
+    memory = g.row_table.slab
     part = g.restricted(np.arange(0, 60, 2))
     part.row(3)
-    assert np.shares_memory(memory, part.rows.slab)
-    assert part.rows.slab.nbytes <= 20 * 60 * 8
+    assert np.shares_memory(memory, part.row_table.slab)
+    assert part.row_table.slab.nbytes <= 20 * 60 * 8
     part.close()
-    assert np.shares_memory(memory, g.rows.slab)
+    assert np.shares_memory(memory, g.row_table.slab)
 
 
 # --- passes over v

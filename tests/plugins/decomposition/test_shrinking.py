@@ -103,7 +103,7 @@ def test_a_certificate_that_fails_ends_the_shrinking():
     assert state.at is None and problem.gram.dtype == np.float64
     np.testing.assert_array_equal(state.box.v, problem.y * certificate.gradient)
     solver.step(state), solver.step(state)
-    assert problem.gram.rows.slab.dtype == np.float64
+    assert problem.gram.row_table.slab.dtype == np.float64
 
 
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_array], ids=["dense", "csr"])
