@@ -1,6 +1,7 @@
 from .base import Requires, Solver, StepInfo
 from .history import History, HistoryPoint
-from .loop import Progress, solve
+from .iterate import Progress
+from .loop import solve
 from .minimize import minimize_simplex
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
 from .solution import Solution, Status

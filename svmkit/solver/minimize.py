@@ -22,7 +22,8 @@ from svmkit.kernels.matrix import (
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import Callback, solve
+from svmkit.solver.loop import solve
+from svmkit.solver.recorder import Callback
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Solution
 from svmkit.solver.stopping import Absolute, Criterion, Stop, stop_rules

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.model import file as model_file
-from svmkit.solver.loop import Progress
+from svmkit.solver.iterate import Progress
 
 
 class Checkpoint:

@@ -14,7 +14,9 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import Callback, Progress, Saver, Score, solve
+from svmkit.solver.iterate import Progress
+from svmkit.solver.loop import solve
+from svmkit.solver.recorder import Callback, Saver, Score
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support

@@ -21,7 +21,7 @@ from support.model import IRIS, trained
 from svmkit.compare.spec import load_spec
 from svmkit.data import load
 from svmkit.model.model import SVMModel
-from svmkit.solver.loop import Progress
+from svmkit.solver.iterate import Progress
 from svmkit.training.checkpoint import Checkpoint
 
 

@@ -10,7 +10,8 @@ from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver import by_name
-from svmkit.solver.loop import FULL, solve
+from svmkit.solver.confirmation import FULL
+from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Support
 

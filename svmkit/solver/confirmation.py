@@ -1,0 +1,139 @@
+"""Whether a solve ends: an estimate that meets a rule has to hold on other samples and in the certificate."""
+
+from __future__ import annotations
+
+import math
+
+from svmkit.problems.base import Certificate
+from svmkit.solver.base import StepInfo
+from svmkit.solver.iterate import Iterate
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Criterion, Gap, Stop
+
+SAMPLED_LOOKS = 3  # a sampled gap has to hold this often in a row: "draw again twice" (PARTAN paper, section 4.2)
+SAMPLED_POINTS = 3 * 59  # and on this many points, or on all: three looks at a single point are no sample
+STUCK = 5  # steps in a row without progress that count as stalled; 20 times as many if sampled, as samples may miss
+FULL = 1e-2  # gap within a full support below which the solve ends: what the budget leaves out then weighs more
+
+
+class Confirmation:
+    """Decides after each step whether the solve ends there.
+
+    Parameters
+    ----------
+    iterate : Iterate
+        Where the solve stands.
+    rules : Stop
+        The stop rules.
+
+    Attributes
+    ----------
+    certificate : Certificate or None
+        Certificate of the iterate at which the solve ended, where one was computed for the decision.
+    """
+
+    def __init__(self, iterate: Iterate, rules: Stop) -> None:
+        self.certificate: Certificate | None = None
+        self._iterate, self._rules = iterate, rules
+        self._looks = _Looks(iterate.problem.m)
+        self._shrink = 1.0  # factor by which the estimate has to be below the tolerance
+        self._next_check = 0  # iteration before which a refused certificate is not asked for again
+        self._stuck = 0  # steps in a row without progress
+        self._resyncs = 0
+
+    def ending(self, info: StepInfo, seconds: float) -> Status | None:
+        """The status with which the solve ends at this iterate; None when it goes on.
+
+        Parameters
+        ----------
+        info : StepInfo
+            The solver's report of the iterate.
+        seconds : float
+            Time in the loop so far.
+        """
+        if info.done:
+            return Status.CONVERGED
+        if info.steps or not info.moved:  # a look between two steps that found nothing new says nothing
+            self._stuck = 0 if info.moved else self._stuck + 1
+        stuck = self._stuck >= STUCK * (20 if info.sampled else 1)
+        if stuck and not info.full:
+            ending = self._stalled()
+            if ending:
+                return ending
+        estimate = info if info.full else info._replace(gap=info.gap / self._shrink)
+        reached = self._rules.reached(estimate, self._iterate.n_iter, self._iterate.epochs, seconds)
+        near = any(rule.status is Status.CONVERGED for rule in reached)
+        if info.full and (stuck or info.gap <= FULL or near):
+            return Status.MAX_SUPPORT
+        if not near:
+            self._looks.restart()
+        return next((rule.status for rule in reached if self._accepts(rule, info)), None)
+
+    def proves(self, certificate: Certificate) -> bool:
+        """Whether a certificate proves the gap that was asked for; the loop's estimate is often the stricter one."""
+        limits = [rule.limit for rule in self._rules.criteria if isinstance(rule, Gap)]
+        return bool(limits) and certificate.gap is not None and certificate.gap <= min(limits)
+
+    def _accepts(self, rule: Criterion, info: StepInfo) -> bool:
+        """Whether `rule`, which the estimates meet, really ends the solve."""
+        if rule.status is not Status.CONVERGED:
+            return True
+        if info.shrunk:
+            self._iterate.solver.reactivate(self._iterate.state)
+            return False
+        if not self._looks.enough(info):
+            return False
+        return not isinstance(rule, Gap) or self._confirms(rule.limit, info.sampled)
+
+    def _confirms(self, limit: float, sampled: bool) -> bool:
+        """Whether the certificate confirms a gap of at most `limit`; if not, the solver hears of it."""
+        if self._iterate.measured is not None:
+            self.certificate = self._iterate.measured
+            return True
+        if self._iterate.n_iter < self._next_check:
+            return False
+        certificate = self._iterate.certify()
+        gap = certificate.gap
+        if gap is None or gap <= limit:
+            self.certificate = certificate
+            return True
+        self._looks.restart()
+        # a certificate costs as much as many steps: ask again when it is likely to hold, and not too soon
+        self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
+        if not sampled:
+            self._shrink *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
+        self._resync(certificate)
+        return False
+
+    def _stalled(self) -> Status | None:
+        """Certify an iterate that no step improves; give up only when exact values have not helped either."""
+        certificate = self._iterate.certify()
+        proven = self.proves(certificate)
+        if proven or self._resyncs > 2:
+            self.certificate = certificate
+            return Status.CONVERGED if proven else Status.STALLED
+        self._stuck = 0
+        self._resync(certificate)
+        return None
+
+    def _resync(self, certificate: Certificate) -> None:
+        self._resyncs += 1
+        self._iterate.problem.raise_bound(certificate)
+        self._iterate.solver.resync(self._iterate.state, certificate)
+
+
+class _Looks:
+    """Counts in how many looks in a row, and on how many points, an estimate has met a rule."""
+
+    def __init__(self, m: int) -> None:
+        self._m, self._count, self._points = m, 0, 0.0
+
+    def restart(self) -> None:
+        self._count, self._points = 0, 0.0
+
+    def enough(self, info: StepInfo) -> bool:
+        """Count one more look; whether the estimate is not sampled or has been seen often enough."""
+        self._count += 1
+        self._points += info.epochs * self._m
+        seen = self._count >= SAMPLED_LOOKS and self._points >= min(SAMPLED_POINTS, self._m) - 0.5
+        return seen or not info.sampled

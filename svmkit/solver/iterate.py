@@ -1,0 +1,109 @@
+"""Where a solve stands: the solver's state, what was spent to reach it, and what a certificate has said of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.problems.base import Certificate, Problem
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws, Sampler
+
+
+class Progress(NamedTuple):
+    """What a solve needs to continue an earlier one.
+
+    Attributes
+    ----------
+    point : ndarray
+        The iterate, a feasible point of the problem.
+    n_iter : int, default=0
+        Iterations so far.
+    epochs : float, default=0.0
+        Passes over the training set so far.
+    seconds : float, default=0.0
+        Time in the loop so far, evaluation excluded.
+    rng_state : dict or None, default=None
+        State of NumPy's bit generator; None starts from the seed.
+    """
+
+    point: np.ndarray
+    n_iter: int = 0
+    epochs: float = 0.0
+    seconds: float = 0.0
+    rng_state: dict | None = None
+
+
+class Iterate:
+    """The current iterate of one solver on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is solved.
+    solver : Solver
+        Who solves it.
+    sampler : Sampler
+        The points that each step looks at.
+    seed : int
+        Seed of every random choice.
+    start : Progress or None
+        The earlier solve to continue.
+
+    Attributes
+    ----------
+    state : Any
+        The solver's own state.
+    n_iter, epochs : int, float
+        Iterations and passes over the training set so far, those of an earlier solve included.
+    measured : Certificate or None
+        What `measure` found at this very iterate; the next step discards it.
+
+    Raises
+    ------
+    InputError
+        The random state of `start` is damaged.
+    """
+
+    def __init__(self, problem: Problem, solver: Solver, sampler: Sampler, seed: int, start: Progress | None) -> None:
+        self.problem, self.solver = problem, solver
+        self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
+        self.measured: Certificate | None = None
+        self.rng = np.random.default_rng(seed)
+        if start and start.rng_state:
+            try:
+                self.rng.bit_generator.state = start.rng_state
+            except (TypeError, ValueError, KeyError, OverflowError) as error:
+                raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
+        draws = Draws(sampler, problem.y, self.rng)
+        self.state: Any = solver.init(problem, start.point if start else None, draws)
+
+    def step(self) -> StepInfo:
+        """Take one step of the solver."""
+        self.measured = None
+        info = self.solver.step(self.state)
+        self.n_iter += info.steps
+        self.epochs += info.epochs
+        return info
+
+    def point(self) -> np.ndarray:
+        """The iterate as a point of the problem, an array of its own."""
+        return self.solver.solution(self.state)
+
+    def certify(self) -> Certificate:
+        """The certificate of the iterate, computed from scratch on all samples."""
+        return self.problem.certificate(self.point())
+
+    def measure(self, info: StepInfo) -> StepInfo:
+        """Complete the report of a solver that does not know its objective, from a certificate."""
+        self.measured = certificate = self.certify()
+        self.problem.raise_bound(certificate)
+        P, D, gap = certificate.primal, certificate.dual, certificate.gap
+        info = info._replace(objective=P)
+        return info if gap is None or D is None else info._replace(gap=gap, gap_abs=P - D)
+
+    def progress(self, seconds: float) -> Progress:
+        """A snapshot from which another solve can continue."""
+        return Progress(self.point(), self.n_iter, self.epochs, seconds, dict(self.rng.bit_generator.state))

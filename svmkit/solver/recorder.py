@@ -1,0 +1,141 @@
+"""What a solve tells others on its way: history, accuracy, saved progress, callbacks and the best iterate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from svmkit.problems.base import Certificate
+from svmkit.solver.base import StepInfo
+from svmkit.solver.history import History, HistoryPoint, Schedule
+from svmkit.solver.iterate import Iterate, Progress
+
+Callback = Callable[[HistoryPoint], Any]
+"""Called with each history point, off the clock; a callback that returns True ends the solve as `interrupted`."""
+Score = Callable[[np.ndarray, Certificate], float | None]
+"""Accuracy of the model that a point and its certificate (or `Problem.bound`) stand for; None if not measured."""
+
+NEWS = 500  # length of a history up to which every gap that is known again gets a point
+
+
+class Saver(Protocol):
+    """Where progress is kept; `svmkit.training.checkpoint` has a saver that writes files."""
+
+    def due(self, seconds: float) -> bool:
+        """Whether it is time to save, `seconds` into the loop."""
+        ...
+
+    def save(self, progress: Progress) -> None:
+        """Keep the progress."""
+        ...
+
+
+class Best:
+    """The best iterate of a solver whose objective may rise again; of a monotone solver nothing is kept.
+
+    Attributes
+    ----------
+    objective : float
+        Objective of the best iterate, inf before the first.
+    point : ndarray or None
+        The best iterate; None before the first, and for a monotone solver.
+    """
+
+    def __init__(self) -> None:
+        self.objective = math.inf
+        self.point: np.ndarray | None = None
+
+    def consider(self, iterate: Iterate, info: StepInfo) -> None:
+        """Keep the iterate if it is the best one so far."""
+        if not iterate.solver.monotone and info.objective < self.objective:
+            self.objective, self.point = info.objective, iterate.point()
+
+
+class Recorder:
+    """Records a solve. The caller stops the clock meanwhile.
+
+    Parameters
+    ----------
+    iterate : Iterate
+        Where the solve stands.
+    callbacks : sequence of Callback
+        Called with each history point.
+    saver : Saver or None
+        Keeps progress.
+    score : Score or None
+        Measures the accuracy whenever the iterations have grown by a fifth.
+
+    Attributes
+    ----------
+    history : History
+        The points so far.
+    best : Best
+        The best iterate among the points of the history.
+    """
+
+    def __init__(
+        self, iterate: Iterate, callbacks: Sequence[Callback], saver: Saver | None, score: Score | None
+    ) -> None:
+        self.history, self.best = History(), Best()
+        self._iterate, self._callbacks, self._saver, self._score = iterate, callbacks, saver, score
+        self._schedule = Schedule(iterate.n_iter)
+        self._next_score = 0
+        self._known = True  # the gap of the last iterate that was looked at
+
+    def due(self, info: StepInfo, seconds: float) -> bool:
+        """Whether this iterate gets a history point."""
+        return self._schedule.due(self._iterate.n_iter, seconds) or self._news(info)
+
+    def write(self, info: StepInfo, seconds: float) -> bool:
+        """Write a history point, save and call back.
+
+        Returns
+        -------
+        bool
+            A callback asks to stop.
+        """
+        iterate, point = self._iterate, self._point(info, seconds)
+        if self._score is not None and iterate.n_iter >= self._next_score:
+            self._next_score = iterate.n_iter + 1 + iterate.n_iter // 5
+            point = self._scored(point, iterate.point(), iterate.problem.bound(info.objective))
+        if self.history and self.history[-1].n_iter == point.n_iter:  # more is known of the same iterate
+            accuracy = self.history.pop().accuracy
+            point = point._replace(accuracy=accuracy if point.accuracy is None else point.accuracy)
+        self.history.append(point)
+        self.best.consider(iterate, info)
+        if self._saver is not None and self._saver.due(seconds):
+            self.save(seconds)
+        return any([callback(point) is True for callback in self._callbacks])
+
+    def save(self, seconds: float) -> None:
+        """Have the saver, if there is one, keep the progress."""
+        if self._saver is not None:
+            self._saver.save(self._iterate.progress(seconds))
+
+    def complete(self, info: StepInfo, seconds: float) -> None:
+        """Add the point of the last iterate where the history lacks it."""
+        if not self.history or self.history[-1].n_iter < self._iterate.n_iter:
+            self.history.append(self._point(info, seconds))
+
+    def score_answer(self, point: np.ndarray, certificate: Certificate) -> None:
+        """Put the accuracy of the point that the solve returns into the last point of the history."""
+        if self._score is not None and self.history:
+            self.history[-1] = self._scored(self.history[-1], point, certificate)
+
+    def _news(self, info: StepInfo) -> bool:
+        """Whether a solver that knows its gap only now and then knows it again, while the history is short."""
+        self._known, before = math.isfinite(info.gap), self._known
+        return self._known and not before and len(self.history) < NEWS
+
+    def _point(self, info: StepInfo, seconds: float) -> HistoryPoint:
+        gap = info.gap if math.isfinite(info.gap) else None
+        values = self._iterate.problem.gram.kernel_values
+        return HistoryPoint(self._iterate.n_iter, seconds, info.objective, gap, info.n_support, values)
+
+    def _scored(self, point: HistoryPoint, answer: np.ndarray, certificate: Certificate) -> HistoryPoint:
+        assert self._score is not None
+        with self._iterate.problem.gram.unnoticed():
+            return point._replace(accuracy=self._score(answer, certificate))
