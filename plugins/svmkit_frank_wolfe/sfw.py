@@ -9,6 +9,7 @@ import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import StepInfo
+from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Permuted, Sampler
 from svmkit_frank_wolfe.arrivals import BATCH, ArrivalState, arrival
 from svmkit_frank_wolfe.direction import Direction
@@ -17,7 +18,7 @@ from svmkit_frank_wolfe.step import FrankWolfe, advance, toward
 
 
 @dataclass(frozen=True)
-class SFW(FrankWolfe):
+class SFW(LearnsFromStreams, FrankWolfe):
     """Stochastic Frank-Wolfe (Ouyang, Gray 2010, Algorithms 1 and 2): samples arrive one at a time, streams included.
 
     A sample joins the working set when its g is at least as good as the best inside; then one toward step to the best
@@ -27,7 +28,6 @@ class SFW(FrankWolfe):
 
     name = "sfw"
     sampler: ClassVar[Sampler] = Permuted(BATCH)
-    streams: ClassVar[bool] = True
     roams: ClassVar[bool] = False
 
     def init(self, problem, start, draws) -> ArrivalState:

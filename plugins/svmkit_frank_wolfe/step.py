@@ -10,7 +10,8 @@ import numpy as np
 
 from svmkit.problems.base import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import StepInfo
+from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import oracle
 from svmkit_frank_wolfe.direction import Direction, line_search
@@ -45,11 +46,10 @@ def pairwise(state: SimplexState, j: int) -> Direction:
 
 
 @dataclass(frozen=True)
-class FrankWolfe(Solver):
+class FrankWolfe(LimitsSupport):
     """Base of the family: a variant says which direction to take, what follows the step, or which vertices it sees."""
 
     monotone: ClassVar[bool] = True
-    budgeted: ClassVar[bool] = True
     keeps: ClassVar[int] = 1  # iterates whose alpha and g are kept
     roams: ClassVar[bool] = True  # goes over to all points when it has their gradient
 

@@ -13,6 +13,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.loss import Loss
 from svmkit.problems.risk import Risk
 from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit_stochastic.steps import CLOCK, LATE, Weights
 
@@ -33,7 +34,6 @@ class Stochastic(Solver):
     terms: ClassVar[tuple[str, ...]] = ("loss", "bias")
     losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
     sampler: ClassVar[Sampler] = Shuffled()
-    streams: ClassVar[bool] = True
     certified: ClassVar[bool] = False
     epochs: ClassVar[int] = 300  # that are tried by default, more of small sets
 
@@ -63,6 +63,10 @@ class Stochastic(Solver):
 
     def solution(self, state: Any) -> np.ndarray:
         return state.w.point
+
+
+class Streaming(LearnsFromStreams):
+    """A stochastic solver whose state goes from block to block; what it needs to begin is not made from all samples."""
 
     def members(self, state: Any) -> np.ndarray:
         return state.members

@@ -10,7 +10,7 @@ from numba import njit
 
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import require
+from svmkit_stochastic.base import Streaming, require
 from svmkit_stochastic.columns import column, soften, span
 from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
@@ -49,7 +49,7 @@ def _walk_l1(x, order, squared, w):
 
 
 @dataclass(frozen=True)
-class FOLOS(LinearStochastic):
+class FOLOS(Streaming, LinearStochastic):
     """Forward-backward splitting (Duchi, Singer 2009, equations 2 and 3; the lazy l1 step is their section 6).
 
     A step on the loss alone, then the exact one on the penalty: with l1 weights become exactly 0. Steps are

@@ -9,13 +9,14 @@ import numpy as np
 
 from svmkit.problems.base import Problem
 from svmkit.problems.risk import KernelRisk
+from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import Stochastic, require
+from svmkit_stochastic.base import Stochastic, Streaming, require
 from svmkit_stochastic.kernel import KernelState
 
 
 @dataclass(frozen=True)
-class NORMA(Stochastic):
+class NORMA(Streaming, LimitsSupport, Stochastic):
     """NORMA, kernel SGD with truncation (Kivinen, Smola, Williamson 2004, section 3): steps of eta / sqrt(t).
 
     A step is eta mean(C) sqrt(n / t): with 1, those of the n-th sample are as long as pegasos's. Of a stream n is t.
@@ -28,7 +29,6 @@ class NORMA(Stochastic):
 
     name = "norma"
     problem: ClassVar[type[Problem]] = KernelRisk
-    budgeted: ClassVar[bool] = True
     paper = "Kivinen et al. 2004"
     epochs: ClassVar[int] = 50
 

@@ -14,7 +14,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.problems.risk import KernelRisk, Risk
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import Stochastic, require
+from svmkit_stochastic.base import Stochastic, Streaming, require
 from svmkit_stochastic.kernel import KernelState
 from svmkit_stochastic.linear import LinearState, at, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
@@ -44,7 +44,7 @@ def _walk(x, order, batch, squared, project, w):
 
 
 @dataclass(frozen=True)
-class Pegasos(Stochastic):
+class Pegasos(Streaming, Stochastic):
     """Pegasos (Shalev-Shwartz, Singer, Srebro, Cotter 2011, Figures 1 to 3): mini-batches in steps of 1 / (lambda t).
 
     Linear with the linear kernel, else on coefficients of the samples. An iteration is an epoch in a fresh order.

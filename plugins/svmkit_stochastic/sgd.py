@@ -9,6 +9,7 @@ from numba import njit
 
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.solver.sampler import Draws
+from svmkit_stochastic.base import Streaming
 from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
 from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
 
@@ -27,7 +28,7 @@ def _walk(x, order, squared, w):
 
 
 @dataclass(frozen=True)
-class SGD(LinearStochastic):
+class SGD(Streaming, LinearStochastic):
     """Stochastic gradient descent, SVM-SGD (Bottou 2010), with averaging (Polyak, Juditsky 1992; Xu 2011: ASGD).
 
     Step t has the size 1 / (lambda (t + t0)), t0 calibrated on a sample. An iteration is an epoch in a fresh order.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -47,14 +46,14 @@ class SGDQN(LinearStochastic):
     Each column has a step of its own, B_jj, learned from how the gradient changes; the penalty's step and the update
     of B wait for `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as sgd's, and grows by r_j a sample, lambda to
     clip lambda. In the paper r_j is the curvature of the loss along the whole step, and clip 100 (curvature=step,
-    clip=100); by default it is the column's part of that.
+    clip=100); by default it is the column's part of that. SGD-QN does not learn from streams, since skip and the first
+    B are computed from all samples.
 
     loss, bias, average : as sgd's, the papers have none; skip : 0 is 8 width / (non-zero values a row); clip : >= 1;
     curvature : column or step
     """
 
     name = "sgdqn"
-    streams: ClassVar[bool] = False  # skip, clip and B at first are made from all samples
     paper = "Bordes et al. 2009, 2010"
 
     skip: int = 0

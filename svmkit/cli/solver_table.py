@@ -8,6 +8,7 @@ from typing import Any
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.plugins import Listed
 from svmkit.solver.base import Requires, Solver
+from svmkit.solver.capabilities import LearnsFromStreams
 
 FACTS = ("method", "problem", "loss", "kernels", "sparse", "streaming", "certificate", "paper")
 
@@ -35,7 +36,7 @@ def facts(row: Listed) -> dict[str, Any]:
         "loss": list(solver.losses),
         "kernels": next((kernels[need] for need in solver.requires), "any"),
         "sparse": True,  # rows come through Gram and Design, which hide the storage from every solver
-        "streaming": solver.streams,
+        "streaming": issubclass(solver, LearnsFromStreams),
         "certificate": "own dual" if solver.certified else "from core",
         "paper": solver.paper or "; ".join(cited),
     }

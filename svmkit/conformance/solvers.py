@@ -15,6 +15,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Requires, Solver
+from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.loop import solve
 from svmkit.solver.sampler import Draws, Full, Uniform
@@ -206,7 +207,7 @@ def _ugly(solver: Solver) -> str | None:
 
 
 def _within_budget(solver: Solver) -> str | None:
-    if not solver.budgeted:
+    if not isinstance(solver, LimitsSupport):
         return None
     for sampler in (solver.sampler, Uniform(7)):
         problem = problem_for(solver, C=10.0)
@@ -222,7 +223,7 @@ def _within_budget(solver: Solver) -> str | None:
 
 def _streams(solver: Solver) -> str | None:
     """Learning all samples in one block, or in two where the second sees the members of the first only, must agree."""
-    if not solver.streams:
+    if not isinstance(solver, LearnsFromStreams):
         return None
     X, y = toy()
     order = np.random.default_rng(1).permutation(len(y))
@@ -304,13 +305,13 @@ SOLVER: dict[str, Check] = {
     ),
     "it keeps to a limit on support vectors, if it declares that it does": Check(
         _within_budget,
-        "With budgeted = True, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer.",
-        "svmkit.solver.Solver.limit_support",
+        "With base class LimitsSupport, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer.",
+        "svmkit.solver.LimitsSupport.limit_support",
     ),
     "it learns from a stream as from a set, if it declares that it does": Check(
         _streams,
-        "With streams = True, members and renew carry the state from block to block, and the model is the one that a "
-        "single block of all samples gives.",
-        "svmkit.solver.Solver.renew",
+        "With base class LearnsFromStreams, members and renew carry the state from block to block, and the model is "
+        "the one that a single block of all samples gives.",
+        "svmkit.solver.LearnsFromStreams.renew",
     ),
 }

@@ -1,6 +1,7 @@
-"""The contract of a solver, all that the author of a solver plugin imports, and the one outer loop that drives it.
+"""The contract of a solver, the outer loop that drives every solver, stop rules and samplers.
 
-It may import `errors`, `plugins`, `runtime`, `data`, `kernels` and `problems`.
+The room may import `errors`, `plugins`, `runtime`, `data`, `kernels` and `problems`. It hands on all names that the
+author of a solver or a sampler needs, names of the rooms below included.
 """
 
 import lazy_loader as lazy

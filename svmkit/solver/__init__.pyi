@@ -1,8 +1,23 @@
+from .author import (
+    BoxQP,
+    Certificate,
+    Gram,
+    InputError,
+    Kernel,
+    KernelRisk,
+    LinearDual,
+    LinearRisk,
+    Problem,
+    SimplexQP,
+    Unavailable,
+)
 from .base import Requires, Solver, StepInfo
+from .capabilities import LearnsFromStreams, LimitsSupport
 from .history import History, HistoryPoint
 from .iterate import Progress
 from .loop import solve
 from .minimize import minimize_simplex
+from .recorder import Callback, Saver, Score
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
 from .solution import Solution, Status
 from .stopping import Absolute, Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
@@ -10,27 +25,43 @@ from .stopping import Absolute, Criterion, Epochs, Gap, Iterations, Seconds, Sto
 __all__ = [
     "Absolute",
     "Balanced",
+    "BoxQP",
+    "Callback",
+    "Certificate",
     "Criterion",
     "Cyclic",
     "Draws",
     "Epochs",
     "Full",
     "Gap",
+    "Gram",
     "History",
     "HistoryPoint",
+    "InputError",
     "Iterations",
+    "Kernel",
+    "KernelRisk",
+    "LearnsFromStreams",
+    "LimitsSupport",
+    "LinearDual",
+    "LinearRisk",
     "Permuted",
+    "Problem",
     "Progress",
     "Requires",
     "Sampler",
+    "Saver",
+    "Score",
     "Seconds",
     "Shuffled",
+    "SimplexQP",
     "Solution",
     "Solver",
     "Status",
     "StepInfo",
     "Stop",
     "Support",
+    "Unavailable",
     "Uniform",
     "Violation",
     "minimize_simplex",

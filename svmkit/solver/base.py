@@ -1,7 +1,8 @@
-"""What a solver is: all that the author of a solver plugin has to read.
+"""The contract of a solver: what the author of a solver plugin has to read.
 
-A solver is a frozen dataclass of hyperparameters. It makes a state, takes one step at a time on it and says what
-the iterate is; `svmkit.solver.solve` owns the loop, the clock, stopping, history, interrupts and the certificate.
+A solver is a frozen dataclass of hyperparameters. It makes a state, takes one step at a time on the state and returns
+the iterate. `svmkit.solver.solve` owns the loop, the clock, stopping, history, interrupts and the certificate. All
+names that an author needs are in `svmkit.solver`:
 
     @dataclass(frozen=True)
     class Mine(Solver):
@@ -12,7 +13,10 @@ the iterate is; `svmkit.solver.solve` owns the loop, the clock, stopping, histor
         def step(self, state): ...
         def solution(self, state): ...
 
-and one line in the package's pyproject.toml: [project.entry-points."svmkit.solvers"] mine = "my_package:Mine".
+An entry point in the package's pyproject.toml registers the solver:
+
+    [project.entry-points."svmkit.solvers"]
+    mine = "my_package:Mine"
 """
 
 from __future__ import annotations
@@ -34,28 +38,50 @@ from svmkit.solver.sampler import Draws, Full, Sampler
 
 
 class Requires(Enum):
-    """What a solver needs of the kernel; checked before solving."""
+    """What a solver requires of the kernel; checked before a solve."""
 
     NORMALISED_KERNEL = "a kernel with constant k(x, x), such as rbf or laplacian"
     LINEAR_KERNEL = "the linear kernel"
 
     def holds(self, kernel: Kernel) -> bool:
+        """Whether the kernel meets the requirement."""
         return kernel.normalised if self is Requires.NORMALISED_KERNEL else kernel.name == "linear"
 
 
 class StepInfo(NamedTuple):
-    """What one step left behind, cheap to know for the solver.
+    """The solver's report of a step: facts about the new iterate that are cheap for the solver to know.
 
-    objective : of the problem, at the new iterate; n_support : non-zero weights; epochs : how many passes over the
-    training set the step was worth; gap : estimate of the relative gap (inf: unknown); gap_abs : the same in units
-    of the objective; sampled : the estimates come from a sample, so they may be too small; moved : False when
-    the iterate could not be improved; full : the support budget keeps better points out, and the estimates are those
-    within the budget; done : the solver's own criterion holds, the solve has converged; steps : iterations, as the
-    method counts them; violation : largest violation of the optimality conditions (LIBSVM's and LIBLINEAR's eps);
-    shrunk : some points were left out, and the estimates are those of the others.
+    Attributes
+    ----------
+    objective : float
+        Objective of the problem at the new iterate; nan if the solver does not know it.
+    n_support : int
+        Number of non-zero weights.
+    epochs : float
+        Passes over the training set that the step was worth.
+    gap : float, default=inf
+        Estimate of the relative gap; inf if unknown.
+    gap_abs : float, default=inf
+        Estimate of the gap in units of the objective; inf if unknown.
+    sampled : bool, default=False
+        The estimates come from a sample, so they may be too small.
+    moved : bool, default=True
+        The step improved the iterate.
+    full : bool, default=False
+        The limit of support vectors keeps better points out, and the estimates are those within the limit.
+    done : bool, default=False
+        The solver's own criterion holds, so the solve has converged.
+    steps : int, default=1
+        Iterations, as the method counts them.
+    violation : float, default=inf
+        Largest violation of the optimality conditions (the eps of LIBSVM and LIBLINEAR); inf if unknown.
+    shrunk : bool, default=False
+        Some points were left out, and the estimates are those of the remaining points.
 
-    A solver that would need a pass over the data to know its objective says nan: the loop then certifies the iterate
-    now and then, off the clock, and takes objective and gap from there.
+    Notes
+    -----
+    A solver that would need a pass over the data to know its objective reports nan. The loop then certifies the
+    iterate from time to time, off the clock, and takes objective and gap from the certificate.
     """
 
     objective: float
@@ -74,15 +100,35 @@ class StepInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class Solver(ABC):
-    """Base of all solvers.
+    """Base of all solvers: a frozen dataclass whose fields are the hyperparameters.
 
-    name : at most 10 characters; problem : the type it solves; terms : hyperparameters that shape the problem (loss,
-    bias, ...); losses : those it can take, the first by default; requires : what the kernel must be; monotone : the
-    objective never gets worse, so the last iterate is the best one; sampler : which one it works with unless told
-    otherwise; budgeted : `limit_support` is honoured; streams : `members` and `renew` let it learn from a stream;
-    recheck : iterations before a certificate that failed is asked for again, a sixteenth of all more; certified : it
-    comes with a dual point of its own; external : other software does the work, a step is all of it, and it can neither
-    be started from a point nor stopped inside; paper : where it comes from.
+    Capabilities that only some solvers have are base classes of their own: `LearnsFromStreams` and `LimitsSupport`.
+
+    Attributes
+    ----------
+    name : str
+        The registered name, at most 10 characters.
+    problem : type of Problem, default=SimplexQP
+        The type of problem that the solver minimises.
+    terms : tuple of str, default=()
+        Names of the hyperparameters that shape the problem, such as loss and bias.
+    losses : tuple of str, default=("squared_hinge",)
+        Losses that the solver can take; the first is its default.
+    requires : tuple of Requires, default=()
+        What the kernel must be.
+    monotone : bool, default=False
+        The objective never rises, so the last iterate is the best one.
+    sampler : Sampler, default=Full()
+        The sampler that is used unless another one is given.
+    recheck : int, default=10
+        Iterations before a refused certificate is asked for again, in addition to a sixteenth of all iterations.
+    certified : bool, default=True
+        The solver has a dual point of its own, so that the certificate has a dual value.
+    external : bool, default=False
+        Other software does the work. Its one step is the whole solve, which can neither start from a point nor be
+        stopped.
+    paper : str, default=""
+        Source of the method.
     """
 
     name: ClassVar[str] = ""
@@ -92,8 +138,6 @@ class Solver(ABC):
     requires: ClassVar[tuple[Requires, ...]] = ()
     monotone: ClassVar[bool] = False
     sampler: ClassVar[Sampler] = Full()
-    budgeted: ClassVar[bool] = False
-    streams: ClassVar[bool] = False
     recheck: ClassVar[int] = 10
     certified: ClassVar[bool] = True
     external: ClassVar[bool] = False
@@ -101,70 +145,94 @@ class Solver(ABC):
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
-        """The type of problem that it solves with this kernel."""
+        """Return the type of problem that the solver minimises with this kernel; mostly `problem`."""
         return cls.problem
 
     def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
-        """The problem of a binary training set as this solver takes it; parameters as `Problem.classifier`."""
+        """Make the problem of a binary training set as this solver takes it.
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel and data, m rows.
+        y : ndarray of float64, shape (m,)
+            Labels, -1.0 and +1.0, both present.
+        C : float or ndarray of float64, shape (m,)
+            Weight of each loss, > 0.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        InputError
+            The solver cannot take the kernel, or y, C or a hyperparameter is invalid.
+        """
         problem = self.problem_for(gram.kernel)
         if problem.is_linear:
             self.check_kernel(gram.kernel)
         return problem.classifier(gram, y, C, **{name: getattr(self, name) for name in self.terms})
 
     def formulation(self, kernel: Kernel) -> str:
-        """What it minimises with this kernel, in words: "hinge, free bias"; equal words are equal objectives."""
+        """Describe the objective with this kernel, such as "hinge, free bias"; equal text means equal objectives."""
         return self.problem_for(kernel).formulation(**{name: getattr(self, name) for name in self.terms})
 
     def patience(self, m: int) -> int:
-        """Iterations after which a solve of m points ends that was given no other budget."""
+        """Return the number of iterations that a solve of m points may take when no other budget is given."""
         return max(100_000, 10 * m)
 
     @abstractmethod
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
-        """A fresh state; `start` is a feasible point to begin from, or None. Random choices: `draws.rng`."""
+        """Make a fresh state.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to solve, of type `problem_for(kernel)`.
+        start : ndarray or None
+            A feasible point to start from; None leaves the choice to the solver.
+        draws : Draws
+            The points to look at: `draws()` is the next index array. `draws.rng` is the generator of all other random
+            choices.
+
+        Returns
+        -------
+        Any
+            The state, which the loop hands to all other methods and does not look into.
+        """
 
     @abstractmethod
     def step(self, state: Any) -> StepInfo:
-        """One natural unit of work (a Frank-Wolfe iteration, a working set, an epoch, a cut)."""
+        """Do one natural unit of work (a Frank-Wolfe iteration, a working set, an epoch, a cut) and report on it."""
 
     @abstractmethod
     def solution(self, state: Any) -> np.ndarray:
-        """The iterate as a point of the problem, an array of its own."""
+        """Return the iterate as a feasible point of the problem, in an array of its own."""
 
     def resync(self, state: Any, certificate: Certificate) -> None:  # noqa: B027  optional
-        """Go on after a certificate that was not good enough: a chance to take over its exact gradient."""
+        """Go on after a certificate whose gap was too large; the state may take over its exact gradient."""
 
     def reactivate(self, state: Any) -> None:  # noqa: B027  optional
-        """Look at all points again: what the others promise (`StepInfo.shrunk`) would end the solve."""
-
-    def limit_support(self, state: Any, most: int) -> None:  # noqa: B027  optional
-        """From now on keep the iterate at `most` non-zero weights or fewer; `StepInfo.full` tells when that binds."""
-
-    def members(self, state: Any) -> np.ndarray:
-        """Rows of the problem that the state still needs, in its own order (of a solver that streams)."""
-        raise InputError(f"solver {self.name} does not learn from streams")
-
-    def renew(self, state: Any, problem: Any, draws: Draws) -> None:
-        """Go on with a problem whose first rows are the members, in their order, and the others new samples."""
-        raise InputError(f"solver {self.name} does not learn from streams")
+        """Look at all points again, since the estimates of a shrunk problem (`StepInfo.shrunk`) meet a stop rule."""
 
     def details(self, state: Any) -> dict[str, float]:
-        """Further facts about the result that this method is known for, by name."""
+        """Return further facts about the result that are typical of the method, by name."""
         return {}
 
     @property
     def params(self) -> dict[str, Any]:
-        """Hyperparameters as plain values."""
+        """The hyperparameters as plain values."""
         return asdict(self)
 
     def check(self, problem: Problem) -> None:
-        """Raise InputError when this solver cannot solve `problem`."""
+        """Raise InputError if this solver cannot solve the problem."""
         if not isinstance(problem, self.problem):
             raise InputError(f"solver {self.name} solves {self.problem.name}, not {problem.name}")
         self.check_kernel(problem.gram.kernel)
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """Raise InputError, naming the solvers that can, when this one cannot work with `kernel`."""
+        """Raise InputError if this solver cannot work with the kernel; the message names the solvers that can."""
         for need in self.requires:
             if not need.holds(kernel):
                 able = plugins.solvers_where(lambda solver: all(need.holds(kernel) for need in solver.requires))

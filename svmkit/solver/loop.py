@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.problems.base import Certificate, Problem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.confirmation import Confirmation
 from svmkit.solver.history import Clock
 from svmkit.solver.iterate import Iterate, Progress
@@ -90,7 +91,7 @@ def solve(
 def _limited(iterate: Iterate, rules: Stop) -> Stop:
     """The rules without budgets of support vectors that the solver itself keeps from now on."""
     budgets = [rule.limit for rule in rules.criteria if isinstance(rule, Support)]
-    if not (budgets and iterate.solver.budgeted):
+    if not (budgets and isinstance(iterate.solver, LimitsSupport)):
         return rules
     iterate.solver.limit_support(iterate.state, int(min(budgets)))
     return Stop(tuple(rule for rule in rules.criteria if not isinstance(rule, Support)))

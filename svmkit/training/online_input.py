@@ -17,13 +17,14 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
+from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 
 
-def streaming_solver(solver: str | Solver) -> Solver:
+def streaming_solver(solver: str | Solver) -> LearnsFromStreams:
     """`solver`, built when it is a name; InputError naming those that learn from streams when it does not."""
     solver = by_name.solver(solver)
-    if not solver.streams:
-        able = plugins.solvers_where(lambda solver: solver.streams)
+    if not isinstance(solver, LearnsFromStreams):
+        able = plugins.solvers_where(lambda solver: issubclass(solver, LearnsFromStreams))
         raise InputError(f"solver {solver.name} does not learn from streams; these do: {', '.join(able) or 'none'}")
     return solver
 
@@ -37,7 +38,7 @@ def require_streamable(
     solver.check_kernel(kernel)
     if isinstance(class_weight, str):
         raise InputError(f"class_weight={class_weight!r} needs all labels: give a weight for each label to a stream")
-    if max_support is not None and not solver.budgeted:
+    if max_support is not None and not isinstance(solver, LimitsSupport):
         raise InputError(f"solver {solver.name} keeps to no budget of support vectors: leave max_support out")
     if max_support is not None and not max_support > 0:
         raise InputError(f"max_support must be > 0, not {max_support}")

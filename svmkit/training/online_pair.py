@@ -15,7 +15,8 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import StepInfo
+from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.sampler import Draws, Sampler
 
 WAITING = 1024  # rows, or those of a block, that wait for the other class at most: the last ones stay
@@ -74,7 +75,7 @@ class OnlinePair:
     """
 
     def __init__(
-        self, plus: int, minus: int, solver: Solver, *, memory: int, seed: int, max_support: int | None
+        self, plus: int, minus: int, solver: LearnsFromStreams, *, memory: int, seed: int, max_support: int | None
     ) -> None:
         self.plus, self.minus = plus, minus
         self.solver, self.memory, self.max_support = solver, memory, max_support
@@ -140,6 +141,7 @@ class OnlinePair:
             self.solver.check(problem)
             self.state = self.solver.init(problem, self._first_point(problem, coef), draws)
             if self.max_support is not None:
+                assert isinstance(self.solver, LimitsSupport)  # as `require_streamable` found
                 self.solver.limit_support(self.state, self.max_support)
         else:
             self.solver.renew(self.state, problem, draws)

@@ -66,7 +66,7 @@ class Trainer:
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None
 
-        self.budgeted = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
+        self.limited = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
         self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
 
     def _from_model(self, model: SVMModel) -> ModelStart:
@@ -115,7 +115,7 @@ class Trainer:
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
         """Under a budget of support vectors, the curve is that of the models that the budget is for."""
-        sized = by_size(problem, measure) if self.budgeted else None
+        sized = by_size(problem, measure) if self.limited else None
 
         def score(point: np.ndarray, certificate: Certificate) -> float | None:
             began = time.perf_counter()
@@ -130,7 +130,7 @@ class Trainer:
     ) -> tuple[Solution, DecisionFunction]:
         """The solution and its decision function; where a budget cut the solve short, refitted for all samples."""
         found = problem.decision_function(solution.point, solution.certificate)
-        if not self.budgeted or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
+        if not self.limited or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
             return solution, found
         best = refitted(problem, np.flatnonzero(solution.point))
         if best is not None and best[1].primal < solution.certificate.primal:

@@ -14,6 +14,7 @@ from svmkit import plugins
 from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, checks, isolation
 from svmkit.conformance.result import outcome
 from svmkit.kernels.functions import RBF
+from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Uniform
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "third_party_plugin" / "src"))
@@ -97,8 +98,9 @@ class Fragile(Coordinate):
         return super().solution(state) * (np.nan if state.problem.ridge.max() < 1e-3 else 1.0)
 
 
-class Greedy(Coordinate):
-    budgeted: ClassVar[bool] = True
+class Greedy(LimitsSupport, Coordinate):
+    def limit_support(self, state, most):
+        pass
 
 
 class Forgetful(SFW):

@@ -1,0 +1,13 @@
+"""What a solver's author needs of the rooms below, so that a plugin imports from `svmkit.solver` alone."""
+
+from svmkit.errors import InputError as InputError
+from svmkit.errors import Unavailable as Unavailable
+from svmkit.kernels.functions import Kernel as Kernel
+from svmkit.kernels.gram import Gram as Gram
+from svmkit.problems.base import Certificate as Certificate
+from svmkit.problems.base import Problem as Problem
+from svmkit.problems.box import BoxQP as BoxQP
+from svmkit.problems.linear_risk import LinearDual as LinearDual
+from svmkit.problems.linear_risk import LinearRisk as LinearRisk
+from svmkit.problems.risk import KernelRisk as KernelRisk
+from svmkit.problems.simplex import SimplexQP as SimplexQP
