@@ -1,9 +1,9 @@
-"""A path of C, each solve started at the last solution, against one solve from scratch for each C.
+"""Compare a path of C, where each solve starts at the last solution, with a separate solve for each C.
 
     python examples/c_path.py ijcnn1 --rows 10000 --test ijcnn1.t
 
-DATA is a set's name or a file. Iterations, seconds in the solvers and kernel values of both, test accuracy and
-certified gap of the path's models, and totals. Compilation is not in the times.
+DATA is the name of a set or a file. The table shows iterations, seconds in the solvers and kernel values of both, the
+test accuracy and the certified gap of the path's models, and totals. Times do not include compilation.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from svmkit.training.result import Fit
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
-    parser.add_argument("--test", help="test set; without one the accuracy is that on the training rows")
+    parser.add_argument("--test", help="test set; without one the accuracy is measured on the training rows")
     parser.add_argument("--rows", type=int, help="the first ROWS rows only")
-    parser.add_argument("--n-features", type=int, help="columns, where a set ends in empty ones")
+    parser.add_argument("--n-features", type=int, help="number of columns, if the last columns of the set are empty")
     parser.add_argument("--gamma", default="msd")
     parser.add_argument("--Cs", type=float, nargs="+", default=[10.0 ** (k / 2) for k in range(-4, 5)])
     parser.add_argument("--solver", default="swap2o")

@@ -1,12 +1,12 @@
-"""The smallest ball around a set of points, by every solver that minimises over the simplex.
+"""Compute the smallest ball around a set of points with every solver that minimises over the simplex.
 
     python examples/minimum_enclosing_ball.py [--limit 20] [--tol 1e-6]
 
 The ball of the rows of X has squared radius -min alpha'A alpha + 2 c'alpha over the unit simplex with A = X X' and
-c = -diag(A) / 2, and center X'alpha. Its support are the points that hold it up. Sets: usps from $SVMKIT_DATA, or
-scikit-learn's digits, and random ones. Every ball is checked from scratch: no point is farther from the center than
-the certified gap allows, and the weights lie on points that far away; a part of each set is solved by quadprog too,
-if installed. A solver that does not reach --tol ends after --limit seconds: see its certified gap.
+c = -diag(A) / 2, and center X'alpha. Its support vectors are the points on its surface. The sets are usps from
+$SVMKIT_DATA, or scikit-learn's digits, and random points. Every ball is checked from scratch: no point is farther from
+the center than the certified gap allows, and the points with weight are at that distance. If quadprog is installed, it
+solves a part of each set, too. A solver that does not reach --tol ends after --limit seconds with a larger gap.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Outliers found by one-class SVMs: squared slacks (SVMOneClass) beside LIBSVM's (scikit-learn's OneClassSVM).
+"""Find outliers with one-class SVMs: SVMOneClass (squared slacks) beside LIBSVM (scikit-learn's OneClassSVM).
 
     python examples/one_class.py [--nu 0.1 0.01]
 
-Trained on what is normal, scored on normal and other rows, with one gamma and nu: area under the ROC curve, seconds of
-the fit and of scoring, support vectors, share of the training rows that predict calls outliers. Sets, of $SVMKIT_DATA
-(scikit-learn's digits without it): digit 0 of usps against the other nine in usps.t; the first 20,000 normal
-connections of kddcup.data_10_percent against 20,000 other normal ones and 20,000 attacks. scikit-learn's score_samples
-takes an offset off and puts it back, which ties the scores of all that is far away: its AUC on the connections is 0.975
-for nu 0.1 and 0.984 for 0.01 by score_samples, 0.985 for both by the sums of kernel values.
+The models are trained on normal rows and score normal and other rows, with the same gamma and nu. The table shows the
+area under the ROC curve, seconds for fitting and scoring, support vectors, and the fraction of the training rows that
+predict calls outliers. The sets come from $SVMKIT_DATA (without it, scikit-learn's digits): digit 0 of usps against the
+other nine digits in usps.t, and the first 20,000 normal connections of kddcup.data_10_percent against 20,000 other
+normal connections and 20,000 attacks. scikit-learn's score_samples subtracts an offset and adds it again, which makes
+the scores of all distant rows equal: its AUC on the connections is 0.975 for nu 0.1 and 0.984 for 0.01 with
+score_samples, and 0.985 for both with the sums of kernel values.
 """
 
 from __future__ import annotations

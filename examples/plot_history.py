@@ -1,9 +1,9 @@
-"""Three solvers on one problem, side by side in a picture: seconds against gap, and support vectors against accuracy.
+"""Plot three solvers on one problem: gap against seconds, and accuracy against support vectors.
 
     python examples/plot_history.py [--solvers partan swap2o fcfw] [--tol 1e-5] [--out history.png]
 
-Even against odd digits of the built-in set digits; every third row is held out to measure accuracy on. Compilation is
-not in the times. A table of the last points goes to stdout.
+The problem is even against odd digits of the built-in set digits; every third row is held out to measure the accuracy.
+Times do not include compilation. A table of the last points goes to stdout.
 """
 
 from __future__ import annotations
