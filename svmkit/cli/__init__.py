@@ -1,4 +1,8 @@
-"""The command line: results on stdout, messages on stderr, exit 0 done, 1 the work failed, 2 the call is wrong."""
+"""The command line: results on stdout, messages on stderr; exit 0 done, 1 the work failed, 2 the call is wrong.
+
+One file a command declares its options and prints; heavy work is imported by the command that needs it.
+It may import every other room of svmkit, and no other room imports it, but registry/ adds a command.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,13 @@ import sys
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and exit; `--debug` anywhere shows tracebacks instead of one line."""
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    argv : list of str, default=None
+        The arguments; None is those of the process. `--debug` among them shows tracebacks instead of one line.
+    """
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args
     sys.exit(_run([a for a in args if a != "--debug"], debug))

@@ -1,4 +1,10 @@
-"""Many solvers on many sets: what to run, in which processes, what came out, and the report on it.
+"""Many solvers on many data sets: what to run (`load_spec`), its cells in processes (`run`), and the `Results`.
 
-It may import all rooms from `errors` to `training`, and `tracking`.
+The modules, in the order of the work: `fields` and `entries` (checks), `spec`, `sets` (data), `worker` and `runner`
+(cells), `store` (records on disk), `results`; `report/` makes the page and the pictures.
+It may import all rooms from `errors` to `training`, `tracking`, and `plotting`.
 """
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -129,3 +129,10 @@ def test_a_narrow_terminal_has_the_columns_that_matter_most_and_no_cell_is_cut(w
     table = shown.split("in a wider terminal")[0]
     assert ("objective" in table) == (width == 200) and ("accuracy" in table) == (width >= 80)
     assert ("in a wider terminal" in shown) == (width < 200)
+
+
+def test_the_face_of_the_room_hands_on_its_names():
+    from svmkit import compare
+
+    assert all(getattr(compare, name) is not None for name in compare.__all__)
+    assert compare.Results is Results and compare.Store is Store
