@@ -1,7 +1,7 @@
 """The typer app, one file a command; nothing heavy is imported before a command runs.
 
-A package adds commands by an entry point in the group `svmkit.commands` that names a typer.Typer; the name of the entry
-point is that of the command, and a built-in command of that name goes first.
+A package adds a command by an entry point in the group ``svmkit.commands`` that names a `typer.Typer`. The name of the
+entry point is the name of the command; a built-in command of that name takes precedence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svmkit.errors import InputError
 
 
 class Commands(TyperGroup):
-    """The built-in commands and those of plugins, which are imported when they are called, not when they are listed."""
+    """The built-in commands and the commands of plugins, which are imported when called, not when listed."""
 
     def __init__(self, **attrs: Any) -> None:
         super().__init__(**attrs)
@@ -30,14 +30,14 @@ class Commands(TyperGroup):
             self.add_command(TyperCommand(name), name)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name; one of a plugin, as the help page asks for it, with a line that describes it."""
+        """The command of that name; a plugin's command gets the line that the help page shows."""
         found = super().get_command(ctx, cmd_name)
         if found and not found.help and cmd_name in self.plugged:
             found.help = _line(self.plugged[cmd_name])
         return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called, and what is left of `args`."""
+        """The command that is called, and the rest of `args`."""
         if args[0] in self.plugged:
             self.add_command(typer.main.get_command(_loaded(args[0])), args[0])
         return super().resolve_command(ctx, args)

@@ -1,4 +1,4 @@
-"""svmkit check: does a plugin keep the contract?"""
+"""svmkit check: the conformance suite on one plugin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def check(
     kind: str = typer.Option(None, help="solver, kernel or sampler, where the name alone is not clear."),
     json: bool = JSON,
 ) -> None:
-    """Run the conformance suite on a plugin; exit 1 when something does not hold.
+    """Run the conformance suite on a plugin; exit 1 when a check fails.
 
     Below a check that fails: what was found, what was expected, and where the contract says so.
     """

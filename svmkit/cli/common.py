@@ -1,4 +1,4 @@
-"""What several commands share: messages, JSON, models by file or registry name, labels of a test set."""
+"""Functions that several commands share: messages, JSON, models by file or registry name, labels of a test set."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TRACKING_URI = typer.Option(None, "--tracking-uri", help="MLflow store; default 
 
 
 def note(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     print(f"svmkit: {message}", file=sys.stderr)
 
 
 def emit(value: Any) -> None:
-    """One JSON line on stdout; NaN and infinity do not occur in JSON and become null."""
+    """Print one JSON line on stdout; NaN and infinity, which JSON does not have, become null."""
     from svmkit.runtime.jsonable import plain
 
     print(json.dumps(plain(value), allow_nan=False))
@@ -40,7 +40,7 @@ def emit(value: Any) -> None:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Our own warnings become one line on stderr, without Python's file and line number."""
+    """Print each warning of svmkit as one line on stderr, without Python's file and line number."""
     from svmkit.errors import SvmkitWarning
 
     def show(message, category, filename, lineno, file=None, line=None):
@@ -54,7 +54,13 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def require_model_name(name: str) -> str:
-    """`name`, when it can be that of a registered model, and of a file; InputError says what it may hold."""
+    """Return the name of a model when both the registry and a file can have it.
+
+    Raises
+    ------
+    InputError
+        The name has other characters, or more than 200 bytes.
+    """
     if not re.fullmatch(r"\w([\w. -]*\w)?", name) or len(name.encode()) > 200:
         raise InputError(
             f"{name[:80]!r} cannot be the name of a model: use letters, digits, '_', '-', '.' and blanks inside, "
@@ -64,7 +70,22 @@ def require_model_name(name: str) -> str:
 
 
 def load_model(source: str, tracking_uri: str | None) -> SVMModel:
-    """A model from a file, or from the registry by models:/name@alias."""
+    """Load a model from a file or from the registry.
+
+    Parameters
+    ----------
+    source : str
+        Path of a file, or an address such as models:/name@alias.
+    tracking_uri : str or None
+        The store; None is the tracker's default.
+
+    Raises
+    ------
+    InputError
+        There is no such model, or the file is damaged.
+    SvmkitError
+        The store failed.
+    """
     from svmkit.model.model import SVMModel
 
     if "://" not in source and not source.startswith(("models:/", "runs:/")):
@@ -76,25 +97,25 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
 
 
 def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:
-    """Data in the form that `model` was trained on: its number of columns, its encoding of text columns."""
+    """Load data in the form that `model` was trained on: its number of columns and its encoding of text columns."""
     from svmkit.data import load
 
     return load(source, n_features=model.n_features, encoding=model.encoding, labelled=labelled)
 
 
 def labels_of(data: Dataset) -> np.ndarray:
-    """The labels of a data set that was loaded as labelled."""
+    """The labels of a data set that was loaded with labels."""
     assert data.y is not None
     return data.y
 
 
 def where(uri: Any) -> str:
-    """How to look at the runs of a store."""
+    """How to look at the runs of a store: an address, or a command."""
     return str(uri) if str(uri).startswith("http") else f"mlflow ui --backend-store-uri {uri}"
 
 
 def rows(pairs: list[tuple[str, Any]]) -> None:
-    """Aligned `name  value` lines on stdout; None is left out."""
+    """Print aligned `name  value` lines on stdout; values that are None are left out."""
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max(len(name) for name, _ in shown)
     for name, value in shown:

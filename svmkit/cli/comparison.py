@@ -1,4 +1,4 @@
-"""One comparison of the command line: read the spec, run what is missing, show, report, log."""
+"""One comparison of the command line: read the spec, run the missing cells, show, report, log."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Comparison:
         return any(record["status"] == FAILED for record in self.results.records)
 
     def _open_run(self) -> Tracking | None:
-        """The run that cells are nested in: a new one, or that of the finished cells; None where the store fails."""
+        """Open the run in which cells are nested, new or that of the finished cells; None where the store fails."""
         options = self.options
         self.tracker = tracker(options.tracking_uri, options.experiment)
         before = {str(r["parent_run_id"]) for r in self.store.of(self.cells) if r.get("parent_run_id")}
@@ -116,7 +116,7 @@ class Comparison:
         self.tracker.metrics({"cells/finished": float(len(done)), "cells/failed": float(done.count(FAILED))})
 
     def show(self, as_json: bool) -> None:
-        """JSON lines, one a cell; or tables for a reader."""
+        """Print JSON lines, one for each cell, or tables for a reader."""
         for line in self.results.disagreements():
             note(f"certificates disagree: {line}; please report it")
         if as_json:
@@ -139,5 +139,5 @@ class Comparison:
 
 
 def _command() -> str:
-    """The command line as it was given, the program by its name."""
+    """The command line as it was given, with the program by its name."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

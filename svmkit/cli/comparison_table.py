@@ -1,4 +1,4 @@
-"""The answer of a comparison as tables: a set at a time, the best in bold; then the tests over the sets."""
+"""The results of a comparison as tables: one for each set, the best in bold; then the tests over the sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "n_support": "{:,.0f}"}
 
 
 def print_tables(results: Results) -> None:
-    """All tables on stdout."""
+    """Print all tables on stdout."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -64,7 +64,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
 
 def _fitting(width: int, rows: list[Row], metrics: Sequence[str]) -> list[str]:
-    """Those of the metrics, in their order, for which there is room: the ones that matter most."""
+    """The metrics for which there is room, in their order; the most important ones are kept."""
     wide = {m: max(len(TITLES[m]), *(len(_shown(row, m)) for row in rows)) + GAP for m in metrics}
     left = width - max(6, *(len(row.treatment) for row in rows)) - max(6, *(len(row.status) for row in rows)) - GAP
     kept: list[str] = []
@@ -84,7 +84,7 @@ def _shown(row: Row, metric: str) -> str:
 
 
 def _tests(console: Console, results: Results) -> None:
-    """Average ranks and tests over the sets, metric by metric; what keeps all of them from being made, once."""
+    """Print average ranks and tests over the sets by metric; where no test is possible, the reason once."""
     from svmkit.compare.report.stats import over_sets
 
     if len(results.treatments) < 2:
@@ -126,13 +126,13 @@ def _one_test(console: Console, test: Tests) -> None:
 
     assert test.wilcoxon is not None and test.friedman is not None
     better = sorted(range(len(test.treatments)), key=lambda t: test.friedman.ranks[t])  # type: ignore[union-attr]
-    pairs = [
+    differing = [
         f"{test.treatments[i]} < {test.treatments[j]} (p = {test.wilcoxon[i, j]:.2g})"
         for at, i in enumerate(better)
         for j in better[at + 1 :]
         if test.wilcoxon[i, j] <= ALPHA
     ]
-    said = "; ".join(pairs) or "no pair differs"
+    said = "; ".join(differing) or "no two solvers differ"
     console.print(f"{test.title}: Wilcoxon with Holm's correction, by rank: {said}", markup=False)
     for note in test.notes:
         console.print(f"  {note}", markup=False)

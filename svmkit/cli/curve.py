@@ -1,4 +1,4 @@
-"""How good the model was as it grew: the points of a history at which the test accuracy was measured."""
+"""Test accuracy as the model grew: the points of a history at which it was measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEPT = ("n_iter", "seconds", "n_support", "objective", "accuracy")
 
 
 def points(fitted: Fit) -> list[dict[str, Any]] | None:
-    """The measured points of a binary problem, None when there are none or more than two classes."""
+    """The measured points of a binary problem; None for more than two classes, and when nothing was measured."""
     if len(fitted.solutions) != 1:
         return None
     measured = [p for p in fitted.solutions[0].history if p.accuracy is not None]
@@ -19,7 +19,7 @@ def points(fitted: Fit) -> list[dict[str, Any]] | None:
 
 
 def lines(curve: list[dict[str, Any]]) -> list[str]:
-    """Support vectors and accuracy at about 1, 2, 5, 10, 20, 50, ... vectors and at the end, in at most LINES lines."""
+    """Accuracy at about 1, 2, 5, 10, 20, 50, ... support vectors and at the end, in at most `LINES` lines."""
     last = curve[-1]
     sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
     near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]

@@ -1,4 +1,4 @@
-"""svmkit datasets: what can be trained on by name, and what can be fetched."""
+"""svmkit datasets: the data sets that can be named, and those that can be fetched."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def fetch(
     ),
     json: bool = JSON,
 ) -> None:
-    """Download sets into the cache ($SVMKIT_CACHE), verified; a transfer that broke off goes on."""
+    """Download sets into the cache ($SVMKIT_CACHE) and verify them; an interrupted transfer is resumed."""
     from svmkit.cli.common import emit, warnings_as_notes
     from svmkit.data import fetching
 
@@ -84,7 +84,7 @@ def fetch(
 
 @contextmanager
 def _bar(name: str) -> Iterator[Progress | None]:
-    """A bar on stderr for one transfer; None when that is no terminal."""
+    """A bar on stderr for one transfer; None when stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

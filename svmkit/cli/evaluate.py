@@ -1,4 +1,4 @@
-"""svmkit evaluate: how well a model does on labelled data."""
+"""svmkit evaluate: the accuracy of a model on labelled data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""svmkit export: a model as a file that others read."""
+"""svmkit export: a model as a file for other software."""
 
 from __future__ import annotations
 

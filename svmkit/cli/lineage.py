@@ -1,4 +1,4 @@
-"""What a model was made from, kept in the model itself: it may be registered long after, and somewhere else."""
+"""The origin of a model, kept in the model itself: it may be registered long after, and somewhere else."""
 
 from __future__ import annotations
 
@@ -12,18 +12,31 @@ from typing import Any
 from svmkit._version import __version__
 from svmkit.data import Dataset
 
-_ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # said by other entries
+_ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of the model say the same
 
 
 def of_training(params: dict[str, Any], data_sha256: str | None) -> dict[str, Any]:
-    """params (those of the run, gamma a number), data_sha256, svmkit_version and git_commit, those that are known."""
+    """The origin of a trained model.
+
+    Parameters
+    ----------
+    params : dict of str to object
+        Parameters of the run, gamma as a number.
+    data_sha256 : str or None
+        Checksum of the training data.
+
+    Returns
+    -------
+    dict of str to object
+        params, data_sha256, git_commit (where they are known) and svmkit_version.
+    """
     settings = {key: value for key, value in params.items() if key not in _ELSEWHERE}
     found = {"params": settings, "data_sha256": data_sha256, "git_commit": git_commit()}
     return {key: value for key, value in found.items() if value is not None} | {"svmkit_version": __version__}
 
 
 def of_test(data: Dataset, accuracy: float) -> dict[str, Any]:
-    """test_accuracy, and on what it was measured: test_data (its name), test_sha256, n_test."""
+    """test_accuracy and the data on which it was measured: test_data (the name), test_sha256, n_test."""
     return {
         "test_accuracy": accuracy,
         "test_data": data.name,
@@ -33,7 +46,7 @@ def of_test(data: Dataset, accuracy: float) -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """The commit that the working directory is a checkout of; None when it is none, or git cannot say."""
+    """The commit that is checked out in the working directory; None outside a checkout, and where git fails."""
     try:
         asked = subprocess.run(
             ["git", "rev-parse", "--verify", "HEAD"],
@@ -48,9 +61,9 @@ def git_commit() -> str | None:
 
 
 def claimed_file(name: str) -> str:
-    """NAME.svmkit, or NAME-2.svmkit, ..., made empty: the first that was not there, also when several ask at once.
+    """Create an empty file NAME.svmkit, or NAME-2.svmkit, ...: the first that does not exist, also under concurrency.
 
-    In the working directory, or in that of temporary files where nothing can be written to the first.
+    It is in the working directory, or in the folder of temporary files where the former cannot be written to.
     """
     folder = Path() if os.access(".", os.W_OK) else Path(tempfile.gettempdir())
     for k in itertools.count(1):

@@ -1,4 +1,4 @@
-"""Options of `train`: a YAML file under the command line, KEY=VALUE lists, stop rules."""
+"""Reading of options: a YAML file below the command line, KEY=VALUE lists, class weights, stop rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,22 @@ if TYPE_CHECKING:
 
 
 def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str, Any]:
-    """`given` with what the file says for options that the command line left out."""
+    """The options of the command line, completed by a file.
+
+    Parameters
+    ----------
+    context : typer.Context
+        The context of the command.
+    given : dict of str to object
+        The options of the command line, with defaults.
+    config : str or None
+        A YAML file with an option a line; it counts where the command line leaves an option out.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or an option or value in it is unknown.
+    """
     if config is None:
         return given
     from svmkit.compare.fields import read_yaml
@@ -34,7 +49,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
             value = [f"{k}={v}" for k, v in value.items()]
         if value is None:
             continue
-        try:  # as text, as the command line hands it over
+        try:  # as text, which is what the command line passes
             text = value if isinstance(value, bool | list) else str(value)
             given[name] = by_name[name].process_value(context, text)
         except Exception as error:
@@ -44,7 +59,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
 
 
 def key_values(items: Iterable[str], what: str) -> dict[str, str]:
-    """{key: value} of KEY=VALUE texts."""
+    """The values of KEY=VALUE texts by key; InputError, which names the option `what`, for any other text."""
     pairs = {}
     for item in items:
         key, equals, value = item.partition("=")
@@ -55,7 +70,7 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
 
 
 def class_weights(text: str | None) -> str | dict[str, float] | None:
-    """None, "balanced", or {label: weight} of "LABEL=WEIGHT,..."."""
+    """The class weights that a text spells: None, "balanced", or {label: weight} for "LABEL=WEIGHT,..."."""
     if text is None or text == "balanced":
         return text
     weights = {}
@@ -70,7 +85,7 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
 
 
 def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:
-    """The stop rule that these options spell."""
+    """The stop rule that these options spell; InputError for numbers that are not > 0."""
     from svmkit.solver.stopping import stop_rules
 
     if stop is None and not 0 < tol < float("inf"):

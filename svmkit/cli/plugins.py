@@ -1,4 +1,4 @@
-"""svmkit plugins: what is installed, by kind."""
+"""svmkit plugins: the installed plugins by kind."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certifi
 def plugins(
     kind: str = typer.Option(None, help="solver, kernel, sampler, tracker or command; default all."),
     package: str = typer.Option(None, help="Only those that this package brings, such as svmkit."),
-    format: str = typer.Option("text", help="text, or markdown: a table of all that is known."),
+    format: str = typer.Option("text", help="text, or markdown: a table of all facts."),
     json: bool = JSON,
 ) -> None:
-    """List solvers, kernels, samplers and trackers; those that do not work here with the reason.
+    """List solvers, kernels, samplers and trackers; plugins that do not work here are listed with the reason.
 
-    With --kind solver: also where the certificate comes from, papers and options.
+    With --kind solver: also the source of the certificate, papers and options.
     """
     import sys
 
@@ -56,7 +56,7 @@ def plugins(
 
 
 def as_dict(row: Listed) -> dict[str, Any]:
-    """All that is known of a plugin, by name."""
+    """All facts about a plugin, by name."""
     from svmkit.cli.solver_table import FACTS
 
     keys = ("kind", "name", "package", "doc", "options", "error", "status")
@@ -95,7 +95,7 @@ def _options(row: Listed) -> str:
 
 
 def table(rows: list[Listed], *, detailed: bool) -> Table:
-    """A table for a terminal, readable at 100 columns: of solvers with what they solve; detailed: all facts."""
+    """A table for a terminal, readable at 100 columns; of solvers with their problems or, if `detailed`, all facts."""
     from rich.table import Table
 
     of_solvers = rows[0].kind == "solver"
@@ -113,7 +113,7 @@ def table(rows: list[Listed], *, detailed: bool) -> Table:
 
 
 def _method(row: Listed, known: dict[str, Any], detailed: bool) -> Text:
-    """The method, and below it where it comes from, its options, and why it does not work here."""
+    """The method, and below it its source, its options, and the reason why it does not work here."""
     from rich.text import Text
 
     notes = [known.get("paper", ""), _options(row)] if detailed else []
@@ -130,7 +130,7 @@ def _cell(value: Any, between: str = ", ") -> str:
 
 
 def markdown(rows: list[Listed]) -> str:
-    """All that is known of plugins of one kind, whether they work here or not, as a Markdown table."""
+    """All facts about plugins of one kind, whether they work here or not, as a Markdown table."""
     from svmkit.cli.solver_table import FACTS
 
     names = FACTS if rows[0].kind == "solver" else ("what",)

@@ -14,7 +14,7 @@ from svmkit.training.trainer import Watch
 
 @contextmanager
 def shown(n_samples: int) -> Iterator[Watch | None]:
-    """A `watch` for `svmkit.training.fit` that draws a live line; None when stderr is no terminal."""
+    """A `watch` for `svmkit.training.fit` that draws a live line; None when stderr is not a terminal."""
     with live("preparing (the first run compiles)") as show:
         if show is None:
             yield None
@@ -29,7 +29,7 @@ def shown(n_samples: int) -> Iterator[Watch | None]:
 
 @contextmanager
 def live(first: str) -> Iterator[Callable[[str], None] | None]:
-    """A function that replaces the text of a live line, `first` at first; None when stderr is no terminal."""
+    """A function that replaces the text of a live line, `first` at first; None when stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -51,7 +51,7 @@ def line(point: HistoryPoint, n_samples: int) -> str:
 
 @contextmanager
 def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
-    """A `told` for `svmkit.compare.runner.run`: a bar with the time left on a terminal, and a line for each cell."""
+    """A `told` for `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time left."""
     if not (sys.stderr.isatty() and todo):
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return

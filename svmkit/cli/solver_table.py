@@ -1,4 +1,4 @@
-"""What is known of a solver without running it: a row of the table of solvers."""
+"""The facts about a solver that are known without running it: a row of the table of solvers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,26 @@ _SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
 
 
 def facts(row: Listed) -> dict[str, Any]:
-    """The FACTS of a solver, {} for one that is broken or no Solver.
+    """The `FACTS` of a registered solver.
 
-    method : first line of its docstring without the citation; problem : types that it solves, the one with the linear
-    kernel first; loss : those it can take, its default first; kernels : "any", "normalised" or "linear"; sparse : takes
-    CSR; streaming : learns from streams; certificate : where its dual value comes from, "own dual" or "from core";
-    paper : where it comes from, else what the docstring's first line cites.
+    Parameters
+    ----------
+    row : Listed
+        The plugin.
+
+    Returns
+    -------
+    dict of str to object
+        Empty for a plugin that is broken or not a `Solver`; else
+
+        - method : first line of the docstring without the citation
+        - problem : names of the problems that it solves, with the linear kernel first
+        - loss : names of its losses, the default first
+        - kernels : "any", "normalised" or "linear"
+        - sparse : whether it takes CSR
+        - streaming : whether it learns from streams
+        - certificate : source of the dual value, "own dual" or "from core"
+        - paper : the source, else the citation in the first line of the docstring
     """
     solver = row.plugin
     if not (isinstance(solver, type) and issubclass(solver, Solver)):

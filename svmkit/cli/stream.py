@@ -1,4 +1,4 @@
-"""`svmkit train -`: svmlight samples from standard input, each looked at once, as they come."""
+"""`svmkit train -`: svmlight samples from standard input, each learned from once, as they arrive."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class StreamJob:
         return until
 
     def _first(self, until: Callable[[], bool]) -> tuple[Any, np.ndarray]:
-        """The first block, a full one however slowly it comes: what it settles must not depend on the clock."""
+        """The first block, a full one however slowly it arrives: gamma and scaling must not depend on the clock."""
         block = next(self.stream.blocks(self.block, until=until, patience=math.inf), None)
         if block is None:
             lines, skipped = self.stream.lines, self.stream.first_skipped
@@ -206,13 +206,13 @@ class StreamJob:
             note(f"no sample of class {', '.join(map(str, classes[~seen]))} has arrived")
 
     def _none(self, what: str) -> SvmkitError:
-        """There is no model: because of the stream, or because it was left too early."""
+        """The error when there is no model: because of the stream, or because it was left too early."""
         if self.ending:
             return SvmkitError(f"{NAME}: {self.ending} with {what}: there is no model yet")
         return InputError(f"{NAME}: {what}: training needs samples of two classes")
 
     def _raise_pending(self) -> None:
-        """The fault of the line that ended the first block, if one did."""
+        """Raise the fault of the line that ended the first block, if there is one."""
         next(self.stream.blocks(1, until=lambda: True), None)
 
     def _test(self) -> Dataset | None:
@@ -238,7 +238,7 @@ class StreamJob:
 
 
 def _measured(points: list[HistoryPoint]) -> list[HistoryPoint]:
-    """Without objectives that the solver does not know: trackers leave None out."""
+    """The points without objectives that the solver does not know, since trackers leave None out."""
     unknown = {"objective": None}
     return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore
 

@@ -1,4 +1,4 @@
-"""What `svmkit warmup` runs: tiny solves that touch every compiled loop in every precision and storage."""
+"""The work of `svmkit warmup`: tiny solves that call every compiled loop in every precision and storage."""
 
 from __future__ import annotations
 
@@ -20,16 +20,29 @@ POINTS, STEPS = 96, 200
 
 
 def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
-    """Points of two overlapping classes in the plane, and their labels in {-1, +1}: more than a working set's batch."""
+    """Points of two overlapping classes in the plane (more than a batch of a working set), and labels in {-1, +1}."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(POINTS) % 2, 1.0, -1.0)
     return (rng.normal(size=(POINTS, 2)) + y[:, None]).astype(dtype), y
 
 
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
-    """(name, work) pairs: these solvers, default all, once, and every storage and precision.
+    """The steps of a warm-up: each solver once, then every storage and precision.
 
-    Raises InputError, before any work, for a name that is no solver that works here.
+    Parameters
+    ----------
+    solvers : sequence of str, default=()
+        Names of solvers; none stands for all of our own.
+
+    Yields
+    ------
+    (str, callable)
+        Name of the step, and the function that does it.
+
+    Raises
+    ------
+    InputError
+        A name is not a solver that works here; raised before any work.
     """
     chosen = [
         plugins.build("solver", name) for name in solvers or plugins.solvers_where(lambda kind: not kind.external)
@@ -52,17 +65,17 @@ def _touch(X, rows) -> None:
 
 
 def _share() -> None:
-    """One-versus-one, in both precisions."""
+    """One-versus-one on three classes, in both precisions."""
     X, _ = data()
     for memory in ("1GB", 1):
-        pairs = TrainingData.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
-        gram = pairs.pair(0).gram
+        three = TrainingData.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
+        gram = three.pair(0).gram
         gram.row(0)
         gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
 
 
 def _solve(solver: Solver) -> None:
-    """With kernel rows in both precisions; of a linear solver, which sees X itself, what data files become."""
+    """Solve with kernel rows in both precisions; linear solvers, which read X itself, on dense and on sparse X."""
     X, y = data()
     grams = []
     if solver.problem_for(Linear()).is_linear:

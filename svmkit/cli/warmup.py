@@ -1,4 +1,4 @@
-"""svmkit warmup: compile and cache the loops, so that the first real run does not."""
+"""svmkit warmup: compile and cache the loops, so that the first real run need not."""
 
 from __future__ import annotations
 

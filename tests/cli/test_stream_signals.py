@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cli import Result, clouds
+from support.cli import Result, catches, clouds, wait_for
 
 from svmkit import SVMModel
 
@@ -66,18 +66,6 @@ def fed():
         with contextlib.suppress(BrokenPipeError):
             child.stdin.close()
         child.wait()
-
-
-def wait_for(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def catches(pid, signum):
-    mask = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
-    return bool(int(mask.split()[1], 16) >> (signum - 1) & 1)
 
 
 def ended(child):

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +30,20 @@ def process(*args, **kwargs):
         [sys.executable, "-m", "svmkit", *map(str, args)], capture_output=True, text=True, timeout=300, **kwargs
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def wait_for(condition, seconds=120):
+    """Wait until the condition holds; an AssertionError after so many seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def catches(pid, signum):
+    """Whether the process has a handler for the signal, as /proc tells."""
+    mask = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+    return bool(int(mask.split()[1], 16) >> (signum - 1) & 1)
 
 
 def clouds(n=60, seed=0, spread=1.0):
