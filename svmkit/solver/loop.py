@@ -140,7 +140,7 @@ class _Run:
                 recorder.best.consider(iterate, self.info)
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
-        if self.status is Status.MAX_ITER and self.confirmation.proves(certificate):
+        if self.status in (Status.MAX_ITER, Status.STALLED) and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED
         recorder.score_answer(point, certificate)
         details = iterate.solver.details(iterate.state)
@@ -148,8 +148,10 @@ class _Run:
 
     def _answer(self) -> tuple[np.ndarray, Certificate]:
         """The iterate whose certificate was accepted, else the best iterate."""
-        point, certificate = self.iterate.point(), self.confirmation.certificate
-        if certificate is None:
-            point = self.recorder.best.point if self.recorder.best.point is not None else point
-            certificate = self.iterate.problem.certificate(point)
-        return point, certificate
+        best, certificate = self.recorder.best, self.confirmation.certificate
+        if self.status is Status.STALLED and self.info is not None and best.objective < self.info.objective:
+            certificate = None  # which is that of the last iterate
+        if certificate is not None:
+            return self.iterate.point(), certificate
+        point = best.point if best.point is not None else self.iterate.point()
+        return point, self.iterate.problem.certificate(point)
