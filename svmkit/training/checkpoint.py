@@ -11,35 +11,58 @@ import scipy.sparse as sp
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
-from svmkit.model import file as model_file
+from svmkit.model import file
 from svmkit.solver.iterate import Progress
 
 
 class Checkpoint:
-    """Progress of every problem of one run.
+    """The progress of every problem of one training run, kept in a file.
 
     Parameters
     ----------
-    path : the file; `every` : seconds between two writes, default 30; a problem's end is always written
-    resume : go on from the file if there is one; without it an existing file is replaced
+    path : str or path
+        The file.
+    resume : bool, default=False
+        Continue from the file if it exists. Otherwise an existing file is replaced.
+    every : float, default=30.0
+        Seconds of training between two writes; the end of a problem is always written.
 
     Raises
     ------
-    InputError when the file is not a checkpoint, or is one of other data, kernel or C.
+    InputError
+        The file is not a checkpoint, or its folder does not exist.
     """
 
     def __init__(self, path: str | Path, *, resume: bool = False, every: float = 30.0) -> None:
         self.path, self.every = Path(path), every
         self._progress: dict[int, Progress] = {}
+        self._solvers: dict[int, str] = {}  # which solver wrote it; earlier versions did not say
         self._key = ""
         self._found: tuple[dict, dict] | None = None
         if resume and self.path.exists():
-            self._found = model_file.read(self.path, "checkpoint")
+            self._found = file.read(self.path, "checkpoint")
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
     def bind(self, X, codes: np.ndarray, weights: np.ndarray, kernel: Kernel) -> None:
-        """Tie the checkpoint to a training problem; what was found in the file must belong to the same one."""
+        """Tie the checkpoint to training data; what was found in the file must belong to the same data.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            The features after scaling.
+        codes : ndarray of shape (n_samples,), int
+            The class of each sample.
+        weights : ndarray of shape (n_samples,)
+            C times class and sample weight.
+        kernel : Kernel
+            The resolved kernel.
+
+        Raises
+        ------
+        InputError
+            The file belongs to other data, labels, kernel or C, or it is damaged.
+        """
         digest = hashlib.blake2b(repr((kernel.name, kernel.params, X.shape)).encode(), digest_size=16)
         for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
             digest.update(np.ascontiguousarray(part).data)
@@ -57,39 +80,72 @@ class Checkpoint:
             for k, state in header["problems"].items():
                 found = Progress(arrays[f"point.{k}"], **state)
                 self._progress[int(k)] = found._replace(n_iter=int(found.n_iter), seconds=float(found.seconds))
+            self._solvers = {int(k): str(name) for k, name in header.get("solvers", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"{self.path} is a damaged checkpoint ({error!r}): train without --resume") from None
 
     def progress(self, k: int) -> Progress | None:
-        """Where problem k stands, None if it has not begun."""
+        """Return where problem k stands, None if it has not begun."""
         return self._progress.get(k)
 
-    def slot(self, k: int) -> Slot:
-        """The saver for problem k."""
-        return Slot(self, k)
+    def solver(self, k: int) -> str | None:
+        """Return the name of the solver that wrote the point of problem k, None if the file does not say."""
+        return self._solvers.get(k)
 
-    def put(self, k: int, progress: Progress) -> None:
-        self._progress[k] = progress
+    def slot(self, k: int, solver: str) -> Slot:
+        """Return the saver of problem k for the solver of this name."""
+        return Slot(self, k, solver)
+
+    def put(self, k: int, progress: Progress, solver: str) -> None:
+        """Write the progress of problem k, made by the solver of this name, and what is known of all others."""
+        self._progress[k], self._solvers[k] = progress, solver
         problems: dict[str, Any] = {
             str(i): {key: value for key, value in p._asdict().items() if key != "point"}
             for i, p in self._progress.items()
         }
         arrays = {f"point.{i}": p.point for i, p in self._progress.items()}
-        model_file.write(self.path, arrays, {"key": self._key, "problems": problems}, "checkpoint")
+        solvers = {str(i): name for i, name in self._solvers.items()}
+        file.write(self.path, arrays, {"key": self._key, "problems": problems, "solvers": solvers}, "checkpoint")
 
 
 class Slot:
-    """`svmkit.solver.Saver` of one problem."""
+    """The part of a checkpoint that belongs to one problem; a `svmkit.solver.Saver`.
 
-    def __init__(self, checkpoint: Checkpoint, k: int) -> None:
-        self._checkpoint, self._k = checkpoint, k
-        self._next = (checkpoint.progress(k) or Progress(np.empty(0))).seconds + checkpoint.every
+    Attributes
+    ----------
+    progress : Progress or None
+        Where the problem stood when the slot was made; None if it had not begun.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, k: int, solver: str) -> None:
+        self._checkpoint, self._k, self._solver = checkpoint, k, solver
+        self.progress = checkpoint.progress(k)
+        self._next = (self.progress.seconds if self.progress else 0.0) + checkpoint.every
 
     def due(self, seconds: float) -> bool:
+        """Return whether it is time to write, after so many seconds of training."""
         if seconds < self._next:
             return False
         self._next = seconds + self._checkpoint.every
         return True
 
     def save(self, progress: Progress) -> None:
-        self._checkpoint.put(self._k, progress)
+        """Write where the problem stands."""
+        self._checkpoint.put(self._k, progress, self._solver)
+
+    def refusal(self, name: str, reason: str) -> InputError:
+        """Return the error for a point that does not fit the problem of this name, because of `reason`."""
+        path, ours = self._checkpoint.path, self._solver
+        theirs = self._checkpoint.solver(self._k)
+        if theirs is None:
+            why, mend = (
+                "it was written by another solver, for another problem, or is damaged",
+                "the solver that wrote it",
+            )
+        elif theirs == ours:
+            why, mend = f"solver {ours} wrote it with other options, or it is damaged", "the same options"
+        else:
+            why, mend = f"solver {theirs!r} wrote it, and {ours} asks for it", "that solver"
+        return InputError(
+            f"checkpoint {path} does not fit {name} ({reason}): {why}; train with {mend}, or without --resume"
+        )

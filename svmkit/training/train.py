@@ -210,7 +210,7 @@ def fit_prepared(
     parts: list[Part] = []
     with threads.using(n_threads), interrupt.catching():
         for k in range(len(data.sizes)):
-            going_on = (checkpoint.progress(k), checkpoint.slot(k)) if checkpoint else (None, None)
-            parts.append(trainer.train(trainer.pair(k), C, parts, start=going_on[0], saver=going_on[1]))
+            slot = checkpoint.slot(k, trainer.solver.name) if checkpoint else None
+            parts.append(trainer.train(trainer.pair(k), C, parts, slot=slot))
         fitted = trainer.joined(parts, C)
     return replace(fitted, seconds=time.perf_counter() - trainer.measuring - began)

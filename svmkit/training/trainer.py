@@ -14,12 +14,12 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
-from svmkit.solver.recorder import Callback, Saver, Score
+from svmkit.solver.recorder import Callback, Score
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support
+from svmkit.training.checkpoint import Slot
 from svmkit.training.data import Pair, TrainingData
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit
@@ -83,8 +83,8 @@ class Trainer:
         C: float,
         before: Sequence[Part] = (),
         *,
-        start: np.ndarray | Progress | None = None,
-        saver: Saver | None = None,
+        start: np.ndarray | None = None,
+        slot: Slot | None = None,
         watched: tuple[int, int, str] | None = None,
     ) -> Part:
         """Train one pair from `start`, else from the start that was given for all.
@@ -94,19 +94,20 @@ class Trainer:
         """
         began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
         problem = pair.problem(self.solver, C)
-        reason = problem.infeasible(start.point) if isinstance(start, Progress) else None
-        if reason:  # compiled loops trust a point
-            raise InputError(f"the checkpoint is damaged, its point of {pair.name} is none: {reason}; do not resume")
+        progress = slot.progress if slot else None
+        reason = problem.infeasible(progress.point) if progress else None
+        if slot and reason:  # compiled loops trust a point
+            raise slot.refusal(pair.name, reason)
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
         solution = solve(
             problem,
             self.solver,
             sampler=self.sampler,
             stop=_share(self.stop, sizes[pair.k] / sum(sizes[pair.k :]), sum(p.solution.seconds for p in before)),
-            start=self._start(pair, problem) if start is None else start,
+            start=progress or (self._start(pair, problem) if start is None else start),
             seed=self.seed,
             callbacks=self.watch(*(watched or (pair.k, len(sizes), pair.name))) if self.watch else (),
-            saver=saver,
+            saver=slot,
             score=self._score(problem, measure) if measure else None,
         )
         solution, decision = self._decided(problem, solution, measure)

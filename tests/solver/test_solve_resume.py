@@ -136,7 +136,7 @@ def test_a_checkpoint_file_goes_on_where_it_was(name, sampler, tmp_path):
     file = tmp_path / "run.ckpt"
     checkpoint = Checkpoint(file)
     checkpoint.bind(*bound)
-    solve(p, make(name), stop=Iterations(30), saver=checkpoint.slot(0), sampler=sampler)
+    solve(p, make(name), stop=Iterations(30), saver=checkpoint.slot(0, name), sampler=sampler)
     back = Checkpoint(file, resume=True)
     back.bind(*bound)
     np.testing.assert_array_equal(back.progress(0).point, memory.kept[-1].point)
@@ -158,7 +158,7 @@ def test_a_checkpoint_refuses_other_data(tmp_path):
     file = tmp_path / "run.ckpt"
     first = Checkpoint(file)
     first.bind(X, codes, weights, p.gram.kernel)
-    first.put(0, Progress(np.full(40, 1 / 40), 5, 1.0, 0.5, None))
+    first.put(0, Progress(np.full(40, 1 / 40), 5, 1.0, 0.5, None), "swap2o")
     same = Checkpoint(file, resume=True)
     same.bind(X.copy(), codes, weights, p.gram.kernel)
     assert same.progress(0).n_iter == 5 and same.progress(0).seconds == 0.5
