@@ -1,9 +1,89 @@
-"""Fixtures that several test files share."""
+"""The sample that runs by default, processes that end, and fixtures that several test files share.
 
+`pytest` runs the sample that support/sample.py describes, `pytest --full` everything; tests that are named, by a
+file, a folder, `-k` or `-m`, run without sampling. With `-n`, the compiled loops are compiled once before the workers
+start, and each worker computes in one thread, but for tests marked `threads`.
+"""
+
+import faulthandler
 import os
 from pathlib import Path
 
 import pytest
+
+WORKER = "PYTEST_XDIST_WORKER" in os.environ
+GRACE = 30  # seconds after a test's timeout, then its process ends even if compiled code holds Python's lock
+SESSION_LIMIT = {"sample": 30 * 60, "full": 120 * 60}  # seconds; then the run has failed, whatever hangs
+STDERR = os.dup(2)  # of the process, while pytest captures that of the tests
+
+if WORKER:  # before numpy is imported
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run all tests, not only the sample")
+
+
+def pytest_configure(config):
+    if WORKER:
+        config.everything = config.workerinput["everything"]
+        return
+    named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    chosen = config.option.keyword or config.option.markexpr
+    config.everything = bool(named or chosen or config.getoption("full"))
+
+
+def pytest_configure_node(node):
+    """Of pytest-xdist: the arguments of a worker are not those that were typed."""
+    node.workerinput["everything"] = node.config.everything
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist starts its workers
+def pytest_sessionstart(session):
+    config = session.config
+    if WORKER or not config.getoption("numprocesses", None) or config.option.collectonly:
+        return
+    limit = SESSION_LIMIT["full" if config.everything else "sample"]
+    faulthandler.dump_traceback_later(limit, exit=True, file=STDERR)
+    from support import warming
+
+    if not warming.is_warm():
+        warming.warm()
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.everything:
+        return
+    from support.sample import left_out
+
+    out = left_out(items)
+    config.hook.pytest_deselected(items=[item for item in items if item in out])
+    items[:] = [item for item in items if item not in out]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """pytest-timeout needs Python to run; this alarm is one of C."""
+    marker = item.get_closest_marker("timeout")
+    limit = marker.args[0] if marker and marker.args else float(item.config.getini("timeout") or 0)
+    limit = float(item.config.getoption("timeout", None) or limit)
+    if limit:
+        faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=STDERR)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=True)
+def _threads(request):
+    """In a worker one thread of ours, since there are as many workers as cores; all for tests marked `threads`."""
+    if WORKER:
+        import numba
+
+        every = request.node.get_closest_marker("threads")
+        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS if every else 1)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from support.data import TRAIN, dense, refused
+from support.data import TRAIN, dense, not_loaded
 from support.problems import write
 
 from svmkit.data import load
@@ -36,17 +36,17 @@ def test_parquet_refusals():
     import pandas as pd
 
     pd.DataFrame({"n": [1.0, None], "y": [0, 1]}).to_parquet("t.parquet")
-    refused(r"row 2 .*column 'n' has a missing value", "t.parquet")
+    not_loaded(r"row 2 .*column 'n' has a missing value", "t.parquet")
     pd.DataFrame({"b": pd.array([True, None], "boolean"), "y": [0, 1]}).to_parquet("t.parquet")
-    refused(r"row 2 .*column 'b' has a missing value", "t.parquet")
+    not_loaded(r"row 2 .*column 'b' has a missing value", "t.parquet")
     pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 2), "y": [0, 1]}).to_parquet("t.parquet")
-    refused("column 'when' has type datetime", "t.parquet")
+    not_loaded("column 'when' has type datetime", "t.parquet")
     pd.DataFrame({"many": [[1], [2]], "y": [0, 1]}).to_parquet("t.parquet")
-    refused("column 'many' holds ", "t.parquet")
+    not_loaded("column 'many' holds ", "t.parquet")
     pd.DataFrame({"n": [], "y": []}).to_parquet("t.parquet")
-    refused("no rows", "t.parquet")
-    refused("is no Parquet file", write("bad.parquet", "hello"))
-    refused("is empty", write("none.parquet", ""))
+    not_loaded("no rows", "t.parquet")
+    not_loaded("is no Parquet file", write("bad.parquet", "hello"))
+    not_loaded("is empty", write("none.parquet", ""))
 
 
 # --- NPZ
@@ -65,7 +65,7 @@ def test_npz_dense(dtype):
 def test_npz_sparse(form, kind):
     X = kind(sp.random_array((20, 30), density=0.1, rng=0, format="csr")).asformat(form)
     sp.save_npz("x.npz", X)
-    refused("no array 'y'", "x.npz")
+    not_loaded("no array 'y'", "x.npz")
     data = load("x.npz", labelled=False, n_features=40)
     assert data.y is None and data.X.format == "csr" and data.X.shape == (20, 40)
     with np.load("x.npz") as stored:
@@ -90,10 +90,10 @@ class _Trap:
 
 def test_npz_never_unpickles():
     np.savez("t.npz", X=np.array([[_Trap()]], object), y=np.zeros(1))
-    refused("never unpickled", "t.npz")
-    refused("never unpickled|no NPZ", write("p.npz", pickle.dumps(_Trap())))
+    not_loaded("never unpickled", "t.npz")
+    not_loaded("never unpickled|no NPZ", write("p.npz", pickle.dumps(_Trap())))
     np.savez("u.npz", X=np.eye(2), y=np.array([_Trap(), 1], object))
-    refused("never unpickled", "u.npz")
+    not_loaded("never unpickled", "u.npz")
     assert not Path("sprung").exists()
 
 
@@ -114,17 +114,17 @@ def test_npz_refusals():
         {"format": b"xyz"},
     ):
         np.savez("t.npz", **(parts | bad))
-        refused("^t.npz: ", "t.npz")
+        not_loaded("^t.npz: ", "t.npz")
     np.savez("t.npz", X=np.array([[1, np.nan]]), y=[1])
-    refused(r"^t.npz: X contains NaN at row 1, column 2", "t.npz")
+    not_loaded(r"^t.npz: X contains NaN at row 1, column 2", "t.npz")
     np.savez("t.npz", X=np.eye(2), y=[1, 2, 3])
-    refused("y has shape", "t.npz")
+    not_loaded("y has shape", "t.npz")
     np.savez("t.npz", X=np.eye(2), y=[1, np.nan])
-    refused("y is nan at row 2", "t.npz")
+    not_loaded("y is nan at row 2", "t.npz")
     np.savez("t.npz", X=np.ones((0, 2)), y=[])
-    refused("0 sample", "t.npz")
+    not_loaded("0 sample", "t.npz")
     np.savez("t.npz", Z=np.eye(2))
-    refused("no array 'X' .it has Z", "t.npz")
+    not_loaded("no array 'X' .it has Z", "t.npz")
     np.save("one.npy", np.eye(2))
-    refused("one array", Path("one.npy").rename("one.npz"))
-    refused("no NPZ", write("cut.npz", Path("t.npz").read_bytes()[:60]))
+    not_loaded("one array", Path("one.npy").rename("one.npz"))
+    not_loaded("no NPZ", write("cut.npz", Path("t.npz").read_bytes()[:60]))

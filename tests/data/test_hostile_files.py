@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.fuzz import watched
+from support.refusals import refused
 
 from svmkit.compare import fields
 from svmkit.compare.spec import load_spec
 from svmkit.data import files, load
-from svmkit.errors import InputError
 from svmkit.model import file as model_file
 from svmkit.model.model import SVMModel
 from svmkit.training.checkpoint import Checkpoint
@@ -24,10 +24,9 @@ ROOT = Path(__file__).parents[2]
 SPEC = "solvers: swap2o\ndata: iris\n"
 
 
-def refused(read, file, words=""):
-    with watched(str(file.name), b""), pytest.raises(InputError) as caught:
-        read(file)
-    assert "\n" not in str(caught.value) and words in str(caught.value), caught.value
+def refused_quietly(read, file, words=""):
+    with watched(str(file.name), b""):
+        refused([words], read, file)
 
 
 # --- pickles
@@ -47,11 +46,11 @@ def test_pickles_are_refused(tmp_path):
         (tmp_path / name).write_bytes(pickle.dumps(Trap()))
     (tmp_path / "t.yaml").write_text(SPEC + "about: !!python/object/apply:pytest.fail [no]\n")
     for name in ("d.npz", "d.npy", "d.pkl", "d.svm", "d.csv", "d.parquet"):
-        refused(load, tmp_path / name)
+        refused_quietly(load, tmp_path / name)
     for name in ("s.yaml", "t.yaml"):
-        refused(load_spec, tmp_path / name)
-    refused(SVMModel.load, tmp_path / "m")
-    refused(lambda file: Checkpoint(file, resume=True), tmp_path / "m")
+        refused_quietly(load_spec, tmp_path / name)
+    refused_quietly(SVMModel.load, tmp_path / "m")
+    refused_quietly(lambda file: Checkpoint(file, resume=True), tmp_path / "m")
 
 
 BANNED = {
@@ -127,12 +126,12 @@ def bomb(levels):
 )
 def test_yaml(tmp_path, text, words):
     (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
-    refused(load_spec, tmp_path / "s.yaml", words)
+    refused_quietly(load_spec, tmp_path / "s.yaml", words)
 
 
 def test_yaml_that_is_not_utf8(tmp_path):
     (tmp_path / "s.yaml").write_bytes(SPEC.encode() + b"about: \xff\xfe")
-    refused(load_spec, tmp_path / "s.yaml", "UTF-8")
+    refused_quietly(load_spec, tmp_path / "s.yaml", "UTF-8")
 
 
 def test_anchors_and_merges_are_welcome(tmp_path):
@@ -161,7 +160,7 @@ def test_decompression_bombs(tmp_path, monkeypatch, packer, name, unit):
         for _ in range(2000):  # 12 MB
             stream.write(unit)
     file.write_bytes(out.getvalue())
-    refused(load, file, "grows more than 200-fold")
+    refused_quietly(load, file, "grows more than 200-fold")
 
 
 def test_what_packs_well_but_is_small_is_read(tmp_path):
@@ -173,7 +172,7 @@ def test_what_packs_well_but_is_small_is_read(tmp_path):
 def test_bytes_that_are_no_text(tmp_path, text):
     for name in ("d.svm", "d.csv"):
         (tmp_path / name).write_bytes(text)
-        refused(load, tmp_path / name)
+        refused_quietly(load, tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -194,13 +193,13 @@ def test_bytes_that_are_no_text(tmp_path, text):
 )
 def test_one_line_or_number_that_does_not_do(tmp_path, name, text):
     (tmp_path / name).write_bytes(text)
-    refused(load, tmp_path / name)
+    refused_quietly(load, tmp_path / name)
 
 
 def test_many_columns_are_looked_at_once(tmp_path):
     """Names that come twice are found without comparing each with each."""
     (tmp_path / "d.csv").write_text(",".join(f"c{k}" for k in range(20_000)) + ",c7\n")
-    refused(load, tmp_path / "d.csv", "'c7'")
+    refused_quietly(load, tmp_path / "d.csv", "'c7'")
 
 
 # --- models
@@ -231,14 +230,14 @@ def test_headers_that_lie(tmp_path):
         {"kernel": None},
     ):
         model_file.write(tmp_path / "m", arrays, HEADER | wrong, "model")
-        refused(SVMModel.load, tmp_path / "m")
+        refused_quietly(SVMModel.load, tmp_path / "m")
     full = np.iinfo(np.int64).max
     four = {"coef": np.ones((4, 3)), "intercept": np.zeros(10), "n_support": np.array([full, full, 2, 3, 0])}
     model_file.write(
         tmp_path / "m", arrays | four | {"vectors": np.ones((3, 3))}, HEADER | {"classes": [0, 1, 2, 3, 4]}, "model"
     )
     assert four["n_support"].sum() == 3  # it wraps
-    refused(SVMModel.load, tmp_path / "m", "n_support")
+    refused_quietly(SVMModel.load, tmp_path / "m", "n_support")
 
 
 @pytest.mark.parametrize(
@@ -248,11 +247,11 @@ def test_sparse_indices_that_lead_outside(tmp_path, pointers):
     """Compiled loops would follow them: an archive and a model with them are refused."""
     parts = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array(pointers)}
     np.savez(tmp_path / "d.npz", format=np.array(b"csr"), shape=np.array([2, 2]), y=np.arange(2), **parts)
-    refused(load, tmp_path / "d.npz")
+    refused_quietly(load, tmp_path / "d.npz")
     arrays = {"coef": np.ones((1, 2)), "intercept": np.zeros(1), "n_support": np.ones(2, np.int64)}
     arrays |= {f"vectors.{name}": part for name, part in parts.items()}
     model_file.write(tmp_path / "m", arrays, HEADER | {"n_features": 2}, "model")
-    refused(SVMModel.load, tmp_path / "m")
+    refused_quietly(SVMModel.load, tmp_path / "m")
     sound = arrays | {"vectors.indptr": np.array([0, 1, 2])}
     model_file.write(tmp_path / "m", sound, HEADER | {"n_features": 2}, "model")
     assert SVMModel.load(tmp_path / "m").predict(np.ones((1, 2))).shape == (1,)
@@ -262,15 +261,15 @@ def test_a_header_nested_too_deep(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"coef": np.ones(2)}, tmp_path / "m", metadata={"svmkit": "[" * 200_000})
-    refused(SVMModel.load, tmp_path / "m", "not a svmkit model")
+    refused_quietly(SVMModel.load, tmp_path / "m", "not a svmkit model")
 
 
 def test_a_declared_size_costs_nothing(tmp_path):
     raw = b'{"coef":{"dtype":"F64","shape":[99999999999],"data_offsets":[0,799999999992]}}'
     (tmp_path / "m").write_bytes(len(raw).to_bytes(8, "little") + raw + bytes(64))
-    refused(SVMModel.load, tmp_path / "m")
+    refused_quietly(SVMModel.load, tmp_path / "m")
     (tmp_path / "m").write_bytes((1 << 62).to_bytes(8, "little") + raw)
-    refused(SVMModel.load, tmp_path / "m")
+    refused_quietly(SVMModel.load, tmp_path / "m")
 
 
 def test_members_of_an_archive_lead_nowhere(tmp_path):

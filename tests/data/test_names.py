@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.data import refused
+from support.data import not_loaded
 from support.problems import write
 
 from svmkit.data import available, cache_dir, load
@@ -70,15 +70,15 @@ def test_describe_and_fingerprint():
 
 
 def test_close_names_and_where_it_looked(tmp_path):
-    message = refused("did you mean breast_cancer", "brest_cancer")
+    message = not_loaded("did you mean breast_cancer", "brest_cancer")
     assert str(tmp_path) in message and "$SVMKIT_DATA (not set)" in message and "cache" in message
     write("train.csv", "1,2\n")
-    refused("no such file: did you mean train.csv", "./trian.csv")
-    refused("no such file: check the path", "nowhere/x.csv")
-    refused("is a folder", tmp_path)
-    refused("names no data set", "")
-    assert len(refused("no data set 'xxx", "x" * 5000)) < 1000
-    refused("cannot be opened: File name too long", "./" + "x" * 5000)
+    not_loaded("no such file: did you mean train.csv", "./trian.csv")
+    not_loaded("no such file: check the path", "nowhere/x.csv")
+    not_loaded("is a folder", tmp_path)
+    not_loaded("names no data set", "")
+    assert len(not_loaded("no data set 'xxx", "x" * 5000)) < 1000
+    not_loaded("cannot be opened: File name too long", "./" + "x" * 5000)
 
 
 def test_order_of_lookup(tmp_path, monkeypatch):
@@ -119,7 +119,7 @@ def test_a1a_and_its_test_half(real):
     test = load("a1a.t", n_features=123)
     assert test.X.shape == (30956, 123) and test.X.indices.dtype == np.int32
     # neither half uses index 0, so both count from 1: the columns agree
-    refused("has 123 features, but 119 are expected", "a1a.t", n_features=train.n_features)
+    not_loaded("has 123 features, but 119 are expected", "a1a.t", n_features=train.n_features)
 
 
 @pytest.mark.data

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from support.refusals import refused
 
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.labels import encode_labels
 from svmkit.data.scaling import Scaling, scale_hint
-from svmkit.errors import InputError
 
 SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
 
@@ -19,13 +19,6 @@ SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsS
 def X():
     rng = np.random.default_rng(0)
     return rng.normal(size=(200, 6)) * [1, 10, 1e-3, 1e6, 0, 3] + [0, 5, 0, 1e7, 0.1, -2]
-
-
-def refused(match, call, *args, **kwargs):
-    with pytest.raises(InputError, match=match) as caught:
-        call(*args, **kwargs)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # --- Scaling
@@ -229,7 +222,7 @@ def test_first_bad_entry_is_named(dtype, value, word, sparse):
     X = np.ones((30, 5), dtype=dtype)
     X[16, 2] = X[20, 0] = value
     X = sp.csr_array(X) if sparse else X
-    assert "T contains" in refused(f"{word}.* at row 17, column 3 ", require_finite, X, what="T")
+    assert "T contains" in str(refused(f"{word}.* at row 17, column 3 ", require_finite, X, what="T"))
 
 
 def test_bad_entry_far_down_and_opposite_infinities():

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from support.data import PACK, dense, refused
+from support.data import PACK, dense, not_loaded
 from support.problems import write
 
 from svmkit.data import load
@@ -57,9 +57,9 @@ def test_n_features_pads_or_refuses():
     write("t", "1 2:1\n0 3:1\n")
     assert load("t", n_features=7).X.shape == (2, 7)
     assert load("t", n_features=3).X.shape == (2, 3)
-    refused("has 3 features, but 2 are expected", "t", n_features=2)
+    not_loaded("has 3 features, but 2 are expected", "t", n_features=2)
     assert load(write("empty_rows", "1\n0\n"), n_features=4).X.shape == (2, 4)
-    refused("labels but no features", "empty_rows")
+    not_loaded("labels but no features", "empty_rows")
 
 
 def test_dense_from_half_full_and_explicit_zeros():
@@ -102,11 +102,11 @@ GOOD = "1 1:1 5:2\n" * 16
 @pytest.mark.parametrize("ending", PACK)
 def test_broken_line_is_named(line, match, ending):
     path = write(f"t{ending}", PACK[ending](f"{GOOD}{line}\n{GOOD}".encode()))
-    assert refused(match, path).startswith(f"{path}:17: ")
+    assert not_loaded(match, path).startswith(f"{path}:17: ")
 
 
 def test_broken_line_counts_comments_and_blanks():
-    refused(r"^t:5: ", write("t", "# a\n\n1 1:1\n\n1 x\n"))
+    not_loaded(r"^t:5: ", write("t", "# a\n\n1 1:1\n\n1 x\n"))
 
 
 @pytest.mark.parametrize(
@@ -122,17 +122,17 @@ def test_broken_line_counts_comments_and_blanks():
     ],
 )
 def test_rubbish(content, match):
-    refused(match, write("t", content))
+    not_loaded(match, write("t", content))
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
 def test_damaged_compression(ending):
     lines = "".join(f"1 1:{value} 9:1\n" for value in np.random.default_rng(0).random(60_000))
     packed = PACK[ending](lines.encode())
-    refused("compressed data is broken or cut short", write(f"cut{ending}", packed[: len(packed) // 2]))
-    refused("compressed data is broken", write(f"fake{ending}", b"1 1:1\n"))
-    refused("compressed data is broken", write(f"cut.csv{ending}", packed[: len(packed) // 2]))
-    refused("is empty|cut short", write(f"none{ending}", b""))
+    not_loaded("compressed data is broken or cut short", write(f"cut{ending}", packed[: len(packed) // 2]))
+    not_loaded("compressed data is broken", write(f"fake{ending}", b"1 1:1\n"))
+    not_loaded("compressed data is broken", write(f"cut.csv{ending}", packed[: len(packed) // 2]))
+    not_loaded("is empty|cut short", write(f"none{ending}", b""))
 
 
 def test_unreadable(tmp_path):
@@ -140,9 +140,9 @@ def test_unreadable(tmp_path):
         pytest.skip("root may read everything")
     path = write("t", "1 1:1\n")
     path.chmod(0)
-    refused("cannot be opened: Permission denied", path)
+    not_loaded("cannot be opened: Permission denied", path)
 
 
 def test_label_column_is_for_tables_only():
-    refused("CSV and Parquet only", write("t", "1 1:1\n"), label="y")
-    refused("CSV and Parquet only", "iris", label=0)
+    not_loaded("CSV and Parquet only", write("t", "1 1:1\n"), label="y")
+    not_loaded("CSV and Parquet only", "iris", label=0)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from support.data import PACK, TRAIN, dense, refused
+from support.data import PACK, TRAIN, dense, not_loaded
 from support.problems import write
 
 from svmkit.data import Encoding, load
@@ -63,8 +63,8 @@ def test_label_by_name_or_position(label):
 
 def test_wrong_label_column():
     write("t.csv", "apple,pear\n1,0\n2,1\n")
-    refused("no column 'aple'.*did you mean apple", "t.csv", label="aple")
-    refused("no column 7: it has 2, counted 0 to 1", "t.csv", label=7)
+    not_loaded("no column 'aple'.*did you mean apple", "t.csv", label="aple")
+    not_loaded("no column 7: it has 2, counted 0 to 1", "t.csv", label=7)
 
 
 def test_delimiters_and_sniffing():
@@ -108,7 +108,7 @@ def test_bad_cell_names_line_and_column(header, row, match, far):
     before = ROWS * (20 if far else 1)  # beyond the lines that are sampled, too
     path = write("t.csv", f"{header}{before}{row}\n{ROWS}")
     line = before.count("\n") + 1 + bool(header)
-    message = refused(match, path)
+    message = not_loaded(match, path)
     assert message.startswith(f"t.csv:{line}: ")
     if "fields" not in message:
         number = 3 if "label" in match else 1
@@ -137,7 +137,7 @@ def test_missing_text_is_a_category():
     ],
 )
 def test_csv_rubbish(content, match):
-    refused(match, write("t.csv", content))
+    not_loaded(match, write("t.csv", content))
 
 
 @pytest.fixture
@@ -181,14 +181,14 @@ def test_label_may_be_absent_only_to_predict(encoding):
         write("t.csv", text)
         data = load("t.csv", encoding=encoding, labelled=False)
         assert data.y is None and dense(data.X)[0].tolist() == [7, 0, 0, 1]
-        refused("no label column", "t.csv", encoding=encoding)
+        not_loaded("no label column", "t.csv", encoding=encoding)
     assert list(load(write("t.csv", "7,red,a\n"), encoding=encoding, labelled=False).y) == ["a"]
     assert load(write("t.csv", "n,colour,y\n7,red,\n"), encoding=encoding, labelled=False).y is None
 
 
 def test_encoding_refuses_other_columns(encoding):
-    refused("lacks column 'colour'", write("t.csv", "n,y\n1,a\n"), encoding=encoding)
-    refused(
+    not_loaded("lacks column 'colour'", write("t.csv", "n,y\n1,a\n"), encoding=encoding)
+    not_loaded(
         "has 4 columns, but the model was trained on 2 and a label",
         write("u.csv", "1,2,3,4\n"),
         encoding=encoding,
@@ -199,8 +199,8 @@ def test_encoding_refuses_other_columns(encoding):
 def test_text_in_a_number_column_at_test_time(header, encoding):
     line = 3 if header else 2
     path = write("t.csv", f"{header}1,red,a\nx7,red,a\n")
-    refused(f"^t.csv:{line}: column .* holds text, but must hold numbers \\('x7'\\)", path, encoding=encoding)
-    refused(f"^t.csv:{line}: .* missing", write("t.csv", f"{header}1,red,a\n,red,a\n"), encoding=encoding)
+    not_loaded(f"^t.csv:{line}: column .* holds text, but must hold numbers \\('x7'\\)", path, encoding=encoding)
+    not_loaded(f"^t.csv:{line}: .* missing", write("t.csv", f"{header}1,red,a\n,red,a\n"), encoding=encoding)
 
 
 def test_number_like_text_stays_text():
@@ -213,7 +213,7 @@ def test_number_like_text_stays_text():
 def test_text_label_where_numbers_were_learnt():
     train = load(write("train.csv", "n,y\n1,0\n2,1\n"))
     write("t.csv", "n,y\n1,0\n2,spam\n")
-    refused("^t.csv:3: .*'spam'", "t.csv", encoding=train.encoding)
+    not_loaded("^t.csv:3: .*'spam'", "t.csv", encoding=train.encoding)
     assert load("t.csv", encoding=train.encoding, labelled=False).y is None
 
 
@@ -221,18 +221,18 @@ def test_unlabelled_table_without_encoding():
     write("t.csv", "1,2\n3,4\n")
     assert load("t.csv", labelled=False).X.tolist() == [[1, 2], [3, 4]]
     assert load("t.csv", labelled=False, n_features=1).y.tolist() == [2, 4]
-    refused("has 1 features, but the model is expecting 5", "t.csv", n_features=5)
+    not_loaded("has 1 features, but the model is expecting 5", "t.csv", n_features=5)
 
 
 def test_huge_integers_and_truth_values_are_numbers():
     write("t.csv", "a,b,y\n99999999999999999999999,True,0\n1,False,1\n-3,TRUE,0\n")
     np.testing.assert_array_equal(dense(load("t.csv").X), [[1e23, 1], [1, 0], [-3, 1]])
     train = load("t.csv").encoding
-    refused("t.csv:2: column 'b' holds text", write("t.csv", "a,b,y\n1,maybe,0\n2,True,0\n"), encoding=train)
+    not_loaded("t.csv:2: column 'b' holds text", write("t.csv", "a,b,y\n1,maybe,0\n2,True,0\n"), encoding=train)
 
 
 def test_last_feature_of_an_unlabelled_table_is_no_label():
-    refused("^t.csv:2: column 2 .*missing value .'NA'", write("t.csv", "1,2\n3,NA\n"), labelled=False)
+    not_loaded("^t.csv:2: column 2 .*missing value .'NA'", write("t.csv", "1,2\n3,NA\n"), labelled=False)
 
 
 def test_wide_text_is_sparse_and_right():

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.problems import blobs
+from support.refusals import refused
 
 import svmkit
 from svmkit import SVMClassifier, SVMOneClass, plot_history
-from svmkit.errors import InputError, SvmkitWarning
+from svmkit.errors import SvmkitWarning
 from svmkit.kernels.functions import RBF
 from svmkit.plotting import COLOURS, STYLES, WORDS
 from svmkit.solver.history import History, HistoryPoint
@@ -52,12 +53,6 @@ def digits():
     """Three classes, so three pairs."""
     X, y = blobs(60, seed=2)
     return SVMClassifier("swap2o", tol=1e-2).fit(X, np.where(X[:, 0] > 1.0, 2.0, y))
-
-
-def refused(match, items, **options):
-    with pytest.raises(InputError, match=match) as caught:
-        plot_history(items, **options)
-    assert "\n" not in str(caught.value)
 
 
 # --- to_frame
@@ -226,21 +221,27 @@ def test_the_example_writes_a_picture(tmp_path):
 
 
 def test_bad_input(models):
-    refused("x must be one of n_iter, seconds.*not 'time'", CURVE, x="time")
-    refused("y must be one of", CURVE, y=None)
+    refused("x must be one of n_iter, seconds.*not 'time'", plot_history, CURVE, x="time")
+    refused("y must be one of", plot_history, CURVE, y=None)
     for nothing in ([], {}, ()):
-        refused("nothing to draw: give", nothing)
-    refused("SVMClassifier has no history; call fit first", SVMClassifier())
-    refused("int has no history: give", [CURVE, 3])
-    refused("str has no history", "swap2o")
-    refused("NoneType has no history", None)
-    refused("list has no history", [[1, 2]])
-    refused("it lacks n_iter, seconds", pd.DataFrame({"gap": [1.0]}))
-    refused("column gap of the DataFrame is not numeric", CURVE.to_frame().assign(gap="small"))
-    refused("labels must be one for each of the 2 items, not 1", [CURVE, CURVE], labels=["a"])
-    refused("labels must be one for each of the 2 items, not 1", [CURVE, CURVE], labels="ab")
-    refused("no point has both seconds and gap", History())
-    refused("no point has both n_iter and accuracy .fit with validation", History(CURVE[:1]), x="n_iter", y="accuracy")
+        refused("nothing to draw: give", plot_history, nothing)
+    refused("SVMClassifier has no history; call fit first", plot_history, SVMClassifier())
+    refused("int has no history: give", plot_history, [CURVE, 3])
+    refused("str has no history", plot_history, "swap2o")
+    refused("NoneType has no history", plot_history, None)
+    refused("list has no history", plot_history, [[1, 2]])
+    refused("it lacks n_iter, seconds", plot_history, pd.DataFrame({"gap": [1.0]}))
+    refused("column gap of the DataFrame is not numeric", plot_history, CURVE.to_frame().assign(gap="small"))
+    refused("labels must be one for each of the 2 items, not 1", plot_history, [CURVE, CURVE], labels=["a"])
+    refused("labels must be one for each of the 2 items, not 1", plot_history, [CURVE, CURVE], labels="ab")
+    refused("no point has both seconds and gap", plot_history, History())
+    refused(
+        "no point has both n_iter and accuracy .fit with validation",
+        plot_history,
+        History(CURVE[:1]),
+        x="n_iter",
+        y="accuracy",
+    )
 
 
 def test_an_item_without_points_is_left_out_with_a_warning(models):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 import pytest
+from support.refusals import refused
 
 from svmkit import plugins
 from svmkit.errors import InputError, UnknownName
@@ -58,14 +59,6 @@ def registered(monkeypatch):
         monkeypatch.setattr(plugins, "registered", lambda k: found if k == kind else {})
 
     return register
-
-
-def refused(words, function, *args):
-    with pytest.raises(InputError) as caught:
-        function(*args)
-    message = str(caught.value)
-    assert "\n" not in message and all(word in message for word in words), message
-    return caught.value
 
 
 # --- names

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 import pytest
+from support.refusals import refused
 
 from svmkit import plugins
-from svmkit.errors import InputError, Unavailable
+from svmkit.errors import Unavailable
 
 FAST = """
 from dataclasses import dataclass
@@ -25,14 +26,6 @@ raise Unavailable("needs fastlib: pip install fastlib", Fast)
 @dataclass(frozen=True)
 class Sound:
     """Works."""
-
-
-def refused(words, function, *args):
-    with pytest.raises(InputError) as caught:
-        function(*args)
-    message = str(caught.value)
-    assert "\n" not in message and all(word in message for word in words), message
-    return caught.value
 
 
 @pytest.fixture

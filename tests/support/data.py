@@ -5,10 +5,9 @@ import gzip
 import lzma
 
 import numpy as np
-import pytest
+from support.refusals import refused
 
 from svmkit.data import load
-from svmkit.errors import InputError
 
 PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
@@ -17,11 +16,9 @@ def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-def refused(match, *args, **kwargs):
-    with pytest.raises(InputError, match=match) as caught:
-        load(*args, **kwargs)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+def not_loaded(match, *args, **kwargs) -> str:
+    """The message with which `load` refuses."""
+    return str(refused(match, load, *args, **kwargs))
 
 
 TRAIN = "n,colour,y\n1,red,a\n2,blue,b\n3,green,a\n4,red,b\n"

@@ -1,0 +1,77 @@
+"""Which tests a plain `pytest` runs: a sample of all of them, by three rules that `--full` switches off.
+
+1. Tests marked `slow` (more than about two seconds, among them servers and interrupted processes), `float32` (the
+   loops are compiled for another precision), `browser`, `install` and `data` are left out.
+2. Of a test that is parametrised over solvers, one solver of each family runs, with every value of all other
+   parameters. Every solver, kernel and sampler runs through the light contract, tests/plugins/test_light_contract.py.
+3. Of a test that is parametrised over precisions or seeds, float64 and the first seed run.
+
+A rule that would leave nothing of a test keeps its first case. What is left out is deselected, never skipped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+FULL_ONLY = ("slow", "float32", "browser", "install", "data")
+ONE_A_FAMILY = {
+    "svmkit_frank_wolfe": "swap",
+    "svmkit_decomposition": "smo",
+    "svmkit_corrective": "fcfw",
+    "svmkit_coordinate": "dcd",
+    "svmkit_stochastic": "sgd",
+    "svmkit_cutting_plane": "ocas",
+    "svmkit_reference": "libsvm",
+}
+
+
+def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The items that are not in the sample."""
+    tests = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    out: set[pytest.Item] = set()
+    for cases in tests.values():
+        kept = [case for case in cases if not any(case.get_closest_marker(mark) for mark in FULL_ONLY)]
+        for others in (_other_solvers, _float32, _other_seeds):
+            kept = _without(others, kept)
+        out.update(set(cases) - set(kept))
+    return out
+
+
+def _without(others: Callable[[pytest.Item], tuple], cases: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases for which `others` finds nothing; where all have something, those that have the same as the first."""
+    return [case for case in cases if not others(case)] or [case for case in cases if others(case) == others(cases[0])]
+
+
+def _parameters(case: pytest.Item) -> dict[str, Any]:
+    return case.callspec.params if hasattr(case, "callspec") else {}
+
+
+def _other_solvers(case: pytest.Item) -> tuple:
+    """Names of solvers that do not stand for their family."""
+    from svmkit import plugins
+
+    registered = plugins.registered("solver")
+    named = [value for value in _parameters(case).values() if isinstance(value, str) and value in registered]
+    families = {name: registered[name].value.partition(".")[0] for name in named}
+    return tuple(name for name in named if ONE_A_FAMILY.get(families[name], name) != name)
+
+
+def _float32(case: pytest.Item) -> tuple:
+    """The parameters that are of single precision."""
+    return tuple(
+        key
+        for key, value in _parameters(case).items()
+        if value is np.float32 or (isinstance(value, str) and "float32" in value)
+    )
+
+
+def _other_seeds(case: pytest.Item) -> tuple:
+    """The seed, where it is not 0."""
+    return tuple(value for key, value in _parameters(case).items() if key == "seed" and value != 0)
