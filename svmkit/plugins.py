@@ -32,7 +32,7 @@ from svmkit.errors import InputError, Unavailable, UnknownName
 INTERFACE = 2
 UPGRADES = {
     1: "import Solver, StepInfo, SimplexQP, Sampler, ... from svmkit.solver and kernels from svmkit.kernels "
-    "(docs/plugin_interface.md lists every path)"
+    "(docs/plugin_interface.md lists all changes)"
 }
 """What an author changes in a plugin written for this version of the interface to bring it to the next version."""
 

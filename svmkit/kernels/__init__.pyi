@@ -1,6 +1,17 @@
 from .arithmetic import Form
 from .engine import Engine, engine_for
-from .functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid, resolve_gamma
+from .functions import (
+    RBF,
+    FromFunction,
+    InputError,
+    Kernel,
+    Laplacian,
+    Linear,
+    Poly,
+    Precomputed,
+    Sigmoid,
+    resolve_gamma,
+)
 from .gram import Gram, parse_bytes
 
 __all__ = [
@@ -9,6 +20,7 @@ __all__ = [
     "Form",
     "FromFunction",
     "Gram",
+    "InputError",
     "Kernel",
     "Laplacian",
     "Linear",

@@ -61,6 +61,12 @@ def test_what_check_prints(svmkit, example, alone, shown, solver):
     assert PRINTED[shown].splitlines() == done.out.splitlines()
 
 
+@pytest.mark.parametrize(("file", "place"), [("solver", "solver"), ("sampler", "solver"), ("kernel", "kernels")])
+def test_a_plugin_imports_from_one_place(file, place):
+    source = (PACKAGE / "src" / "svmkit_example" / f"{file}.py").read_text(encoding="utf-8")
+    assert re.findall(r"^(?:from|import) (svmkit\S*)", source, re.MULTILINE) == [f"svmkit.{place}"]
+
+
 def test_the_package_is_written_for_this_interface():
     assert f"{plugins.INTERFACE} = " in (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
 

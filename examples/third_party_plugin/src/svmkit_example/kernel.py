@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.errors import InputError
-from svmkit.kernels import Kernel, resolve_gamma
+from svmkit.kernels import InputError, Kernel, resolve_gamma
 
 
 @dataclass(frozen=True)

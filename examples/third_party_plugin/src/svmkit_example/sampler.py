@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.errors import InputError
-from svmkit.solver import Sampler
+from svmkit.solver import InputError, Sampler
 
 
 @dataclass(frozen=True)

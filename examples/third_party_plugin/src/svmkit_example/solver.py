@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems import Certificate, SimplexQP
-from svmkit.solver import Draws, Solver, StepInfo
+from svmkit.solver import Certificate, Draws, SimplexQP, Solver, StepInfo
 
 
 class State:
