@@ -19,7 +19,9 @@ SAMPLER = typer.Option(
 )
 SOLVER = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE)
 TOL = typer.Option(1e-3, help="Relative duality gap to reach.", rich_help_panel=SOLVE)
-STOP = typer.Option(None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps).", rich_help_panel=SOLVE)
+STOP = typer.Option(
+    None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps), 'gap:1e-3|iter:1000'.", rich_help_panel=SOLVE
+)
 N_FEATURES = typer.Option(
     None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
 )

@@ -34,7 +34,7 @@ from svmkit.compare import entries, fields
 from svmkit.compare.sets import digests
 from svmkit.errors import InputError
 from svmkit.solver import by_name
-from svmkit.solver.stopping import Criterion, Stop, parse_stop
+from svmkit.solver.stopping import parse_stop
 
 METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
 TIME_LIMIT = 300.0
@@ -225,15 +225,6 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
     return spec
 
 
-def parse_rules(text: str) -> Criterion | Stop:
-    """Stop rules joined by "|", as a Criterion or a Stop."""
-    first, *others = [parse_stop(part.strip()) for part in text.split("|")]
-    rules: Criterion | Stop = first
-    for other in others:
-        rules = rules | other
-    return rules
-
-
 def _named(where: str, value: Any) -> dict[str, Any]:
     """NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; InputError when there is none, or one comes twice."""
     if isinstance(value, dict):
@@ -273,7 +264,7 @@ def _stops(raw: Any) -> dict[str, str]:
     if not found:
         raise InputError("stop is empty: give a rule such as gap:1e-3")
     for rules in found.values():
-        parse_rules(rules)
+        parse_stop(rules)
     return found
 
 

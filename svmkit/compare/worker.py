@@ -19,7 +19,7 @@ import svmkit
 from svmkit import tracking
 from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
-from svmkit.compare.spec import Cell, parse_rules, sampler_of
+from svmkit.compare.spec import Cell, sampler_of
 from svmkit.compare.store import FAILED, names
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
@@ -28,7 +28,7 @@ from svmkit.runtime.jsonable import plain
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
+from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, parse_stop
 from svmkit.tracking import RunRecord
 from svmkit.training.train import fit
 
@@ -192,7 +192,7 @@ def _parts(cell: Cell) -> tuple[Solver, Any, Kernel]:
 
 
 def _rules(cell: Cell) -> Stop:
-    return Stop(()) | parse_rules(cell.settings["stop"])
+    return Stop(()) | parse_stop(cell.settings["stop"])
 
 
 def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) -> None:

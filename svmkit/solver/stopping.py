@@ -1,9 +1,9 @@
-"""Stopping rules: small criteria joined with `|`; the first that holds ends the solve.
+"""Stop rules: small criteria joined with `|`; the first criterion that holds ends the solve.
 
-    Gap(1e-3) | Iterations(100_000) | Seconds(60)
+    Gap(1e-3) | Iterations(100_000) | Seconds(60)          in text: gap:1e-3|iter:100000|seconds:60
 
-`Gap`, `Absolute` and `Violation` look at the loop's estimate and end with "converged"; a `Gap` has to be confirmed by
-the certificate on all points. The others are budgets.
+`Gap`, `Absolute` and `Violation` compare the loop's estimates with a limit and end a solve as "converged"; the
+certificate on all points has to confirm a `Gap`. The other criteria are budgets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,23 @@ from svmkit.solver.solution import Status
 
 @dataclass(frozen=True)
 class Criterion:
-    """One rule; `status` is how a solve ends that it stops. Its number must be > 0 and finite."""
+    """One stop rule.
+
+    Parameters
+    ----------
+    limit : float
+        The number that the rule compares with, > 0 and finite.
+
+    Attributes
+    ----------
+    status : Status
+        The status of a solve that the rule ends.
+
+    Raises
+    ------
+    InputError
+        The limit is not > 0 and finite.
+    """
 
     limit: float
 
@@ -31,6 +47,19 @@ class Criterion:
         raise TypeError("a Criterion names the status with which it ends")
 
     def holds(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> bool:
+        """Return whether the rule holds.
+
+        Parameters
+        ----------
+        info : StepInfo
+            The solver's report of the iterate.
+        n_iter : int
+            Iterations so far.
+        epochs : float
+            Passes over the training set so far.
+        seconds : float
+            Time in the loop so far.
+        """
         raise TypeError("a Criterion says when it holds")
 
     def __or__(self, other: Criterion | Stop) -> Stop:
@@ -38,7 +67,7 @@ class Criterion:
 
 
 class Gap(Criterion):
-    """Relative gap: the loop's estimate, then the certificate, at most `limit`."""
+    """The relative gap is at most `limit`, first in the loop's estimate, then in the certificate."""
 
     status = Status.CONVERGED
 
@@ -47,9 +76,12 @@ class Gap(Criterion):
 
 
 class Absolute(Criterion):
-    """The papers' epsilon: estimate of the gap in units of the objective, 2 (f - min g) for SimplexQP.
+    """The estimate of the gap in units of the objective is at most `limit`: the epsilon of the papers.
 
-    SWAP's and FW/CVM's epsilon is this one; PARTAN's Delta is half of it: give twice its epsilon.
+    Notes
+    -----
+    For SimplexQP the estimate is 2 (f - min g), the epsilon of the SWAP and FW/CVM papers. PARTAN's Delta is half of
+    it, so give twice PARTAN's epsilon.
     """
 
     status = Status.CONVERGED
@@ -59,7 +91,12 @@ class Absolute(Criterion):
 
 
 class Violation(Criterion):
-    """LIBSVM's and LIBLINEAR's eps: largest violation of the optimality conditions, in units of the margin."""
+    """The largest violation of the optimality conditions, in units of the margin, is at most `limit`.
+
+    Notes
+    -----
+    This is the eps of LIBSVM and LIBLINEAR.
+    """
 
     status = Status.CONVERGED
 
@@ -68,7 +105,7 @@ class Violation(Criterion):
 
 
 class Iterations(Criterion):
-    """Steps of the solver."""
+    """A budget of iterations, as the solver counts them."""
 
     status = Status.MAX_ITER
 
@@ -77,16 +114,16 @@ class Iterations(Criterion):
 
 
 class Epochs(Criterion):
-    """Passes over the training set."""
+    """A budget of passes over the training set."""
 
     status = Status.MAX_ITER
 
     def holds(self, info, n_iter, epochs, seconds):
-        return epochs >= self.limit * (1.0 - 1e-9)  # a sum of m times 1 / m
+        return epochs >= self.limit * (1.0 - 1e-9)  # m times 1 / m sum to nearly 1
 
 
 class Seconds(Criterion):
-    """Wall-clock time in the loop, evaluation excluded."""
+    """A budget of wall-clock seconds in the loop, evaluation excluded."""
 
     status = Status.TIME_LIMIT
 
@@ -95,7 +132,12 @@ class Seconds(Criterion):
 
 
 class Support(Criterion):
-    """Number of support vectors."""
+    """A budget of support vectors.
+
+    Notes
+    -----
+    A solver that `LimitsSupport` keeps within it and goes on; any other solver ends when it gets there.
+    """
 
     status = Status.MAX_SUPPORT
 
@@ -105,7 +147,13 @@ class Support(Criterion):
 
 @dataclass(frozen=True)
 class Stop:
-    """Any of several criteria."""
+    """Several criteria, any of which ends a solve.
+
+    Parameters
+    ----------
+    criteria : tuple of Criterion
+        The criteria; where several hold, the first one names the status.
+    """
 
     criteria: tuple[Criterion, ...]
 
@@ -113,30 +161,57 @@ class Stop:
         return Stop(self.criteria + (other.criteria if isinstance(other, Stop) else (other,)))
 
     def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> list[Criterion]:
-        """The criteria that hold, in order."""
+        """Return the criteria that hold, in order; parameters as `Criterion.holds`."""
         return [rule for rule in self.criteria if rule.holds(info, n_iter, epochs, seconds)]
 
 
-def parse_stop(text: str) -> Criterion:
-    """The criterion that `text` spells: gap:1e-3, abs:1e-6, kkt:1e-3, iter:1000, epochs:2, seconds:60, support:500."""
-    kinds: dict[str, type[Criterion]] = {
-        "gap": Gap,
-        "abs": Absolute,
-        "kkt": Violation,
-        "iter": Iterations,
-        "epochs": Epochs,
-        "seconds": Seconds,
-        "support": Support,
-    }
-    kind, _, number = text.partition(":")
+RULES: dict[str, type[Criterion]] = {
+    "gap": Gap,
+    "abs": Absolute,
+    "kkt": Violation,
+    "iter": Iterations,
+    "epochs": Epochs,
+    "seconds": Seconds,
+    "support": Support,
+}
+"""Stop rules by the name that they have in text."""
+
+
+def parse_stop(text: str) -> Criterion | Stop:
+    """Read stop rules from text, wherever a user may write them.
+
+    Parameters
+    ----------
+    text : str
+        One rule as NAME:NUMBER (gap:1e-3, abs:1e-6, kkt:1e-3, iter:1000, epochs:2, seconds:60, support:500), or
+        several joined with `|`, such as "gap:1e-3|iter:1000|seconds:60". Spaces around a rule do not matter.
+
+    Returns
+    -------
+    Criterion or Stop
+        The rule, or the rules in the order of the text.
+
+    Raises
+    ------
+    InputError
+        A part is not a rule, or its number is not > 0 and finite.
+    """
+    first, *others = [_parse_rule(part.strip()) for part in text.split("|")]
+    rules: Criterion | Stop = first
+    for other in others:
+        rules = rules | other
+    return rules
+
+
+def _parse_rule(text: str) -> Criterion:
+    """Read one rule."""
+    name, _, number = text.partition(":")
     try:
-        return kinds[kind](float(number))
-    except (KeyError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"stop={text!r} is not a rule: write one of {', '.join(f'{k}:NUMBER' for k in kinds)}"
-        ) from None
+        kind, limit = RULES[name], float(number)
+    except (KeyError, ValueError):
+        known = ", ".join(f"{name}:NUMBER" for name in RULES)
+        raise InputError(f"stop={text!r} is not a rule: write one of {known}, or several joined with |") from None
+    return kind(limit)
 
 
 def stop_rules(
@@ -148,9 +223,31 @@ def stop_rules(
     time_limit: float | None = None,
     max_support: int | None = None,
 ) -> Criterion | Stop:
-    """`stop` (text such as "abs:1e-6", or criteria; None: Gap(tol)) joined with the budgets that are given.
+    """Join a rule with the budgets that are given.
 
-    Raises InputError for text that is no rule and for numbers that are not > 0 and finite.
+    Parameters
+    ----------
+    stop : Criterion, Stop, str or None
+        The rule, or its text as `parse_stop` reads it. None is `Gap(tol)`.
+    tol : float
+        Relative gap, used when `stop` is None.
+    max_iter : int, default=None
+        Budget of iterations.
+    max_epochs : float, default=None
+        Budget of passes over the training set.
+    time_limit : float, default=None
+        Budget of seconds in the loop.
+    max_support : int, default=None
+        Budget of support vectors.
+
+    Returns
+    -------
+    Criterion or Stop
+
+    Raises
+    ------
+    InputError
+        The text is not a rule, or a number is not > 0 and finite.
     """
     rules: Criterion | Stop = parse_stop(stop) if isinstance(stop, str) else (stop or Gap(tol))
     for kind, limit in ((Iterations, max_iter), (Epochs, max_epochs), (Seconds, time_limit), (Support, max_support)):

@@ -7,9 +7,10 @@ from support.cli import svmlight
 from support.compare import wide_test
 
 from svmkit.compare.sets import prepare
-from svmkit.compare.spec import METRICS, load_spec, parse_rules, read
+from svmkit.compare.spec import METRICS, load_spec, read
 from svmkit.errors import InputError
 from svmkit.kernels.functions import resolve_gamma
+from svmkit.solver.stopping import Absolute, Epochs, parse_stop
 
 BASE = {"data": ["iris"], "solvers": ["smo"]}
 
@@ -46,7 +47,7 @@ def test_stops_with_names_and_solvers_that_have_only_some():
     stop = {"loose": "gap:1e-1", "tight": "abs:1e-6 | epochs:3"}
     spec = read({"data": "iris", "solvers": {"smo": {}, "fw": {"stops": "loose"}}, "stop": stop})
     assert [(c.solver, c.stop) for c in spec.cells()] == [("smo", "loose"), ("smo", "tight"), ("fw", "loose")]
-    assert len(parse_rules(stop["tight"]).criteria) == 2
+    assert parse_stop(stop["tight"]) == Absolute(1e-6) | Epochs(3)
 
 
 def test_a_linear_solver_makes_the_comparison_linear():
