@@ -1,0 +1,45 @@
+"""The test command ends and fails, whatever happens to a worker process."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOUND = "import pytest\n@pytest.mark.parametrize('i', range(4))\ndef test_sound(i): pass\n"
+ENDS = {
+    "exit": "import os\ndef test_it(): os._exit(0)\n",
+    "kill": "import os, signal\ndef test_it(): os.kill(os.getpid(), signal.SIGKILL)\n",
+    "wait": "import time\ndef test_it(): time.sleep(3600)\n",
+    # compiled code that keeps Python's lock: no thread of Python can raise an alarm
+    "lock": "import ctypes\ndef test_it(): ctypes.PyDLL(None).sleep(3600)\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [["exit", "kill"], ["wait", "lock"]], ids="-".join)
+def test_a_run_ends_when_its_workers_do(ends, tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "tests").mkdir()
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    (tmp_path / "tests/support").symlink_to(ROOT / "tests/support")
+    for name in ends:
+        (tmp_path / f"tests/test_{name}.py").write_text(SOUND + ENDS[name])
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-n", "2", "--timeout", "5", "-p", "no:cacheprovider"],
+            cwd=tmp_path,
+            env={key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))},
+            stdout=out,  # a pipe would wait for every grandchild
+            stderr=subprocess.STDOUT,
+            timeout=240,
+            check=False,
+        )
+    told = (tmp_path / "out").read_text()
+    assert done.returncode == 1, told
+    assert "2 failed, 8 passed" in told, told
+    for name in ends:
+        assert f"crashed while running 'tests/test_{name}.py::test_it'" in told
