@@ -6,6 +6,7 @@ start, and each worker computes in one thread, but for tests marked `threads`.
 """
 
 import faulthandler
+import gc
 import os
 from pathlib import Path
 
@@ -60,6 +61,10 @@ def pytest_collection_modifyitems(config, items):
     out = left_out(items)
     config.hook.pytest_deselected(items=[item for item in items if item in out])
     items[:] = [item for item in items if item not in out]
+
+
+def pytest_collection_finish():
+    gc.freeze()  # thousands of collected items are not looked at again by each collection of garbage
 
 
 @pytest.hookimpl(wrapper=True)

@@ -257,6 +257,7 @@ def test_json_keeps_stdout_empty(files):
     assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["front", "back"])
 def test_debug_shows_the_traceback(files, place):
     args = ["train", "broken.svm", "--no-track"]

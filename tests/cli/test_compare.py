@@ -96,6 +96,7 @@ def test_json_lines_one_a_cell_and_nothing_twice(compare):
     ] and "finished before" not in more.err
 
 
+@pytest.mark.slow
 def test_options_of_solvers_and_kernels(compare):
     call = ["iris", "--solvers", "dcd,smo", "-o", "dcd.loss=squared_hinge", "-C", "0.5", "-C", "5", "--json"]
     found = lines(compare(*call))
@@ -107,6 +108,7 @@ def test_options_of_solvers_and_kernels(compare):
     assert poly[0]["kernel"]["params"]["degree"] == 2 and poly[0]["kernel"]["params"]["coef0"] == 1.0
 
 
+@pytest.mark.slow
 def test_tables_for_a_reader(compare):
     done = compare("iris", "wine", "--solvers", "smo,swap2o,libsvm", "--scale", "standard", "--test-size", "0.25")
     assert done.code == 0
@@ -124,11 +126,13 @@ def test_tables_for_a_reader(compare):
     assert "svmkit-compare.jsonl" in done.out and "\x1b" not in done.out
 
 
+@pytest.mark.slow
 def test_metrics_that_are_asked_for(compare):
     done = compare("iris", "--solvers", "smo,libsvm", "--metrics", "time,gap")
     assert "suboptimality" not in done.out and "gap" in done.out
 
 
+@pytest.mark.slow
 def test_a_table_with_text_columns_and_text_labels(compare):
     found = lines(compare(people("people.csv"), "--solvers", "smo", "--test-size", "0.25", "--json"))
     assert found[0]["classes"] == ["no", "yes"] and found[0]["n_test"] == 12
@@ -154,6 +158,7 @@ def test_a_report_and_a_spec_with_its_own_results(compare):
 # --- runs
 
 
+@pytest.mark.slow
 def test_cells_are_nested_runs_and_going_on_goes_on_with_the_same_parent(svmkit):
     from svmkit_registry import store
 

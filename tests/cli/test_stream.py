@@ -261,6 +261,7 @@ def test_time_limit(piped, text):
     assert result["status"] == "time_limit" and 20 <= result["n_samples"] < 40_000
 
 
+@pytest.mark.slow
 def test_it_is_logged(piped, svmkit, text, tmp_path):
     pytest.importorskip("mlflow", reason="needs mlflow")
     from mlflow import MlflowClient
@@ -281,6 +282,7 @@ def test_it_is_logged(piped, svmkit, text, tmp_path):
     assert svmkit("evaluate", "models:/streamed/1", "clouds.svm").code == 0
 
 
+@pytest.mark.slow
 def test_it_reads_a_pipe():
     X, y = clouds(300)
     lines = "".join(f"{c:+d} 1:{a:.5g} 2:{b:.5g} 3:{d:.5g}\n" for c, (a, b, d) in zip(y, X, strict=True))

@@ -72,6 +72,7 @@ def test_failed_cells_are_there_with_their_reasons(tmp_path):
     assert "12 runs, 8 converged, 2 failed, 2 not run." in text
 
 
+@pytest.mark.slow
 def test_certificates_that_contradict_each_other_are_shouted(tmp_path):
     results = made(change=lambda cell, r: r | {"objective": 9.0} if cell.solver == "fw" else r)
     assert "Two certificates contradict each other" in page(results, tmp_path)[0]
@@ -116,6 +117,7 @@ def test_names_are_escaped_everywhere(tmp_path):
     assert f"<h3>{html_module.escape(EVIL)}</h3>" in text
 
 
+@pytest.mark.slow
 def test_pictures_of_strange_names(tmp_path):
     long = "long-" * 30
     results = made(sets=("$\\frac{", long + "1", long + "2"), solvers=("_fw", "$x", "{0}", long + "1", long + "2"))
@@ -126,6 +128,7 @@ def test_pictures_of_strange_names(tmp_path):
 # --- charts
 
 
+@pytest.mark.slow
 def test_one_run_is_one_curve_with_its_end(tmp_path):
     _, data = page(made(seeds=2), tmp_path)
     first = data["sets"][0]
@@ -142,6 +145,7 @@ def test_more_classes_and_no_history_leave_the_end_alone():
     assert len(found) == 6 and all(curve.columns == {} and curve.end["gap"] == 1e-5 for curve in found)
 
 
+@pytest.mark.slow
 def test_gaps_of_zero_have_a_floor_below_all_others(tmp_path):
     assert floor([1e-3, None, 3e-6, 0.0, -1e-9]) == pytest.approx(1e-6)
     assert floor([1e-3, None]) is None and floor([]) is None and floor([0.0, -1.0]) is None
@@ -151,6 +155,7 @@ def test_gaps_of_zero_have_a_floor_below_all_others(tmp_path):
     assert pictures.panels(results, "seconds", "gap") is not None
 
 
+@pytest.mark.slow
 def test_solvers_look_different_and_the_same_in_all_charts(tmp_path):
     assert len({(how.colour, how.dash) for how in map(style, range(28))}) == 28
     _, data = page(made(), tmp_path)
@@ -162,6 +167,7 @@ def test_solvers_look_different_and_the_same_in_all_charts(tmp_path):
     assert {to_hex(colour[0]).upper() for colour in colours if len(colour)} >= set(COLOURS[1:4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "results",
     [
@@ -184,6 +190,7 @@ def test_whatever_is_missing_there_is_a_report(results, tmp_path):
 # --- pictures
 
 
+@pytest.mark.slow
 def test_pictures_are_png_files_of_what_there_is(tmp_path):
     paths = pictures.draw(made(sets=("a", "b", "c", "d"), seeds=2), tmp_path / "new", "cmp")
     kinds = ["time-gap", "time-accuracy", "support-accuracy"] + [f"cd-{metric}" for metric in stats.METRICS]
@@ -218,6 +225,7 @@ def test_the_environment_is_described_without_the_place(tmp_path):
     assert socket.gethostname() not in words_shown and getuser() not in words_shown
 
 
+@pytest.mark.slow
 def test_records_of_another_version_are_said(tmp_path):
     text, _ = page(made(change=lambda cell, record: record | {"svmkit": "0.0.1"}), tmp_path)
     assert "<dt>svmkit of the runs</dt><dd>0.0.1</dd>" in text
@@ -258,6 +266,7 @@ def test_sets_of_one_name_in_two_folders_keep_them():
     assert words.shown_names(["/a/x", "/b/x", "/c/y"]) == {"/a/x": "/a/x", "/b/x": "/b/x", "/c/y": "y"}
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SvmkitError, match="cannot write the report"):

@@ -49,6 +49,7 @@ def test_nemenyi_is_that_of_scikit_posthocs(demsar):
     np.testing.assert_array_equal(found < 0.05, apart > stats.critical_difference(14, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_sets", [5, 12])
 def test_pairwise_without_ties_is_that_of_scikit_posthocs(n_sets):
     values = np.random.default_rng(2).normal(size=(n_sets, 4)) + np.arange(4)
@@ -109,12 +110,14 @@ def test_the_best_has_rank_1_whichever_way_a_metric_goes():
     assert by_metric["n_support"].friedman.ranks.tolist() == [2, 2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sets, solvers, p", [("ab", ("fw", "smo"), 1 / 2), ("abc", ("fw", "swap", "smo"), 1 / 36)])
 def test_sets_that_all_agree_show_no_more_than_the_chance_of_it(sets, solvers, p):
     found = stats.tests(made(sets=sets, solvers=solvers), "fit_s").friedman
     assert (found.F, found.p) == (np.inf, pytest.approx(p))  # of k!^(n - 1) ways to rank, one
 
 
+@pytest.mark.slow
 def test_metrics_that_the_spec_leaves_out_are_not_tested():
     assert [tests.metric for tests in stats.over_sets(made(metrics=("gap", "fit_s")))] == ["fit_s"]
 

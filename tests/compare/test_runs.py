@@ -52,6 +52,7 @@ def test_solvers_side_by_side_and_no_optimum_is_guessed():
     assert all(any(value is not None for value in record["history"]["accuracy"]) for record in measured)
 
 
+@pytest.mark.slow
 def test_many_classes_with_text_labels_and_two_lanes_find_the_same():
     raw = {"data": {"iris": {"test": 0.3}, "wine": {"scale": "standard"}}, "solvers": ["smo", "swap2o"]}
     one, _, _ = compare(raw)
@@ -86,6 +87,7 @@ def test_a_finished_cell_is_not_run_again_and_one_that_ran_out_is_given_more(tmp
     assert [cell.solver for cell, record in told if record] == ["smo1"] and len(other.records) == 3
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_costs_only_itself(strangers, monkeypatch):  # noqa: F811
     monkeypatch.setattr(runner, "GRACE", 0.5)
     path = svmlight(n=200)
@@ -102,6 +104,7 @@ def test_a_cell_that_fails_costs_only_itself(strangers, monkeypatch):  # noqa: F
     assert results.row(str(path), "hang").reasons and results.row(str(path), "smo").runs == 1
 
 
+@pytest.mark.slow
 def test_failed_cells_are_run_again_timeouts_only_with_more_time(strangers, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(runner, "GRACE", 0.5)
     raw = {"data": str(svmlight(n=200)), "solvers": ["refuse", "hang"]}
@@ -111,6 +114,7 @@ def test_failed_cells_are_run_again_timeouts_only_with_more_time(strangers, tmp_
     assert [cell.solver for cell, record in told if record] == ["refuse"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["one class", "broken file"])
 def test_data_that_cannot_be_used_is_a_failed_cell(tmp_path, trouble):
     path = tmp_path / "bad.svm"
@@ -124,6 +128,7 @@ def test_data_that_cannot_be_used_is_a_failed_cell(tmp_path, trouble):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["group", "alone"])
 def test_an_interrupt_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path, how):
     """Ctrl-C reaches the workers too; SIGTERM the first process alone."""
@@ -146,6 +151,7 @@ def test_an_interrupt_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path,
     assert [record["label"] for record in records] == ["smo"]
 
 
+@pytest.mark.slow
 def test_equal_formulations_are_equal_objectives():
     """Of every solver here: no objective lies below a lower bound of another one of the same words."""
     X, side = clouds(80, spread=2.0)

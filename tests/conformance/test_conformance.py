@@ -13,6 +13,7 @@ from svmkit.errors import Unavailable
 CASES = [(kind, name) for kind in ("solver", "kernel", "sampler") for name in plugins.names(kind)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}-{n}" for k, n in CASES])
 def test_conforms(kind, name):
     try:

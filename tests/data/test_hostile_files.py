@@ -148,6 +148,7 @@ def test_anchors_and_merges_are_welcome(tmp_path):
 # --- texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packer", [gzip, bz2, lzma])
 @pytest.mark.parametrize(
     ("name", "unit"), [("d.svm", b"1 1:1\n" * 1000), ("d.csv", b"1,2,0\n" * 1000), ("d.dat", b"1 " * 3000)]

@@ -81,6 +81,7 @@ def as_json(value):
     return json.dumps(value).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["file", "header", "meta", "arrays", "values"])
 def test_models(folder, part):
     for k, raw in enumerate(list(models(folder))):
@@ -125,6 +126,7 @@ def test_texts(folder, ending):
         fuzzed(ending, mutated(samples), partial(load, labelled=labelled), folder / f"d.{ending}", finished, share=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["npz", "parquet"])
 @pytest.mark.filterwarnings("ignore")
 def test_binaries(folder, ending):
@@ -162,6 +164,7 @@ metrics: [time, gap]
 SHORT = b"data: [iris, wine]\nsolvers: swap2o\ngamma: 2 * msd\nC: 1e1\nscale: minmax\nmemory: 1GB\nseeds: 3\n"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_specs(folder):
     def read(file):

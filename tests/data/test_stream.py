@@ -294,6 +294,7 @@ def test_long_lines_take_linear_time():
     assert "in the middle of a line" in error and time.monotonic() - start < 5
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream():
     line = b"1 " + b" ".join(b"%d:0.25" % i for i in range(1, 60)) + b"\n# why\n"
     total = 3 << 20

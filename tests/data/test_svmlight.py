@@ -125,6 +125,7 @@ def test_rubbish(content, match):
     not_loaded(match, write("t", content))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
 def test_damaged_compression(ending):
     lines = "".join(f"1 1:{value} 9:1\n" for value in np.random.default_rng(0).random(60_000))

@@ -143,6 +143,7 @@ def test_grid_search_and_pipelines():
     np.testing.assert_allclose(inside.decision_function(X), outside.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_cross_validation_in_parallel():
     X, y = IRIS
     one, two = (cross_val_score(SVMClassifier(), X, y, cv=3, n_jobs=n) for n in (1, 2))
@@ -184,6 +185,7 @@ def test_random_states():
     fitted(None)
 
 
+@pytest.mark.slow
 def test_it_warns_when_it_did_not_converge():
     X, y = data()
     never = Gap(1e-12) | Iterations(3)

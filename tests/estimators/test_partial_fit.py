@@ -147,6 +147,7 @@ def test_a_first_call_that_cannot_be(options, classes, words):
         learner(**options).partial_fit(X, y, classes=classes)
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_fit_and_from_copies():
     X, y = stream(300)
     fitted = learner(tol=1e-2).fit(X[:200], y[:200])
@@ -164,6 +165,7 @@ def test_it_goes_on_from_fit_and_from_copies():
     assert len(pickle.dumps(model)) < 100_000
 
 
+@pytest.mark.slow
 def test_fit_begins_anew():
     X, y = stream()
     model = in_blocks(learner(tol=1e-2), X, y, 50, ["no", "yes"])

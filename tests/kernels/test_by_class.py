@@ -194,6 +194,7 @@ def test_the_pool_keeps_to_its_part(memory, monkeypatch):
         assert gram.budget + kernels.pool.memory + gram.class_pair.between <= max(memory, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 def test_memory_is_kept_to(storage):
     """Peak of what is allocated, beyond a copy of the data and what blocks take while they are computed."""

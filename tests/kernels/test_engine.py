@@ -273,6 +273,7 @@ def growth():
     return measure
 
 
+@pytest.mark.slow
 @storages
 @precisions
 def test_products_and_blocks_take_no_temporaries(stored, dtype, growth):
@@ -288,6 +289,7 @@ def test_products_and_blocks_take_no_temporaries(stored, dtype, growth):
         assert growth(lambda e=engine: e.product(e.take(Z), coef, np.arange(0, 200_000, 2), dtype)) < 8
 
 
+@pytest.mark.slow
 def test_the_benchmark_names_every_way_and_its_floor():
     script = Path(__file__).parents[2] / "examples" / "benchmarks" / "engine.py"
     options = {"sets": "random", "rows": "300", "block": "40", "repeat": "1", "threads": "1"}

@@ -121,6 +121,7 @@ def test_rbf_of_far_rows_is_tiny_not_wrong(d):
         assert row[0] == 1.0 and (row[1:] >= 0).all() and (row[1:] < 1e-37).all()
 
 
+@pytest.mark.slow
 def test_rbf_never_exceeds_one():
     """|x|^2 + |z|^2 - 2 x'z of near-equal rows far from the origin rounds below zero."""
     X = 1e4 + 1e-6 * np.random.default_rng(0).normal(size=(50, 4))

@@ -147,6 +147,7 @@ def peak(action) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.asfortranarray])
 @pytest.mark.parametrize(("n", "n_classes", "n_sv"), [(60_000, 2, 300), (4_000, 2, 6_000), (20_000, 40, 400)])
 def test_memory_does_not_grow_with_rows_vectors_or_pairs(n, n_classes, n_sv, storage, monkeypatch):

@@ -53,6 +53,7 @@ def records(out):
     return [json.loads(line) for line in out.with_suffix(".jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_every_side_is_measured_as_often_as_asked_and_certified(measured):
     runs = [r for r in records(measured[0]) if r.get("what") == "run"]
     assert {r["cell"] for r in runs} == set(CELLS.split(","))
@@ -122,6 +123,7 @@ def test_table_and_pictures_are_written_around_the_words_of_the_page(measured):
         assert out.with_name(f"benchmark_{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_second_run_measures_nothing_again_and_other_settings_are_apart(measured, sets):
     out, _ = measured
     before = out.with_suffix(".jsonl").read_text()
@@ -141,6 +143,7 @@ def test_side_that_cannot_work_says_why():
         Remote(sys.executable, "nonsense", 1)
 
 
+@pytest.mark.slow
 def test_growth_measures_nested_subsets_and_fits_the_exponent(sets, tmp_path):
     out = tmp_path / "growth"
     args = ("--out", out, "--data", "ijcnn1", "--sizes", "100,200", "--repeat", 1, "--solvers", "fcsmo")

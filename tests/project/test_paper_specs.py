@@ -193,6 +193,7 @@ def counted(alone, monkeypatch):
     return ran
 
 
+@pytest.mark.slow
 def test_a_spec_in_worker_processes(alone, tmp_path, capsys):
     args = [str(write(tmp_path)), "--out", "out", "--solvers", "fw-59", "--threads", "1"]
     assert reproduce.main(args) == 0
@@ -227,6 +228,7 @@ def test_a_change_of_the_spec_runs_only_what_it_touches(tmp_path, counted):
     assert reproduce.main([str(write(tmp_path, "data", "breast_cancer", C=2)), *args]) == 0 and len(counted) == 5
 
 
+@pytest.mark.slow
 def test_a_cell_that_ran_out_is_marked_and_repeated_for_a_longer_limit(tmp_path, counted, capsys):
     args = [str(write(tmp_path, stop={"1e-2": "abs:2e-2", "1e-3": "abs:1e-14"})), "--out", "out"]
     args += ["--solvers", "fw,swap"]

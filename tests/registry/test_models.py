@@ -207,6 +207,7 @@ def test_a_file_is_registered_with_what_it_knows(svmkit, toy):
     assert svmkit("models", "promote", "toy", "6", "champion").code == 0
 
 
+@pytest.mark.slow
 def test_register_makes_the_store_and_takes_sparse_models_and_tables(svmkit):
     import scipy.sparse as sp
 

@@ -165,6 +165,7 @@ def test_a_deleted_experiment_is_named(tmp_path):
         MLflowTracker(str(tmp_path / "mlflow.db"), "gone").start("x", {}, {})
 
 
+@pytest.mark.slow
 def test_two_runs_open_at_once_in_two_stores(tmp_path):
     one, two = (MLflowTracker(str(tmp_path / name / "mlflow.db")) for name in ("one", "two"))
     for tracker in (one, two):

@@ -107,6 +107,7 @@ print(s.status, p.infeasible(s.point), 0 < s.certificate.gap < 1, s.n_iter >= 50
 """
 
 
+@pytest.mark.slow
 def test_sigint_in_a_process_of_its_own(tmp_path):
     here = os.path.dirname(os.path.dirname(__file__))
     script = tmp_path / "run.py"

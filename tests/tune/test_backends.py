@@ -23,6 +23,7 @@ def test_parallel_jobs_find_the_same(jobs):
     assert scores_of(found) == scores_of(expected)
 
 
+@pytest.mark.slow
 def test_processes_find_the_same():
     X, y = overlapping(90)
     expected = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)

@@ -112,6 +112,7 @@ def test_C_where_it_is_not_searched(tune):
     assert found["kernel"]["params"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_kernel_values_that_overflow_fail_without_noise(jobs):
     data = svmlight(spread=100.0)
@@ -152,6 +153,7 @@ def test_unconverged_candidates_are_noted(svmkit):
     assert done.code == 0 and "6 of 6 candidates did not converge" in done.err
 
 
+@pytest.mark.slow
 def test_runs_in_mlflow(svmkit):
     from mlflow import MlflowClient
 
@@ -181,6 +183,7 @@ def test_runs_in_mlflow(svmkit):
     assert float(of_one.params["gamma"]) > 0 and {"cv/std_accuracy", "time/fit_s"} <= set(of_one.metrics)
 
 
+@pytest.mark.slow
 def test_options_that_were_searched_are_parameters_of_each_run(svmkit):
     from mlflow import MlflowClient
 
@@ -193,6 +196,7 @@ def test_options_that_were_searched_are_parameters_of_each_run(svmkit):
     assert parent.data.params["C"] == "1.0" and "loss" not in parent.data.params
 
 
+@pytest.mark.slow
 def test_an_interrupt_with_candidates_that_are_whole_keeps_the_best(svmkit, monkeypatch):
     from mlflow import MlflowClient
 

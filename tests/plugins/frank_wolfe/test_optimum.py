@@ -91,6 +91,7 @@ def test_equals_the_trusted_qp_solver(name, data, C):
         assert alpha @ A @ alpha == pytest.approx(f, rel=2 * tol)
 
 
+@pytest.mark.slow
 def test_all_solvers_reach_the_same_objective():
     X, y = blobs(150, 4, seed=8)
     found = {}
