@@ -112,8 +112,8 @@ class DCD(Solver):
         state.n, state.count = last.n, state.count + count
         state.objective -= gain
         state.n_support += born
-        apart = last.apart if every else last.apart * p.m / n
-        size = max(abs(state.objective), abs(apart - state.objective), 1e-300)
+        gap = last.gap if every else last.gap * p.m / n
+        size = max(abs(state.objective), abs(gap - state.objective), 1e-300)
         moved = gain > 0.0
         if state.n == 0 or (shrunk and not moved):
             state.all()
@@ -121,8 +121,8 @@ class DCD(Solver):
             state.objective,
             state.n_support,
             looks / p.m,
-            gap=apart / size,
-            gap_abs=apart,
+            gap=gap / size,
+            gap_abs=gap,
             sampled=not every,
             moved=moved,
             steps=count,

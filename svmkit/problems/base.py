@@ -14,11 +14,22 @@ from svmkit.kernels.gram import Gram
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far from optimal a point is, whatever the loop believed.
+    """How far a point is from the optimum, computed from scratch.
 
-    primal : P, the primal value of the model; dual : D, a lower bound on the optimum, or None where the solver
-    has no dual point; gap : (P - D) / max(|P|, |D|), or None. gradient : what was computed on the way, (m,), for
-    solvers that want to go on from exact values. bias : the best one, where the problem leaves it free.
+    Attributes
+    ----------
+    primal : float
+        P, the primal value of the model.
+    dual : float or None
+        D, a lower bound on the optimum; None if no dual point is known.
+    gap : float or None
+        The relative duality gap (P - D) / max(|P|, |D|); None if there is no D.
+    gradient : ndarray of float64, shape (m,), or None
+        The gradient, or for a linear risk the margins, from which a solver can continue with exact values.
+    bias : float or None
+        The best bias at the point, for problems that leave the bias free.
+    beta : ndarray of float64, shape (m,), or None
+        The dual weights that prove D, for problems whose solvers have no dual point (`Problem.raise_bound`).
     """
 
     primal: float
@@ -32,6 +43,7 @@ class Certificate:
     def of(
         cls, primal: float, dual: float, gradient: np.ndarray | None = None, bias: float | None = None
     ) -> Certificate:
+        """Return the certificate of P and D with their relative gap, which is 0.0 where both are 0."""
         size = max(abs(primal), abs(dual))
         return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient, bias)
 
@@ -78,10 +90,21 @@ class DecisionFunction:
 
 
 class Problem(ABC):
-    """What a solver minimises over the rows of a Gram.
+    """What a solver minimises over the samples of a Gram. `classifier` poses the problem of a binary training set.
 
-    `y` (m,) are signs that samplers may look at; `classifier` makes the problem of one binary training set. is_linear :
-    its models are weights of the columns.
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of the m samples.
+    y : ndarray of float64, shape (m,)
+        Labels, -1.0 or +1.0, which samplers may use.
+
+    Attributes
+    ----------
+    name : str
+        Name of the problem, in messages and tables.
+    is_linear : bool
+        Whether a model of the problem is a weight vector over the columns of X.
     """
 
     name: ClassVar[str]
@@ -93,60 +116,111 @@ class Problem(ABC):
     @classmethod
     @abstractmethod
     def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> Problem:
-        """The problem of training on y (m,) of -1.0 and +1.0, both present, with C > 0, a number or (m,).
+        """Return the problem of training a binary classifier.
 
-        C is C times class and sample weight; terms : what else shapes the problem, such as its loss. Raises InputError
-        when y, C or a term is none of these.
+        Parameters
+        ----------
+        gram : Gram
+            The kernel matrix of the m samples.
+        y : ndarray of shape (m,)
+            Labels, -1.0 or +1.0; both must occur.
+        C : float or ndarray of shape (m,)
+            Cost of a unit of loss, > 0. Class and sample weights are multiplied in.
+        **terms
+            Further terms of the problem, such as `loss`.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        InputError
+            If y, C or a term is not valid.
         """
 
     @classmethod
     def formulation(cls, **terms) -> str:
-        """What is minimised, in words: results of two solvers can be compared where these are equal."""
+        """Return the objective in words. The results of two solvers can be compared if their objectives are equal."""
         return ", ".join([cls.name, *(f"{name}={value}" for name, value in sorted(terms.items()))])
 
     @abstractmethod
     def objective(self, point: np.ndarray) -> float:
-        """What the solver minimises, from scratch."""
+        """Return the value that the solver minimises at `point`, computed from scratch."""
 
     @abstractmethod
     def infeasible(self, point: np.ndarray) -> str | None:
-        """Why `point` is no feasible point, or None when it is one."""
+        """Return why `point` is infeasible, or None if it is feasible."""
 
     @abstractmethod
     def certificate(self, point: np.ndarray) -> Certificate:
-        """P, D and gap at `point`, from scratch, on all samples, in float64."""
+        """Return P, D and their gap at `point`, computed from scratch on all samples in float64."""
 
     def raise_bound(self, certificate: Certificate) -> None:  # noqa: B027  optional
-        """Let later certificates of this problem start from the lower bound that `certificate`, one of its own, proves.
+        """Let later certificates start from the lower bound that this one proves.
 
-        Asking for a certificate changes nothing; this does. Problems whose solvers have a dual point keep nothing.
+        Asking for a certificate does not change the problem; this method does. By default nothing is kept, since most
+        solvers have a dual point of their own.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A certificate of this very problem.
         """
 
     @abstractmethod
     def bound(self, objective: float) -> Certificate:
-        """What is known of a point from its objective alone, without a pass over the samples."""
+        """Return what is known of a point from its objective alone, without a pass over the samples."""
 
     @abstractmethod
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         """Return the decision function of `point`, given what `certificate` or `bound` told of this point."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        """A feasible point whose `decision_function` has nearly these weights (m,); None where there is no such point.
+        """Return a feasible point whose `decision_function` has nearly the coefficients `coef`.
 
-        Raises InputError where a problem has no way back from a model.
+        Parameters
+        ----------
+        coef : ndarray of float64, shape (m,)
+            Coefficients of the samples in a decision function.
+
+        Returns
+        -------
+        ndarray or None
+            None if no weight is left to start from.
+
+        Raises
+        ------
+        InputError
+            If the problem cannot start from a model.
         """
         raise InputError(f"{self.name} cannot start from a model")
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        """The same for a linear model's w (d,): a point whose decision function is nearly w'x + intercept.
+        """Return a point whose decision function is nearly w'x + intercept.
 
-        Raises InputError where a problem has no way back from weights.
+        Parameters
+        ----------
+        w : ndarray of float64, shape (d,)
+            Weights of the columns of X.
+        intercept : float
+            The intercept.
+
+        Returns
+        -------
+        ndarray or None
+            None if no weight is left to start from.
+
+        Raises
+        ------
+        InputError
+            If the problem cannot start from the weights of a linear model.
         """
         raise InputError(f"{self.name} cannot start from the weights of a linear model, only from support vectors")
 
 
 def no_weights(point: np.ndarray, m: int) -> str | None:
-    """Why `point` is no float64 (m,) of finite numbers >= 0, or None when it is."""
+    """Return why `point` is not a float64 array of shape (m,) of finite numbers >= 0, or None if it is."""
     if point.shape != (m,) or point.dtype != np.float64:
         return f"it should be float64 of shape ({m},), not {point.dtype} of shape {point.shape}"
     if not np.isfinite(point).all() or point.min() < 0.0:
@@ -155,7 +229,7 @@ def no_weights(point: np.ndarray, m: int) -> str | None:
 
 
 def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """y (m,) as float64 and C as (m,), or InputError: what every problem of a binary training set asks for."""
+    """Return y and C as float64 arrays of shape (m,), or raise InputError: every binary problem needs both."""
     y = np.ascontiguousarray(y, dtype=np.float64)
     C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
     if not (np.isfinite(C).all() and (C > 0).all()):

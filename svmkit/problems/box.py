@@ -13,12 +13,30 @@ from svmkit.problems.loss import Loss, best_bias
 
 
 class BoxQP(Problem):
-    """min 1/2 beta'Q beta - 1'beta, 0 <= beta_i <= upper_i, y'beta = 0 (math.md, problem 2).
+    """min 1/2 beta'Q beta - 1'beta over 0 <= beta_i <= upper_i, y'beta = 0: the dual of C-SVC with a free bias.
 
-    Q_ij = y_i y_j k_ij + [i=j] ridge_i. hinge: upper_i = C_i and no ridge; squared hinge: no upper bound, ridge
-    1 / (2 C_i). It is the dual of 1/2 |w|^2 + sum_i C_i loss(1 - y_i (w'phi(x_i) + b)).
+    Q_ij = y_i y_j k_ij + [i=j] ridge_i. The hinge has upper_i = C_i and no ridge, the squared hinge no upper bound and
+    the ridge 1 / (2 C_i). The primal is 1/2 |w|^2 + sum_i C_i loss(1 - y_i (w'phi(x_i) + b)). A point is beta (m,).
 
-    Parameters as for `Problem.classifier`; loss : "hinge" or "squared_hinge"
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of the m samples.
+    y : ndarray of shape (m,)
+        Labels, -1.0 or +1.0; both must occur.
+    C : float or ndarray of shape (m,)
+        Cost of a unit of loss, > 0.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss.
+
+    Raises
+    ------
+    InputError
+        If y, C or the loss is not valid.
+
+    References
+    ----------
+    Chang, Lin (2011), LIBSVM: a library for support vector machines, section 2.1.
     """
 
     name: ClassVar[str] = "BoxQP"
@@ -39,17 +57,39 @@ class BoxQP(Problem):
         return f"{loss.replace('_', ' ')}, free bias"
 
     def decision(self, beta: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """h without the bias, sum_i beta_i y_i k(x_i, x_r), from scratch in float64: (m,), or (len(at),)."""
+        """Return h without the bias, sum_i beta_i y_i k(x_i, x_r), from scratch in float64.
+
+        Parameters
+        ----------
+        beta : ndarray of float64, shape (m,)
+            Dual weights.
+        at : ndarray of int, optional
+            The samples r to evaluate; all by default.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,) or (len(at),)
+        """
         idx = np.flatnonzero(beta)
         return self.gram.matvec(beta[idx] * self.y[idx], idx, at)
 
     def gradient(self, beta: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """G = Q beta - 1 from scratch in float64: (m,), or (len(at),)."""
+        """Return G = Q beta - 1 from scratch in float64, of all samples or of the samples `at`."""
         here = at if at.size else slice(None)
         return self.y[here] * self.decision(beta, at) + self.ridge[here] * beta[here] - 1.0
 
     def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
-        """What weights (len(idx),) added to the distinct points idx add to the gradient (m,); see `Gram.matvec`."""
+        """Return the change of the gradient, shape (m,), when the samples `idx` get the additional `weights`.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (len(idx),)
+            Changes of beta.
+        idx : ndarray of int
+            Distinct samples.
+        dtype : dtype, default=float64
+            Precision of the kernel values, as for `Gram.matvec`.
+        """
         change = self.y * self.gram.matvec(weights * self.y[idx], idx, dtype=dtype)
         change[idx] += self.ridge[idx] * weights
         return change
@@ -75,13 +115,13 @@ class BoxQP(Problem):
         return Certificate(float("inf"), -objective, None)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        if certificate.bias is None:  # known from the objective alone
+        if certificate.bias is None:  # `bound` does not know the bias
             certificate = self.certificate(point)
         assert certificate.bias is not None
         return DecisionFunction(point * self.y, certificate.bias)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        """The weights within the box, those of the heavier class scaled down until y'beta = 0."""
+        """Clip the weights to the box and scale down those of the class with the larger sum until y'beta = 0."""
         point = np.clip(coef * self.y, 0.0, self.upper)
         plus = self.y > 0.0
         sums = float(point[plus].sum()), float(point[~plus].sum())
@@ -93,7 +133,7 @@ class BoxQP(Problem):
 
 
 def infeasible_in_box(point: np.ndarray, upper: np.ndarray) -> str | None:
-    """Why `point` is not float64 of `upper`'s shape with 0 <= point <= upper, or None when it is."""
+    """Return why `point` is not a float64 array of `upper`'s shape with 0 <= point <= upper, or None if it is."""
     reason = no_weights(point, len(upper))
     if reason is None and (point > upper).any():
         i = int(np.argmax(point - upper))

@@ -1,4 +1,4 @@
-"""One pass of dual coordinate descent, compiled: what `LinearRisk` improves its bound by and `dcd` repeats."""
+"""One pass of dual coordinate descent, compiled. `LinearRisk` improves its bounds by it, `dcd` repeats it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,25 @@ from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
 
 
 class Pass(NamedTuple):
-    """What a pass of coordinate descent left behind.
+    """Result of a pass of coordinate descent.
 
-    n : points that stay in; gain : by how much the objective fell; apart : the points' parts of P - D, each as it was
-    met; top, low : largest and smallest projected gradient; born : by how many the weights that are not 0 became more
+    Attributes
+    ----------
+    n : int
+        Number of points that stay in.
+    gain : float
+        Decrease of the objective.
+    gap : float
+        Sum of the points' terms of P - D, each at the time when the point was visited.
+    top, low : float
+        Largest and smallest projected gradient.
+    born : int
+        Change of the number of nonzero weights.
     """
 
     n: int
     gain: float
-    apart: float
+    gap: float
     top: float
     low: float
     born: int
@@ -27,17 +37,43 @@ class Pass(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0):
-    """One pass of dual coordinate descent over order[:n] (Hsieh et al. 2008, Algorithm 3).
+    """Make one pass of dual coordinate descent over the points order[:n].
 
-    Minimises 1/2 |v|^2 + 1/2 sum ridge beta^2 - sum beta, v = sum beta y x with the bias column, over 0 <= beta <=
-    upper, one coordinate at a time, in place; the columns of points (m, 4) are y, upper, ridge and 1 / curvature. A
-    weight at a bound whose gradient points outside by more than a threshold (`high` at 0, `low` at upper; inf and
-    -inf: never) is left out: those that stay come first in `order`, as they were ordered. Returns a Pass.
+    The pass minimises 1/2 |v|^2 + 1/2 sum ridge beta^2 - sum beta over 0 <= beta <= upper, one coordinate at a time,
+    where v = sum beta y x with the bias column. It changes `order`, `beta` and `v` in place.
 
-    sigma : how much further than by its steps v goes, for the local problem of one worker among several (sigma' of Ma
-    et al. 2015), whose objective has sigma times the square of what v has moved by; `points` with the same sigma
+    Parameters
+    ----------
+    X : ndarray of shape (m, d) or CSR
+        The samples, as in `Design.rows`.
+    bias : float
+        Value of the bias column; 0.0 for none.
+    points : ndarray of float64, shape (m, 4)
+        y, upper, ridge and 1 / curvature of each point (`Design.points`).
+    order : ndarray of int64
+        The points to visit. Afterwards the points that stay in come first, in the same order.
+    n : int
+        Number of points to visit.
+    beta : ndarray of float64, shape (m,)
+        The dual weights.
+    v : ndarray of float64, shape (width,)
+        The weight vector of beta.
+    high, low : float
+        Thresholds of shrinking. A point drops out if its weight is 0 and its gradient exceeds `high`, or if its weight
+        is `upper` and its gradient is below `low`; inf and -inf keep all points.
+    sigma : float, default=1.0
+        Factor by which v moves further than the steps, for the local problem of one worker among several. `points`
+        has to be made with the same sigma.
+
+    Returns
+    -------
+    Pass
+
+    References
+    ----------
+    Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), Algorithm 3; for sigma: Ma et al. (2015), sigma'.
     """
-    kept, gain, apart, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
+    kept, gain, gap, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     last = np.uintp(v.size - 1)
     for k in range(np.uintp(n)):
         if k + AHEAD < np.uintp(n):
@@ -51,10 +87,10 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0):
         held = beta[i]
         slope = ridge * held - slack
         if ridge == 0.0:
-            apart += upper * max(slack, 0.0) - held * slack
-        else:  # loss - held slack + ridge held^2 / 2 without a branch: what is on the right side costs only held
+            gap += upper * max(slack, 0.0) - held * slack
+        else:  # loss - held slack + ridge held^2 / 2, written without a branch
             beyond = min(slack, 0.0)
-            apart += 0.5 * (slope + beyond) ** 2 / ridge - held * beyond
+            gap += 0.5 * (slope + beyond) ** 2 / ridge - held * beyond
         if held == 0.0:
             if slope > high:
                 continue
@@ -75,4 +111,4 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0):
             row_add(X, i, move, v)
             if bias != 0.0:
                 v[last] += move * bias
-    return Pass(kept, gain, apart, top, bottom, born)
+    return Pass(kept, gain, gap, top, bottom, born)

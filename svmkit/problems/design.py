@@ -1,7 +1,7 @@
-"""Linear problems: X with its bias column, row by row in compiled code and as a whole on all cores.
+"""The design matrix of linear problems: X with its bias column, one row at a time or as a whole on all cores.
 
-`row_dot` and `row_add` are what a compiled loop of a linear solver needs of a row; they take dense X (m, d) and `CSR`
-alike, so that a solver is written once. Call them from a module-level `@njit(cache=True)` function.
+A compiled loop of a linear solver reads rows of X by `row_dot` and `row_add`. Both take dense X (m, d) and `CSR` alike,
+so that a solver is written once. Call them from a function at module level with `@njit(cache=True)`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from svmkit.kernels.gram import Gram
 
 FAST = {"contract", "nsz", "reassoc"}
 TINY = 1e-200  # curvature of a row of zeros
-AHEAD = np.uintp(8)  # how many rows earlier than it is used a row is asked for
+AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
 
 
 class CSR(NamedTuple):
-    """The arrays of a CSR matrix, as compiled loops take them."""
+    """The arrays of a CSR matrix in the form that compiled loops take."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -33,12 +33,12 @@ class CSR(NamedTuple):
 
 
 def row_dot(X, i, w):
-    """x_i'w over the columns of X, float64."""
+    """Return x_i'w over the columns of X as float64."""
     raise TypeError("row_dot is for compiled code")
 
 
 def row_add(X, i, a, w):
-    """w += a x_i over the columns of X."""
+    """Add a x_i to w in place, over the columns of X."""
     raise TypeError("row_add is for compiled code")
 
 
@@ -84,7 +84,7 @@ def _row_add(X, i, a, w):
 
 @intrinsic
 def _prefetch(typing, array, k):
-    """Ask for the cache line of a 1-d array's k-th value without waiting for it."""
+    """Prefetch the cache line of the k-th value of a 1-d array."""
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -93,7 +93,7 @@ def _prefetch(typing, array, k):
         name = "llvm.prefetch.p0" if llvm_version_info[0] > 15 else "llvm.prefetch.p0i8"
         address = builder.bitcast(builder.gep(data, [args[1]]), byte)
         fetch = cgutils.get_or_insert_function(builder.module, kind, name)
-        builder.call(fetch, [address, word(0), word(2), word(1)])  # for reading, into the second cache, of data
+        builder.call(fetch, [address, word(0), word(2), word(1)])  # for reading, into the second-level cache, as data
         return context.get_dummy_value()
 
     return types.void(array, k), generate
@@ -103,7 +103,7 @@ _fetch: Any = _prefetch  # called without `typing`, which numba adds
 
 
 def fetch_row(X, i):
-    """Start reading row i, which is wanted soon."""
+    """Prefetch row i of X, which will be used soon."""
     raise TypeError("fetch_row is for compiled code")
 
 
@@ -123,7 +123,7 @@ def _fetch_row(X, i):
         lo, hi = X.indptr[i], X.indptr[i + np.uintp(1)]
         _fetch(X.data, lo)
         _fetch(X.indices, lo)
-        # what most rows of sparse data need, without a look at hi that nobody can predict
+        # enough for most sparse rows, without a branch on `hi`, which cannot be predicted
         _fetch(X.data, lo + 8)
         _fetch(X.data, lo + 16)
         _fetch(X.indices, lo + 16)
@@ -137,11 +137,30 @@ def _fetch_row(X, i):
 
 
 class Design:
-    """X (m, d) of a Gram with the linear kernel, and a column of `bias` behind it unless that is 0.
+    """X (m, d) of a Gram with the linear kernel, followed by a column of `bias` unless that is 0.
 
-    rows : X as compiled loops take it; width : d, or d + 1 with a bias column; sq (m,) : squared norms, bias included
+    Parameters
+    ----------
+    gram : Gram
+        Gram of the m samples with the linear kernel.
+    bias : float
+        Value of the bias column; 0.0 for no such column.
 
-    Raises InputError for another kernel.
+    Attributes
+    ----------
+    rows : ndarray of shape (m, d) or CSR
+        X in the form that compiled loops take.
+    m, d : int
+        Number of rows and columns of X.
+    width : int
+        d, or d + 1 with a bias column.
+    sq : ndarray of float64, shape (m,)
+        Squared norms of the rows of X, bias included.
+
+    Raises
+    ------
+    InputError
+        If the kernel is not linear.
     """
 
     def __init__(self, gram: Gram, bias: float) -> None:
@@ -155,17 +174,30 @@ class Design:
         self.sq = gram.diag + self.bias**2
 
     def points(self, y: np.ndarray, upper: np.ndarray, ridge: np.ndarray, sigma: float = 1.0) -> np.ndarray:
-        """What `coordinate_pass` needs of each point with this sigma, side by side in memory: (m, 4)."""
+        """Return the numbers that `coordinate_pass` needs of each sample.
+
+        Parameters
+        ----------
+        y, upper, ridge : ndarray of float64, shape (m,)
+            Labels, upper bounds of the dual weights, and numbers on the diagonal of the dual.
+        sigma : float, default=1.0
+            As for `coordinate_pass`.
+
+        Returns
+        -------
+        ndarray of float64, shape (m, 4)
+            y, upper, ridge and 1 / curvature, side by side in memory.
+        """
         return np.column_stack([y, upper, ridge, 1.0 / np.maximum(sigma * self.sq + ridge, TINY)])
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """h (m,) = X w, for w (width,)."""
+        """Return h (m,) = X w for w (width,), bias included."""
         out = np.full(self.m, self.bias * w[-1])
         _add_margins(self.rows, w, out)
         return out
 
     def pull(self, v: np.ndarray) -> np.ndarray:
-        """X'v (width,), for v (m,)."""
+        """Return X'v (width,) for v (m,), bias included."""
         parts = np.zeros((get_num_threads(), self.width))
         _add_pulls(self.rows, v, parts)
         out = parts.sum(axis=0)
@@ -174,11 +206,11 @@ class Design:
         return out
 
     def joined(self, w: np.ndarray, intercept: float) -> np.ndarray:
-        """The inverse of `split`; without a bias column the intercept is lost."""
+        """Return w (width,) of weights (d,) and an intercept, which is lost without a bias column."""
         return np.append(w, intercept / self.bias) if self.width > self.d else np.array(w, dtype=np.float64)
 
     def split(self, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """(weights of the columns (d,), intercept) of w (width,)."""
+        """Return the weights of the columns (d,) and the intercept of w (width,)."""
         return w[: self.d].copy(), self.bias * float(w[-1]) if self.width > self.d else 0.0
 
 
@@ -190,7 +222,7 @@ def _add_margins(X, w, out):
 
 @njit(parallel=True, cache=True)
 def _add_pulls(X, v, parts):
-    """Each part takes a stretch of the rows."""
+    """Add X'v in parts, one for each thread: each part takes a contiguous range of rows of X."""
     n = parts.shape[0]
     step = (v.size + n - 1) // n
     for p in prange(n):

@@ -1,9 +1,9 @@
 """The linear risk in its primal and its dual form, and lower bounds on its optimum from a primal point alone.
 
-With the hinge a sample within its margin has weight C, one beyond it 0, and the few on the margin something in between
-that the slacks do not tell: guessed wrong, they make D worthless. So the samples nearest to the margin get a weight by
-their place in a band around it, and some cheap passes of coordinate descent among themselves; D is then about as close
-to the optimum as P is, whatever the model.
+With the hinge loss, a sample inside the margin has the dual weight C, a sample outside it has 0, and the few samples on
+the margin have weights in between, which the slacks do not determine. Wrong guesses of these weights make D worthless.
+So the samples nearest to the margin get weights by their place in a band around it, and some cheap passes of coordinate
+descent over the band improve these weights. D is then about as close to the optimum as P is, whatever the model.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from svmkit.problems.design import Design
 from svmkit.problems.loss import Loss
 from svmkit.problems.risk import Risk, scale_within
 
-PASSES = 2  # of coordinate descent that a lower bound is improved by each time it is asked for
-BANDS = (5, 20, 80)  # a fifth of the samples, ...: the better the model, the narrower the band that pays
-BAND_PASSES = 2  # over all samples are worth as many rows as the passes over a band may read
-LEAST = 100_000  # rows that may be read at any rate: small sets are cheap
-MOST = 1000  # passes over a band
-SMALL = 1000  # samples that are a band together
+PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
+BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
+BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
+LEAST = 100_000  # rows of X that may be read in any case: small data sets are cheap
+MOST = 1000  # largest number of passes over a band
+SMALL = 1000  # up to so many samples, all of them are tried as one band as well
 
 
 class Bound(NamedTuple):
-    """A lower bound on the optimum, and the dual weights (m,) that prove it."""
+    """A lower bound on the optimum and the dual weights (m,) that prove it."""
 
     dual: float
     beta: np.ndarray
@@ -43,7 +43,13 @@ _dual_value = itemgetter(0)
 
 
 class LinearProblem(Risk):
-    """A risk of a linear model: what it knows of X."""
+    """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel.
+
+    Attributes
+    ----------
+    design : Design
+        X with its bias column.
+    """
 
     is_linear: ClassVar[bool] = True
 
@@ -53,15 +59,15 @@ class LinearProblem(Risk):
 
     @cached_property
     def points(self) -> np.ndarray:
-        """What `coordinate_pass` needs of each point, (m, 4)."""
+        """The numbers that `coordinate_pass` needs of each sample, shape (m, 4)."""
         return self.design.points(self.y, self.upper, self.ridge)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """y h (m,) of w (width,)."""
+        """Return the margins y h (m,) of w (width,)."""
         return self.y * self.design.margins(w)
 
     def _suggested(self, slack: np.ndarray) -> np.ndarray:
-        """Dual weights (m,) that these slacks suggest with the l2 penalty; of the squared hinge, the best multiple."""
+        """Return the dual weights (m,) that the slacks suggest with the l2 penalty; scaled for the squared hinge."""
         if self.loss is Loss.HINGE:
             return weights_near_margin(self, slack)
         beta = self.loss.weights(slack, self.C)
@@ -72,19 +78,20 @@ class LinearProblem(Risk):
 
 
 class LinearDual(LinearProblem):
-    """min 1/2 beta'Q beta - 1'beta over 0 <= beta <= upper, the dual of LinearRisk with the l2 penalty.
+    """min 1/2 beta'Q beta - 1'beta over 0 <= beta <= upper, the dual of `LinearRisk` with the l2 penalty.
 
-    Q_ij = y_i y_j (x_i'x_j + bias^2) + [i=j] ridge_i, never formed: w = sum_i beta_i y_i x_i. A point is beta (m,).
+    Q_ij = y_i y_j (x_i'x_j + bias^2) + [i=j] ridge_i is never formed, since w = sum_i beta_i y_i x_i. A point is
+    beta (m,). The parameters are those of `Risk`.
     """
 
     name: ClassVar[str] = "LinearDual"
 
     def weights(self, beta: np.ndarray) -> np.ndarray:
-        """w (width,) from scratch."""
+        """Return w (width,) of the dual weights beta (m,), from scratch."""
         return self.design.pull(self.y * beta)
 
     def value(self, beta: np.ndarray, w: np.ndarray) -> float:
-        """The objective at beta, whose weights w (width,) the caller has computed."""
+        """Return the objective at beta (m,), whose w (width,) the caller has computed."""
         return -self._dual(beta, w)
 
     def objective(self, point: np.ndarray) -> float:
@@ -114,14 +121,35 @@ class LinearDual(LinearProblem):
 
 
 class LinearRisk(LinearProblem):
-    """min 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), or |w|_1 instead of the square (math.md, problem 3).
+    """min 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), or with |w|_1 instead of 1/2 |w|^2.
 
-    A point is w (d,), the weight of the bias column behind it if there is one. Its certificate has a dual value
-    although the solvers have none: from the dual weights that the slacks suggest (`weights_near_margin`), and with the
-    l2 penalty two passes of coordinate descent on the best ones so far. So D costs some passes over X, rises from
-    certificate to certificate, and is a lower bound on the optimum whatever the solver does.
+    A point is w (width,): the weights of the columns, followed by the weight of the bias column if there is one.
 
-    penalty : "l2" or "l1"; the others as for `Risk`
+    Parameters
+    ----------
+    gram : Gram
+        Gram of the m samples with the linear kernel.
+    y : ndarray of shape (m,)
+        Labels, -1.0 or +1.0; both must occur.
+    C : float or ndarray of shape (m,)
+        Cost of a unit of loss, > 0.
+    penalty : {"l2", "l1"}, default="l2"
+        The penalty on w.
+    **terms
+        `loss` and `bias`, as for `Risk`.
+
+    Raises
+    ------
+    InputError
+        If the kernel is not linear, or y, C or a term is not valid.
+
+    Notes
+    -----
+    A certificate has a D although most solvers of this problem have no dual point. It is the best of the lower bound
+    that was offered (`raise_bound`, `offer`) and of the dual weights that the slacks suggest (`weights_near_margin`),
+    improved with the l2 penalty by two passes of coordinate descent. So D costs some passes over X, depends on the
+    point and on what was offered only, and is a lower bound on the optimum whatever the solver does. The samples of
+    the passes are in a random order that changes with each offer: the same order again and again makes no progress.
     """
 
     name: ClassVar[str] = "LinearRisk"
@@ -131,7 +159,7 @@ class LinearRisk(LinearProblem):
         if penalty not in ("l1", "l2"):
             raise InputError(f"penalty={penalty!r} is not known; there are: l2, l1")
         self.penalty = penalty
-        self._known = Bound(0.0, np.zeros(self.m))  # the best one of those offered
+        self._known = Bound(0.0, np.zeros(self.m))  # the best bound that was offered
         self._offers = 0
 
     @property
@@ -139,7 +167,7 @@ class LinearRisk(LinearProblem):
         return (self.design.width,)
 
     def primal(self, w: np.ndarray, margins: np.ndarray) -> float:
-        """P at w, whose margins y h (m,) the caller has computed."""
+        """Return P at w (width,), whose margins y h (m,) the caller has computed."""
         size = float(np.abs(w).sum()) if self.penalty == "l1" else 0.5 * float(w @ w)
         return size + self.loss.total(1.0 - margins, self.C)
 
@@ -156,7 +184,7 @@ class LinearRisk(LinearProblem):
             self._keep(Bound(certificate.dual, certificate.beta))
 
     def offer(self, beta: np.ndarray) -> float:
-        """Let certificates know a solver's own dual weights.
+        """Let later certificates start from dual weights that a solver has found.
 
         Parameters
         ----------
@@ -175,18 +203,18 @@ class LinearRisk(LinearProblem):
         return self._known.dual
 
     def _bound(self, slack: np.ndarray) -> Bound:
-        """The best of the bound offered, the one that `slack` (m,) suggests, and (l2 only) some passes from there."""
+        """Return the best bound: the one offered or the one `slack` (m,) suggests, with l2 improved by some passes."""
         if self.penalty == "l1":
             return max(self._known, self._valued(self.loss.weights(slack, self.C)), key=_dual_value)
         known = max(self._known, self._valued(self._suggested(slack)), key=_dual_value)
         d, beta = self.design, known.beta.copy()
-        v, rng = d.pull(self.y * beta), np.random.default_rng(self._offers)  # one order again and again gets nowhere
+        v, rng = d.pull(self.y * beta), np.random.default_rng(self._offers)  # another order after each offer
         for _ in range(PASSES):
             coordinate_pass(d.rows, d.bias, self.points, rng.permutation(self.m), self.m, beta, v, np.inf, -np.inf)
         return max(known, self._valued(beta), key=_dual_value)
 
     def _valued(self, beta: np.ndarray) -> Bound:
-        """The lower bound that beta (m,) proves; with the l1 penalty its dual asks for |X'(y beta)| <= 1."""
+        """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |X'(y beta)| <= 1."""
         v = self.design.pull(self.y * beta)
         if self.penalty == "l1":
             beta, v = beta * _best_scale_l1(beta, v, self.ridge), np.zeros(1)
@@ -206,12 +234,12 @@ class LinearRisk(LinearProblem):
 
 
 def _best_scale(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray, loss: Loss) -> float:
-    """The multiple of beta at which D is largest."""
+    """Return the factor for beta at which D is largest."""
     return scale_within(float(beta.sum()), float(v @ v) + float(np.square(beta) @ ridge), loss)
 
 
 def _best_scale_l1(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray) -> float:
-    """The same where max |v| may be 1 at most and |v|^2 costs nothing."""
+    """Return the factor for beta at which D of the l1 penalty is largest, where max |v| must not exceed 1."""
     largest, curvature = float(np.abs(v).max(initial=0.0)), float(np.square(beta) @ ridge)
     fits = 1.0 / largest if largest > 0.0 else np.inf
     best = float(beta.sum()) / curvature if curvature > 0.0 else 1.0
@@ -219,9 +247,22 @@ def _best_scale_l1(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray) -> float:
 
 
 def weights_near_margin(problem: LinearProblem, slack: np.ndarray) -> np.ndarray:
-    """beta (m,) of the largest D among several bands; `slack` (m,) = 1 - y h(x), hinge and l2 penalty."""
+    """Return dual weights for the hinge with the l2 penalty from the slacks of a primal point.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+        The problem.
+    slack : ndarray of float64, shape (m,)
+        1 - y h(x) of each sample.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        Feasible dual weights: those with the largest D among several bands around the margin.
+    """
     m, distance = problem.m, np.abs(slack)
-    least = min(2 * problem.design.width, m // BANDS[0])  # as many as columns lie on the margin, give or take
+    least = min(2 * problem.design.width, m // BANDS[0])  # about as many samples as columns lie on the margin
     parts = BANDS if m > SMALL else (1, *BANDS)
     sizes = sorted({max(m // part, least, 1) for part in parts}, reverse=True)
     found = []
@@ -230,11 +271,11 @@ def weights_near_margin(problem: LinearProblem, slack: np.ndarray) -> np.ndarray
         width = max(float(distance[inside].max()), 1e-12)
         beta = problem.C * np.clip(0.5 + slack / (2.0 * width), 0.0, 1.0)
         found.append(_descended(problem, beta, inside))
-    return max(found, key=lambda pair: pair[0])[1]
+    return max(found, key=_dual_value)[1]
 
 
 def _descended(problem: LinearProblem, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:
-    """(D, beta) after coordinate descent with shrinking over the samples `inside`; beta is changed in place."""
+    """Return D and beta after coordinate descent with shrinking over the samples `inside`; beta changes in place."""
     d, rng = problem.design, np.random.default_rng(0)
     points, v = d.points(problem.y, problem.upper, problem.ridge), d.pull(problem.y * beta)
     left, high, low = max(BAND_PASSES * problem.m, LEAST), np.inf, -np.inf

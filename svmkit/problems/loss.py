@@ -1,4 +1,4 @@
-"""The two losses of the hinge family: what they cost, and their dual's box and ridge."""
+"""The two losses of the hinge family: their values, and the box and ridge of their duals."""
 
 from __future__ import annotations
 
@@ -10,42 +10,56 @@ from svmkit.errors import InputError
 
 
 class Loss(StrEnum):
-    """hinge: C max(0, 1 - y h). squared_hinge: C max(0, 1 - y h)^2 (LIBLINEAR's L1 and L2 loss)."""
+    """The hinge C max(0, 1 - y h) and the squared hinge C max(0, 1 - y h)^2, LIBLINEAR's L1 and L2 losses."""
 
     HINGE = "hinge"
     SQUARED_HINGE = "squared_hinge"
 
     @classmethod
     def of(cls, name: str) -> Loss:
-        """The loss of that name, or InputError with those that exist."""
+        """Return the loss of that name, or raise InputError that lists the names."""
         try:
             return cls(name)
         except ValueError:
             raise InputError(f"loss={name!r} is not known; there are: {', '.join(cls)}") from None
 
     def total(self, slack: np.ndarray, C: np.ndarray) -> float:
-        """Sum of the losses; slack (m,) = 1 - y h, of any sign."""
+        """Return the sum of the losses for the slacks 1 - y h, shape (m,), of any sign."""
         slack = np.maximum(slack, 0.0)
         return float(C @ slack if self is Loss.HINGE else C @ np.square(slack))
 
     def upper_bounds(self, C: np.ndarray) -> np.ndarray:
-        """Upper bounds (m,) of the dual weights."""
+        """Return the upper bounds of the dual weights, shape (m,)."""
         return np.array(C) if self is Loss.HINGE else np.full(len(C), np.inf)
 
     def ridge(self, C: np.ndarray) -> np.ndarray:
-        """What the dual adds to the diagonal, (m,)."""
+        """Return the numbers that the dual adds to the diagonal, shape (m,)."""
         return np.zeros(len(C)) if self is Loss.HINGE else 1.0 / (2.0 * C)
 
     def weights(self, slack: np.ndarray, C: np.ndarray) -> np.ndarray:
-        """Dual weights (m,) that a primal point suggests: minus the derivative of the loss."""
+        """Return the dual weights (m,) that the slacks of a primal point suggest: minus the derivative of the loss."""
         return C * (slack > 0.0) if self is Loss.HINGE else 2.0 * C * np.maximum(slack, 0.0)
 
 
 def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
-    """argmin over b of sum_i C_i loss(1 - y_i (h_i + b)), exactly; the middle where a whole interval is as good.
+    """Return the exact argmin over b of sum_i C_i loss(1 - y_i (h_i + b)).
 
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    y, h, C : ndarray of float64, shape (m,)
+        Labels, decision values without the bias, and costs.
+
+    Returns
+    -------
+    float
+        The best bias; the middle of the interval where all values of an interval are best.
+
+    Notes
+    -----
     The derivative is piecewise constant (hinge) or linear (squared hinge) and rises at c_i = y_i - h_i: a positive
-    sample has a loss below its c_i, a negative one above.
+    sample has a loss for b below its c_i, a negative sample for b above.
     """
     order = np.argsort(y - h, kind="stable")
     c, plus = (y - h)[order], y[order] > 0.0
@@ -57,7 +71,7 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
         flat = rise[k] <= level and k + 1 < len(c)
         return float(0.5 * (c[k] + c[k + 1]) if flat else c[k])
     lo, hi = c[plus].max(), c[~plus].min()
-    if lo <= hi:  # no loss at all in between
+    if lo <= hi:  # no sample has a loss in between
         return float(0.5 * (lo + hi))
     up, down = np.where(plus, costs, 0.0), np.where(plus, 0.0, costs)
     # between c_{k-1} and c_k: positives from k on, negatives before k
@@ -67,6 +81,6 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
     if not ahead.any():
         return float((down * c).sum() / down.sum())
     k = int(np.argmax(ahead))
-    if weight[k] <= 0.0:  # by rounding, where what is left is lost in the sums
+    if weight[k] <= 0.0:  # rounding: what remains is lost in the sums
         return float(c[k])
     return float(np.clip(moment[k] / weight[k], c[max(k - 1, 0)], c[k]))

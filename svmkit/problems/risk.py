@@ -1,7 +1,7 @@
-"""Regularised risks: the linear one in its primal and its dual form, and the one in a kernel's space.
+"""Regularised risks: their common base class and the risk in the feature space of a kernel.
 
-All of them minimise P = 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), the bias, if there is one, part of w; in the form
-lambda/2 |w|^2 + mean loss that stochastic methods are written in, lambda = 1 / sum C_i, and P is lambda times smaller.
+All of them minimise P = 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), where the bias, if there is one, is part of w.
+Papers on stochastic methods write lambda/2 |w|^2 + mean loss instead: lambda = 1 / sum C_i, and P times lambda.
 """
 
 from __future__ import annotations
@@ -17,10 +17,26 @@ from svmkit.problems.loss import Loss
 
 
 class Risk(Problem):
-    """What the three have in common: labels, costs, loss, and a bias that is regularised.
+    """Base of the regularised risks: labels, costs, the loss and a bias that is regularised.
 
-    Parameters as for `Problem.classifier`; loss : "hinge" or "squared_hinge"; bias : value of the column that is added
-    for it (LIBLINEAR's -B, scikit-learn's intercept_scaling), 0 for no bias
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of the m samples.
+    y : ndarray of shape (m,)
+        Labels, -1.0 or +1.0; both must occur.
+    C : float or ndarray of shape (m,)
+        Cost of a unit of loss, > 0.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss.
+    bias : float, default=1.0
+        Value >= 0 of the column that is added to X for the bias (LIBLINEAR's -B, scikit-learn's intercept_scaling);
+        0.0 for no bias.
+
+    Raises
+    ------
+    InputError
+        If y, C, the loss or the bias is not valid.
     """
 
     name: ClassVar[str] = "Risk"
@@ -46,7 +62,7 @@ class Risk(Problem):
 
     @property
     def lam(self) -> float:
-        """lambda = 1 / sum C_i, which is 1 / (m C) without weights."""
+        """lambda = 1 / sum C_i, which is 1 / (m C) without sample weights."""
         return 1.0 / float(self.C.sum())
 
     def bound(self, objective: float) -> Certificate:
@@ -63,20 +79,21 @@ class Risk(Problem):
 
     @property
     def shape(self) -> tuple[int]:
-        """Of a point."""
+        """Shape of a point."""
         return (self.m,)
 
 
 class KernelRisk(Risk):
-    """The same in a kernel's space, h(x) = sum_i c_i (k(x_i, x) + bias^2) (math.md, problem 4).
+    """The risk in the feature space of a kernel, where h(x) = sum_i c_i (k(x_i, x) + bias^2).
 
-    A point is c (m,), of any sign. D comes from the dual weights y_i c_i cut to their box, times the best factor.
+    A point is c (m,), of any sign. D is the dual value of the weights y_i c_i, clipped to their box and multiplied by
+    the best factor. The parameters are those of `Risk`.
     """
 
     name: ClassVar[str] = "KernelRisk"
 
     def decision(self, coef: np.ndarray) -> np.ndarray:
-        """h (m,) with the bias, from scratch in float64."""
+        """Return h (m,) of the samples with the bias, from scratch in float64."""
         idx = np.flatnonzero(coef)
         return self.gram.matvec(coef[idx], idx) + self.bias**2 * float(coef.sum())
 
@@ -99,7 +116,7 @@ class KernelRisk(Risk):
 
 
 def scale_within(total: float, curvature: float, loss: Loss) -> float:
-    """argmax of s total - s^2 curvature / 2 over s >= 0; of weights in a box, s <= 1."""
+    """Return the argmax of s total - s^2 curvature / 2 over s >= 0; for the hinge also s <= 1, to stay in the box."""
     most = 1.0 if loss is Loss.HINGE else np.inf
     if curvature <= 0.0:
         return 1.0

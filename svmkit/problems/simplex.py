@@ -1,4 +1,4 @@
-"""SimplexQP, the quadratic program on the unit simplex, and the L2-SVM as one."""
+"""SimplexQP, the quadratic program on the unit simplex, and the L2-SVM as such a program."""
 
 from __future__ import annotations
 
@@ -13,19 +13,28 @@ from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_
 
 
 class SimplexQP(Problem):
-    """min alpha'A alpha + 2 c'alpha over the unit simplex (math.md, problem 1).
+    """min alpha'A alpha + 2 c'alpha over the unit simplex.
 
-    A_ij = y_i y_j (k_ij + bias) + [i=j] ridge_i, positive semidefinite. Its certificate is the Frank-Wolfe gap: P is
-    the objective, D = P - 2 (alpha'g - min g) with g = A alpha + c.
+    A_ij = y_i y_j (k_ij + bias) + [i=j] ridge_i has to be positive semidefinite. The certificate is the Frank-Wolfe
+    gap: P is the objective, D = P - 2 (alpha'g - min g) with g = A alpha + c, half the gradient. A point is alpha (m,).
 
     Parameters
     ----------
-    gram : Gram of m points
-    y : (m,) of -1.0 and +1.0, default all +1.0
-    bias : number added to every kernel value; ridge : number >= 0 or (m,), added to the diagonal
-    linear_term : c, (m,), default none
+    gram : Gram
+        The kernel matrix of the m points.
+    y : ndarray of shape (m,), optional
+        Signs, -1.0 or +1.0; all +1.0 by default.
+    bias : float, default=0.0
+        Number that is added to every kernel value.
+    ridge : float or ndarray of shape (m,), default=0.0
+        Numbers >= 0 that are added to the diagonal.
+    linear_term : ndarray of shape (m,), optional
+        The vector c; zero by default.
 
-    Raises InputError for shapes or values that are none of these.
+    Raises
+    ------
+    InputError
+        If the linear term or the ridge has another shape or holds other numbers.
     """
 
     name: ClassVar[str] = "SimplexQP"
@@ -60,7 +69,19 @@ class SimplexQP(Problem):
         return "squared hinge, regularised bias"
 
     def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """g = A alpha + c (half the gradient) from scratch in float64: (m,), or (len(at),)."""
+        """Return g = A alpha + c, half the gradient, from scratch in float64.
+
+        Parameters
+        ----------
+        alpha : ndarray of float64, shape (m,)
+            The weights.
+        at : ndarray of int, optional
+            The points to evaluate; all by default.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,) or (len(at),)
+        """
         idx = np.flatnonzero(alpha)
         weights = alpha[idx] * self.y[idx]
         here = at if at.size else slice(None)
@@ -69,7 +90,17 @@ class SimplexQP(Problem):
         return g if self.linear_term is None else g + self.linear_term[here]
 
     def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
-        """What weights (len(idx),) added to the distinct points idx add to g (m,); see `Gram.matvec`."""
+        """Return the change of g, shape (m,), when the points `idx` get the additional `weights`.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (len(idx),)
+            Changes of alpha.
+        idx : ndarray of int
+            Distinct points.
+        dtype : dtype, default=float64
+            Precision of the kernel values, as for `Gram.matvec`.
+        """
         signed = weights * self.y[idx]
         change = self.y * (self.gram.matvec(signed, idx, dtype=dtype) + self.bias * signed.sum())
         change[idx] += self.ridge[idx] * weights
@@ -91,7 +122,7 @@ class SimplexQP(Problem):
         return self.certificate_at(point, self.gradient(point))
 
     def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
-        """The certificate for a gradient g that the caller has just computed from scratch."""
+        """Return the certificate at `alpha` for the half gradient g that the caller has just computed from scratch."""
         value = self._value(alpha, g)
         return Certificate.of(value, value - 2.0 * max(0.0, float(alpha @ g - g.min())), g)
 
@@ -109,13 +140,29 @@ class SimplexQP(Problem):
 
 
 class SquaredHinge(SimplexQP):
-    """The L2-SVM with regularised bias as a SimplexQP: c = 0, ridge 1 / (2 C_i), bias 1.
+    """The L2-SVM with a regularised bias as a SimplexQP with c = 0, the ridge 1 / (2 C_i) and the bias 1.
 
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of the m samples.
+    y : ndarray of shape (m,)
+        Labels, -1.0 or +1.0; both must occur.
+    C : float or ndarray of shape (m,)
+        Cost of a unit of loss, > 0.
+    bias : float, default=1.0
+        1.0 for a regularised bias, 0.0 for none.
+
+    Raises
+    ------
+    InputError
+        If y or C is not valid.
+
+    Notes
+    -----
     With f = alpha'A alpha, beta = alpha / f solves the dual of 1/2 |w|^2 + 1/2 b^2 +
-    sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write delta_ij / C for
-    the ridge: their C is twice this one.
-
-    Parameters as for `Problem.classifier`; bias : 1.0 is a regularised bias, 0.0 none.
+    sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write the ridge as
+    delta_ij / C, so their C is twice this one.
     """
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
@@ -133,7 +180,7 @@ class SquaredHinge(SimplexQP):
         return Certificate(float("inf"), 0.5 / self._positive(objective), None)
 
     def _positive(self, f: float) -> float:
-        """f = alpha'A alpha, or SvmkitError when it is none that a kernel can give."""
+        """Return f = alpha'A alpha, or raise SvmkitError if it is not positive as it must be for a kernel."""
         if not f > 0.0:
             raise SvmkitError(
                 f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "

@@ -179,7 +179,7 @@ def test_a_pass_is_hsiehs(storage, bias, loss):
         np.testing.assert_array_equal(ours[: done.n], kept)
         assert (done.top, done.low) == (pytest.approx(max(projected)), pytest.approx(min(projected)))
         assert done.gain == pytest.approx(before - value(theirs, their_v, ridge), rel=1e-9)
-        assert done.apart == pytest.approx(sum(parts), rel=1e-9)
+        assert done.gap == pytest.approx(sum(parts), rel=1e-9)
         assert done.born == np.count_nonzero(theirs) - support
     assert done.n < 35, "nothing was left out"
 
