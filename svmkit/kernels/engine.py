@@ -1,7 +1,7 @@
-"""Engines: kernel values of the rows of one X against other rows, behind one interface for every storage of X.
+"""Engines: kernel values of the rows of one X with other vectors, behind one interface for every storage of X.
 
-`block` writes values, `product` multiplies them by coefficients without storing them. `Z` are rows in X's own
-storage as `take` returns them (or a model's vectors, dense or CSR). Nothing here caches: that is Gram's part.
+`block` stores kernel values, `product` multiplies them by coefficients without storing them. `Z` holds rows of X as
+`take` returns them, or the vectors of a model, dense or CSR. Engines do not cache values; `Gram` does.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from svmkit.kernels.arithmetic import Form
 from svmkit.kernels.functions import Kernel, Precomputed, square_norms
 from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
 
-ALL = np.empty(0, dtype=np.int64)  # "every row", as the compiled loops take it
-PANEL = 256  # rows of Z at a time
+ALL = np.empty(0, dtype=np.int64)  # stands for all rows of X in the compiled loops
+PANEL = 256  # rows of Z that are processed together
 PANEL_BYTES = 8 << 20
-COPY_BYTES = 256 << 20  # the largest copy of a sparse X that is made for speed
-FAR = 16.0  # gamma |x|^2 above which float32 dot products would cost the values more than some 1e-5
-LINE = 64  # bytes of a line of the processor's cache
-PAYS = 0.8  # entries touched by columns and by rows that cost the same: the former are scattered
+COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
+FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5
+LINE = 64  # bytes of a cache line
+PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
 
 def with_int32_indices(X):
-    """CSR with int32 indices where they fit, which spares a second set of compiled loops; any other X as it is."""
+    """Return a CSR matrix with int32 indices if they fit, and any other X unchanged.
+
+    One index type saves a second set of compiled loops. The values are not copied.
+    """
     if getattr(X, "format", None) != "csr" or X.indices.dtype == X.indptr.dtype == np.int32:
         return X
     if max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
@@ -34,32 +37,81 @@ def with_int32_indices(X):
 
 
 class Engine(Protocol):
-    """What Gram and a model's decision function need of a kernel on the rows of X (n, d)."""
+    """The interface by which Gram and a model's decision function use a kernel on the rows of X (n, d).
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel, resolved.
+    n : int
+        Number of rows of X.
+    batch : int
+        Number of kernel rows that are worth computing together when one is asked for.
+    """
 
     kernel: Kernel
     n: int
-    batch: int  # rows worth computing together when one is asked for
+    batch: int
 
     def take(self, idx: np.ndarray):
-        """The rows idx in X's storage (for a precomputed kernel: idx itself)."""
+        """Return the rows `idx` of X in its storage; for a precomputed kernel `idx` itself."""
 
     def diag(self) -> np.ndarray:
-        """k(x, x), float64 (n,)."""
+        """Return k(x, x) of each row of X: float64, shape (n,)."""
 
     def block(self, Z, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
-        """out[b, a] = k(X[sel[a]], Z[b]) for out (rows of Z, rows of sel), float32 or float64; empty sel: all."""
+        """Write k(X[sel[a]], Z[b]) to out[b, a].
+
+        Parameters
+        ----------
+        Z : ndarray or CSR
+            Vectors, as `take` returns them.
+        out : ndarray of shape (rows of Z, len(sel)), float32 or float64
+            Array for the values.
+        sel : ndarray of int64, optional
+            Rows of X; all by default.
+
+        Returns
+        -------
+        ndarray
+            `out`.
+        """
 
     def product(self, Z, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
-        """K(X[sel], Z) @ coef for coef (rows of Z, p): float64 (rows of sel, p).
+        """Return K(X[sel], Z) @ coef without storing the kernel values.
 
-        Values, and their sums over a panel, are taken in `dtype`; float32 takes half the time.
+        Parameters
+        ----------
+        Z : ndarray or CSR
+            Vectors, as `take` returns them.
+        coef : ndarray of shape (rows of Z, p)
+            Coefficients.
+        sel : ndarray of int64, optional
+            Rows of X; all by default.
+        dtype : {float64, float32}, default=float64
+            Precision of the kernel values and of their sums over a panel. float32 takes half the time.
+
+        Returns
+        -------
+        ndarray of float64, shape (len(sel), p)
         """
 
 
 def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
-    """The engine for a resolved kernel on X: dense (n, d) or CSR, float32 or float64, no copy of the values.
+    """Return the engine for a kernel on X. The values of X are not copied.
 
-    reach : largest |x|^2 of the rows that X's are to meet, default X's own (see `FAR`)
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, resolved.
+    X : ndarray of shape (n, d) or CSR, float32 or float64
+        The samples.
+    reach : float, optional
+        Largest |x|^2 of the vectors that X will be evaluated with; by default that of X itself (see `FAR`).
+
+    Returns
+    -------
+    Engine
     """
     X = with_int32_indices(X)
     if isinstance(kernel, Precomputed):
@@ -70,6 +122,8 @@ def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
 
 
 class _Base:
+    """Base of the engines that hold X."""
+
     batch = 1
 
     def __init__(self, kernel: Kernel, X) -> None:
@@ -86,7 +140,7 @@ class _Base:
 
 
 class _Products(_Base):
-    """Of kernels that are a function of x.z and the norms (or of the l1 distance)."""
+    """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance."""
 
     def __init__(self, kernel: Kernel, X, reach: float | None) -> None:
         super().__init__(kernel, X)
@@ -99,16 +153,16 @@ class _Products(_Base):
             self.far = kernel.form is Form.RBF and gamma * reach > FAR
 
     def _precision(self, asked) -> np.dtype:
-        """The precision in which values are taken that were asked for as `asked`.
+        """Return the precision in which to compute values that were asked for in precision `asked`.
 
-        |x|^2 + |z|^2 - 2 x.z loses what a float32 cannot hold next to |x|^2, and so does an l1 distance that is summed
-        up from |z|_1: data far from 0 take float64.
+        |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
+        is summed up from |z|_1. Data far from the origin therefore take float64.
         """
         return np.dtype(np.float64 if self.far else asked)
 
 
 def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """An empty array that begins with a line of the cache: else every wide load takes two of them."""
+    """Return an empty array that begins at a cache line, since a wide load across two lines costs twice."""
     size = shape[0] * shape[1] * dtype.itemsize
     raw = np.empty(size + LINE, np.uint8)
     lo = -raw.ctypes.data % LINE
@@ -120,6 +174,8 @@ def _dense(Z, dtype) -> np.ndarray:
 
 
 class DenseEngine(_Products):
+    """The engine for a dense X."""
+
     def __init__(self, kernel: Kernel, X: np.ndarray, reach: float | None = None) -> None:
         super().__init__(kernel, np.ascontiguousarray(X), reach)
 
@@ -142,16 +198,18 @@ class DenseEngine(_Products):
 
 
 class CSREngine(_Products):
-    batch = 32  # a panel of 32 costs as much as four to six single rows: the gathers are shared
+    """The engine for an X in CSR storage."""
+
+    batch = 32  # a panel of 32 costs as much as four to six single rows, because it shares the gathers
 
     def __init__(self, kernel: Kernel, X, reach: float | None = None) -> None:
         super().__init__(kernel, X, reach)
         self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
-        self.columns: Any = None  # X as CSC, once a single row was asked for and where that pays
+        self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
         self._tried = False
 
     def _panels(self, Z, dtype):
-        """(lo, hi, panel (d, q), |z|^2, |z|_1) of this dtype for the rows of Z, a few at a time."""
+        """Yield lo, hi, panel (d, q), |z|^2 and |z|_1 of this dtype for the rows of Z, a few at a time."""
         Z = with_int32_indices(Z)
         sparse, step, square = sp.issparse(Z), self.step, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
@@ -165,9 +223,9 @@ class CSREngine(_Products):
             yield lo, hi, panel, square[lo:hi], np.abs(panel).sum(axis=0)
 
     def _by_columns(self) -> bool:
-        """Whether a single row is better computed from the columns of X; that takes a copy of X.
+        """Whether a single kernel row is computed faster from the columns of X, which takes a copy of X.
 
-        It touches, on average, sum_c (share of rows with column c)^2 entries of a row instead of all of them.
+        By columns, only the entries of X in the columns of z are read: sum_c count_c^2 / n of them on average.
         """
         if not self._tried:
             self._tried = True
@@ -200,7 +258,7 @@ class CSREngine(_Products):
 
 
 class BlockEngine(_Base):
-    """Any kernel that has only `block(X, Z)`: evaluated a tile at a time, X and Z in the same storage."""
+    """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage."""
 
     def block(self, Z, out, sel=ALL):
         if sp.issparse(Z) != sp.issparse(self.X):
@@ -221,7 +279,7 @@ class BlockEngine(_Base):
 
 
 class PrecomputedEngine(_Base):
-    """X (n, n_train) holds the values; Z are indices of training rows."""
+    """The engine for a precomputed kernel: X (n, n_train) holds the values, Z holds indices of training samples."""
 
     def take(self, idx):
         return np.asarray(idx)

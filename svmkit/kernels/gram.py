@@ -1,4 +1,4 @@
-"""Gram: the kernel values of one X on demand, never an m x m matrix; rows kept in an LRU cache of a stated size."""
+"""Gram: kernel values of one X on demand, never the whole m x m matrix. A cache of stated size keeps kernel rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,22 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def parse_bytes(size: str | int | float) -> int:
-    """Bytes in `size`: a number of bytes, or text such as "200MB" or "1.5 GiB" (powers of 1024)."""
+    """Return the number of bytes that `size` means.
+
+    Parameters
+    ----------
+    size : str, int or float
+        A number of bytes, or text such as "200MB" or "1.5 GiB", in powers of 1024.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        If `size` is not a positive, finite size.
+    """
     text = str(size).strip().lower().removesuffix("ib").removesuffix("b").strip()
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS and text[-1:] else (text, "")
     try:
@@ -29,18 +44,37 @@ def parse_bytes(size: str | int | float) -> int:
 
 
 class Gram:
-    """Kernel matrix of X (m, d), computed when asked for.
+    """The kernel matrix of X (m, d), whose values are computed on demand.
 
     Parameters
     ----------
-    kernel : Kernel, resolved (no "scale" left in it)
-    X : ndarray (m, d) or CSR, float32 or float64; neither copied to dense nor to float64
-    memory : bytes or text; budget of the row cache, default 1 GB. At least five rows are kept.
-    dtype : float32 or float64 rows; default float64 when all m x m of them fit a quarter of the budget, where
-        precision costs nothing, else float32 (half the memory, twice the speed). Products are always float64.
-    engine : what computes the values, default the one for this kernel and storage
+    kernel : Kernel
+        The kernel, resolved: every parameter is a number.
+    X : ndarray of shape (m, d) or CSR, float32 or float64
+        The samples. X is copied neither to a dense array nor to float64.
+    memory : str or int, default="1GB"
+        Budget of the row cache, in bytes or as for `parse_bytes`. At least five kernel rows are kept.
+    dtype : {float32, float64}, optional
+        Type of the kernel rows. By default float64 if all m x m values fit into a quarter of the budget, else float32,
+        which takes half the memory and half the time. Products are always float64.
+    engine : Engine, optional
+        Computes the values; by default the engine for this kernel and this storage of X.
 
-    `kernel_values` counts every value computed; a row served from the cache counts nothing.
+    Attributes
+    ----------
+    m : int
+        Number of samples.
+    diag : ndarray of float64, shape (m,)
+        k(x, x) of each sample.
+    kernel_values : int
+        Number of kernel values computed so far. A row from the cache counts nothing.
+    budget : int
+        Budget of the row cache in bytes.
+
+    Raises
+    ------
+    InputError
+        If `memory` is not a size.
     """
 
     def __init__(
@@ -55,32 +89,42 @@ class Gram:
         self.diag = self.engine.diag()
         self.kernel_values = 0
         self._cache: RowCache | None = None
-        self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # idx, coef and the last of all rows
+        self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # idx, coef and product, the last one of all rows
 
     def promote(self) -> bool:
-        """Go over to float64 rows; False if they are float64 already. Cached rows are dropped."""
+        """Change to float64 kernel rows and drop the cached ones. Return False if they are float64 already."""
         if self.dtype == np.float64:
             return False
         self.dtype, self._cache = np.dtype(np.float64), None
         return True
 
     def row(self, i: int, likely: Likely | None = None) -> np.ndarray:
-        """k(x_i, x_r) for all r: (m,) in `dtype`; valid until three further rows have been asked for.
+        """Return kernel row i, k(x_i, x_r) for all r. It is valid until three further rows have been asked for.
 
-        `likely` names rows that will probably be asked for next, likeliest first. Where the engine computes many
-        rows for little more than the price of one, a miss brings them into the cache as well.
+        Parameters
+        ----------
+        i : int
+            Index of the sample.
+        likely : callable, optional
+            Returns the indices of rows that will probably be asked for next, likeliest first. If row i is missing and
+            the engine computes many rows for little more than the price of one, these rows are cached as well.
+
+        Returns
+        -------
+        ndarray of shape (m,), of the Gram's dtype
+            A view of the cache: do not write to it.
         """
         return self._kept().row(i, self._compute, likely)
 
     def bring(self, idx: np.ndarray) -> None:
-        """See to it that the rows idx, distinct, are cached: at most half as many as `row_table` has room for."""
+        """Ensure that the kernel rows `idx` are cached: distinct ones, at most half as many as the cache has slots."""
         self._kept().bring(idx, self._compute)
 
     @property
     def row_table(self) -> RowTable:
-        """What is cached, for compiled loops; a row that is missing there comes with `row`, which may push out others.
+        """The cached kernel rows for compiled loops. `row` adds a missing row and may evict others.
 
-        It is another one after `promote` and after `restricted`.
+        After `promote` or `restricted` the table is a new one.
         """
         return self._kept().table
 
@@ -96,15 +140,36 @@ class Gram:
         self.kernel_values += out.size
 
     def restricted(self, at: np.ndarray) -> RestrictedGram:
-        """Rows among the points `at` only, ascending, in the memory of the cache; those of other points are dropped.
+        """Lend the memory of the cache to kernel rows among some of the samples.
 
-        To be given back with `RestrictedGram.close`; until then the Gram's own rows would take memory of their own.
+        Parameters
+        ----------
+        at : ndarray of int, shape (n,)
+            The samples, ascending. Cached rows of other samples are dropped.
+
+        Returns
+        -------
+        RestrictedGram
+            `RestrictedGram.close` gives the memory back. Until then, rows of this Gram would take additional memory.
         """
         cache, self._cache = self._kept(), None
         return RestrictedGram(self, cache, at)
 
     def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """k(x_i, x_j) for i in I, j in J: (len(I), len(J)), float64, or of `out`'s type and in it."""
+        """Return k(x_i, x_j) for i in I and j in J.
+
+        Parameters
+        ----------
+        I, J : ndarray of int
+            Indices of samples.
+        out : ndarray of shape (len(I), len(J)), optional
+            Array for the values, float32 or float64.
+
+        Returns
+        -------
+        ndarray of shape (len(I), len(J))
+            `out` if it is given, else a float64 array.
+        """
         self.kernel_values += len(I) * len(J)
         values = np.empty((len(I), len(J))) if out is None else out
         if len(I) == 0 or len(J) == 0:
@@ -116,10 +181,26 @@ class Gram:
         return values
 
     def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
-        """K[at, idx] @ coef for coef (len(idx),) or (len(idx), p); empty `at`: all m rows.
+        """Return K[at, idx] @ coef without storing the kernel values.
 
-        Values are not stored; the last float64 product of all rows is, for a solve that starts where another one was
-        certified. Returns float64 (len(at),) or (len(at), p), of values taken in `dtype` (see `Engine.product`).
+        Parameters
+        ----------
+        coef : ndarray of shape (len(idx),) or (len(idx), p)
+            Coefficients.
+        idx : ndarray of int
+            Samples that have coefficients.
+        at : ndarray of int, optional
+            Samples of the result; all m by default.
+        dtype : {float64, float32}, default=float64
+            Precision of the kernel values, as for `Engine.product`.
+
+        Returns
+        -------
+        ndarray of float64, shape (len(at),) or (len(at), p)
+
+        Notes
+        -----
+        The last float64 product of all rows is remembered, for a solve that starts where another one was certified.
         """
         exact = at.size == 0 and dtype == np.float64
         if exact and self._product is not None:
@@ -138,7 +219,7 @@ class Gram:
 
     @contextmanager
     def unnoticed(self) -> Iterator[None]:
-        """Products inside are neither counted nor remembered: for whoever looks at a solve from outside."""
+        """Neither count nor remember the products inside the block, for observers of a solve."""
         before = self.kernel_values, self._product
         try:
             yield
@@ -147,9 +228,16 @@ class Gram:
 
 
 class RestrictedGram:
-    """Rows of a Gram among some of its points, numbered from 0: shorter, and more of them fit the budget.
+    """Kernel rows of a Gram among some of its samples, numbered from 0. They are shorter, so that more of them fit.
 
-    at (n,) : these points, ascending
+    Parameters
+    ----------
+    gram : Gram
+        The Gram of all samples.
+    cache : RowCache
+        Its row cache, whose memory is used.
+    at : ndarray of int, shape (n,)
+        The samples, ascending.
     """
 
     def __init__(self, gram: Gram, cache: RowCache, at: np.ndarray) -> None:
@@ -157,11 +245,11 @@ class RestrictedGram:
         cache.restrict(at)
 
     def row(self, p: int, likely: Likely | None = None) -> np.ndarray:
-        """Values of the p-th point with all n: (n,), as `Gram.row`."""
+        """Return the kernel values of the p-th sample with all n samples, shape (n,), as `Gram.row` does."""
         return self._cache.row(p, self._compute, likely)
 
     def bring(self, idx: np.ndarray) -> None:
-        """See to it that these rows are cached, as `Gram.bring`."""
+        """Ensure that these kernel rows are cached, as `Gram.bring` does."""
         self._cache.bring(idx, self._compute)
 
     def _compute(self, idx: np.ndarray, out: np.ndarray) -> None:
@@ -169,21 +257,21 @@ class RestrictedGram:
 
     @property
     def row_table(self) -> RowTable:
-        """What is cached, as `Gram.row_table`."""
+        """The cached kernel rows for compiled loops, as `Gram.row_table`."""
         return self._cache.table
 
     def restrict(self, among: np.ndarray) -> None:
-        """From now on those of the n points only, ascending."""
+        """Keep only some of the n samples: positions `among`, ascending."""
         self.at = self.at[among]
         self._cache.restrict(among)
 
     def close(self) -> None:
-        """Give the memory back to the Gram, without the kernel rows; not if the Gram has gone over to float64 rows."""
+        """Give the memory back to the Gram without the kernel rows, unless the Gram has changed to float64 rows."""
         if self._cache.slab.dtype == self.gram.dtype:
             self._cache.widen(self.gram.m)
             self.gram._cache = self._cache
 
 
 def _equal(coef: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether the two differ by no more than the rounding of a sum of their products."""
+    """Whether two coefficient arrays differ by rounding only."""
     return bool((np.abs(coef - weights) <= 1e-15 * np.abs(weights)).all())
