@@ -1,20 +1,25 @@
-"""What svmkit says when it cannot go on: one line that names what, where and how to mend it."""
+"""The exceptions and the warning of svmkit. A message is one line: what is wrong, where, and how to mend it."""
 
 from __future__ import annotations
 
 
 class SvmkitError(Exception):
-    """The work failed; the message is one line."""
+    """Base of all exceptions of svmkit: the work failed. The message is one line."""
 
 
 class InputError(SvmkitError, ValueError):
-    """The call or its input is wrong; the message says what and how to mend it (exit code 2)."""
+    """The call or its input is wrong. The message says how to mend it; the command line exits with code 2."""
 
 
 class Unavailable(InputError):
-    """Raised by a plugin's module while it is imported: the software that it needs is not installed.
+    """A plugin needs software that is not installed. The plugin's module raises it while it is imported.
 
-    The message says how to install it; plugin : the class all the same, for those who list it.
+    Parameters
+    ----------
+    message : str
+        One line that says how to install the software.
+    plugin : type, optional
+        The plugin's class, so that it can still be listed.
     """
 
     def __init__(self, message: str, plugin: type | None = None) -> None:
@@ -23,13 +28,13 @@ class Unavailable(InputError):
 
 
 class UnknownName(InputError):
-    """No plugin of that name; the message lists the right ones."""
+    """No plugin has this name. The message lists the names that exist."""
 
 
 class SvmkitWarning(UserWarning):
-    """Something the caller should know and that does not stop the work."""
+    """A fact that the caller should know and that does not stop the work."""
 
 
 def one_line(error: BaseException) -> str:
-    """An exception's message without line breaks; its type's name when it has none."""
+    """Return an exception's message without line breaks, or the name of its type if it has no message."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,7 +1,7 @@
-"""From files and names to features and labels: readers, built-in sets, downloads, checks, encoding, scaling.
+"""Data sets: readers, built-in sets, downloads, checks of features and labels, encoding and scaling.
 
 It may import `errors` and `runtime`. `load` turns a path or a name into a `Dataset`, `available` lists the names that
-`load` knows, `fetch` brings more.
+`load` knows, and `fetch` downloads further sets.
 """
 
 import lazy_loader as lazy

@@ -1,7 +1,7 @@
-"""Kernels: frozen dataclasses of parameters; what is data-dependent (gamma) becomes a number in `resolve`.
+"""Kernels: frozen dataclasses of parameters. `resolve` turns parameters that depend on the data into numbers.
 
-A third-party kernel subclasses `Kernel`, names itself and implements `block` and `diag`. The built-in ones also
-carry a `Form`, with which the loops of `svmkit.kernels.tiles` evaluate them in tiles without temporaries.
+A third-party kernel subclasses `Kernel`, has a name and implements `block` and `diag`. The built-in kernels also have a
+`Form`, by which the loops of `svmkit.kernels.tiles` evaluate them in tiles without temporary arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svmkit.kernels.tiles import csr_square_norms
 
 
 def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each column, float64, without densifying."""
+    """Return the mean and the variance of each column as float64, without a dense copy of X."""
     if sp.issparse(X):
         n, d = X.shape
         total, square = np.zeros(d), np.zeros(d)
@@ -38,11 +38,26 @@ def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resolve_gamma(gamma: str | float, X) -> float:
-    """The number behind `gamma` for the training data X (n_samples, n_features).
+    """Return the number that `gamma` stands for on the training data X.
 
-    scale: 1 / (n_features * X.var()), scikit-learn's default. auto: 1 / n_features. msd: 1 / (2 sigma^2) with sigma^2
-    the mean squared distance between training points, the default of CVM (FW/CVM paper, section 5); it has
-    a closed form, so all points are used and no sample. A number is itself. Constant data gives 1.0.
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "msd"} or float
+        "scale" is 1 / (n_features * X.var()), scikit-learn's default. "auto" is 1 / n_features. "msd" is
+        1 / (2 sigma^2), where sigma^2 is the mean squared distance between training points, the default of CVM
+        (FW/CVM paper, section 5); it has a closed form, so that all points are used. A number is returned unchanged.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        The training data.
+
+    Returns
+    -------
+    float
+        The number; 1.0 for constant data.
+
+    Raises
+    ------
+    InputError
+        If `gamma` is another text.
     """
     if not isinstance(gamma, str):
         return float(gamma)
@@ -61,32 +76,52 @@ def resolve_gamma(gamma: str | float, X) -> float:
 
 @dataclass(frozen=True)
 class Kernel:
-    """k(x, z). `normalised`: k(x, x) is the same for all x (what a core vector machine needs)."""
+    """Base of all kernels k(x, z).
+
+    Attributes
+    ----------
+    name : str
+        Name of the kernel, as on the command line and in a stored model.
+    normalised : bool
+        Whether k(x, x) is the same for all x, as a core vector machine needs it.
+    form : Form or None
+        The scalar function of a built-in kernel; None for a kernel that only has `block`.
+    """
 
     name: ClassVar[str] = ""
     normalised: ClassVar[bool] = False
     form: ClassVar[Form | None] = None
 
     def resolve(self, X) -> Kernel:
-        """The same kernel with every parameter a number, for training data X (n_samples, n_features)."""
+        """Return this kernel with a number for every parameter, for training data X (n_samples, n_features)."""
         return self
 
     def block(self, X, Z) -> np.ndarray:
-        """k(x_a, z_b) for all rows: float64, shape (rows of X, rows of Z); X and Z both dense or both CSR."""
+        """Return k(x_a, z_b) for all rows of X and Z.
+
+        Parameters
+        ----------
+        X, Z : ndarray or CSR, shapes (n, d) and (q, d)
+            Both are dense or both are CSR.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, q)
+        """
         raise TypeError(f"kernel {self.name!r} has to implement block(X, Z)")
 
     def diag(self, X) -> np.ndarray:
-        """k(x, x) for each row of X: float64, shape (n_samples,)."""
+        """Return k(x, x) of each row of X: float64, shape (n_samples,)."""
         raise TypeError(f"kernel {self.name!r} has to implement diag(X)")
 
     @property
     def params(self) -> dict[str, Any]:
-        """Parameters as plain values, as they are stored with a model."""
+        """The parameters as plain values, as a model stores them."""
         return asdict(self)
 
     @property
     def scalars(self) -> tuple[int, float, float, int]:
-        """(form, gamma, coef0, degree) for the compiled loops."""
+        """The values of form, gamma, coef0 and degree for the compiled loops."""
         p = self.params
         return int(self.form or 0), float(p.get("gamma", 1.0)), float(p.get("coef0", 0.0)), int(p.get("degree", 3))
 
@@ -97,7 +132,7 @@ def _require_finite(coef0: Any) -> None:
 
 
 def square_norms(X) -> np.ndarray:
-    """|x|^2 of each row, float64 whatever the storage."""
+    """Return |x|^2 of each row as float64, for dense and CSR storage of either precision."""
     if sp.issparse(X):
         norms = np.empty(X.shape[0])
         csr_square_norms(X.data, X.indptr, norms)
@@ -107,7 +142,7 @@ def square_norms(X) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """k(x, z) = x'z."""
+    """The linear kernel k(x, z) = x'z."""
 
     name: ClassVar[str] = "linear"
     form: ClassVar[Form | None] = Form.LINEAR
@@ -118,6 +153,8 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class _WithGamma(Kernel):
+    """Base of the kernels that have a gamma."""
+
     gamma: str | float = "scale"
 
     def __post_init__(self) -> None:
@@ -140,7 +177,13 @@ class _WithGamma(Kernel):
 
 @dataclass(frozen=True)
 class RBF(_WithGamma):
-    """k(x, z) = exp(-gamma |x - z|^2); the papers' sigma is sqrt(1 / (2 gamma))."""
+    """The Gaussian kernel k(x, z) = exp(-gamma |x - z|^2). The papers' sigma is sqrt(1 / (2 gamma)).
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        A number > 0, or a rule for one (`resolve_gamma`).
+    """
 
     name: ClassVar[str] = "rbf"
     normalised: ClassVar[bool] = True
@@ -152,7 +195,13 @@ class RBF(_WithGamma):
 
 @dataclass(frozen=True)
 class Laplacian(_WithGamma):
-    """k(x, z) = exp(-gamma |x - z|_1)."""
+    """The Laplacian kernel k(x, z) = exp(-gamma |x - z|_1).
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        A number > 0, or a rule for one (`resolve_gamma`).
+    """
 
     name: ClassVar[str] = "laplacian"
     normalised: ClassVar[bool] = True
@@ -164,7 +213,19 @@ class Laplacian(_WithGamma):
 
 @dataclass(frozen=True)
 class Poly(_WithGamma):
-    """k(x, z) = (gamma x'z + coef0)^degree; degree 2 and coef0 0 is the SWAP paper's homogeneous (gamma x'z)^2."""
+    """The polynomial kernel k(x, z) = (gamma x'z + coef0)^degree.
+
+    Degree 2 with coef0 0 is the homogeneous kernel of the SWAP paper.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        A number > 0, or a rule for one (`resolve_gamma`).
+    degree : int, default=3
+        The degree, >= 1.
+    coef0 : float, default=0.0
+        The constant term.
+    """
 
     degree: int = 3
     coef0: float = 0.0
@@ -186,7 +247,17 @@ class Poly(_WithGamma):
 
 @dataclass(frozen=True)
 class Sigmoid(_WithGamma):
-    """k(x, z) = tanh(gamma x'z + coef0): not positive semidefinite, so no certificate need be reached."""
+    """The sigmoid kernel k(x, z) = tanh(gamma x'z + coef0).
+
+    It is not positive semidefinite, so that a solver may fail to reach a certificate.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        A number > 0, or a rule for one (`resolve_gamma`).
+    coef0 : float, default=0.0
+        The constant term.
+    """
 
     coef0: float = 0.0
 
@@ -203,21 +274,21 @@ class Sigmoid(_WithGamma):
 
 
 def _asymmetric(X) -> tuple[int, int] | None:
-    """Where a square X differs from its transpose by more than rounding, or None; looked at a few rows at a time."""
+    """Return where a square X differs from its transpose by more than rounding, or None; a few rows at a time."""
     largest = float(np.abs(X).max()) if X.shape[0] else 0.0
     step = max(1, (1 << 20) // max(X.shape[0], 1))
     for lo in range(0, X.shape[0], step):
-        apart = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
-        apart = apart.toarray() if sp.issparse(apart) else apart
-        if apart.max() > 1e-5 * largest:
-            i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+        difference = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
+        difference = difference.toarray() if sp.issparse(difference) else difference
+        if difference.max() > 1e-5 * largest:
+            i, j = np.unravel_index(int(difference.argmax()), difference.shape)
             return lo + int(i), int(j)
     return None
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """X is the kernel matrix itself: (n, n) to train, (n_test, n) to predict."""
+    """A kernel whose X is the kernel matrix itself: (n, n) to train, (n_test, n) to predict."""
 
     name: ClassVar[str] = "precomputed"
 
@@ -242,7 +313,13 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class FromFunction(Kernel):
-    """A Python callable f(X, Z) -> (rows of X, rows of Z); not saved with a model: register a Kernel for that."""
+    """A kernel given by a Python callable, which is not saved with a model: register a `Kernel` for that.
+
+    Parameters
+    ----------
+    function : callable
+        f(X, Z) returns the kernel values of the rows of X and Z, shape (rows of X, rows of Z).
+    """
 
     function: Callable[[Any, Any], np.ndarray]
 

@@ -89,7 +89,7 @@ class Gram:
         self.diag = self.engine.diag()
         self.kernel_values = 0
         self._cache: RowCache | None = None
-        self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # idx, coef and product, the last one of all rows
+        self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # the last idx, coef and result
 
     def promote(self) -> bool:
         """Change to float64 kernel rows and drop the cached ones. Return False if they are float64 already."""

@@ -1,4 +1,4 @@
-"""A symmetric matrix given by its rows, as an array or on demand, behind the interface of Gram."""
+"""A symmetric matrix A behind the interface of Gram, given as an array or as a function of its rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_cache import RowCache
 
 RowFunction = Callable[[np.ndarray], np.ndarray]
-"""Rows idx (q,) of A: (q, m)."""
+"""Takes row numbers idx, shape (q,), and returns these rows of A, shape (q, m)."""
 
 
 class MatrixEngine(ABC):
-    """An `Engine` whose Z are row numbers. `asked` counts the rows that had to be brought from outside."""
+    """Base of the engines over a symmetric matrix A, for which `Z` holds row numbers.
+
+    Parameters
+    ----------
+    diag : ndarray of float64, shape (n,)
+        The diagonal of A.
+
+    Attributes
+    ----------
+    asked : int
+        Number of rows of A that were requested from the row function so far.
+    """
 
     batch = 1
 
@@ -28,11 +39,11 @@ class MatrixEngine(ABC):
 
     @abstractmethod
     def row(self, i: int) -> np.ndarray:
-        """Row i of A, (n,); valid until three further rows have been asked for."""
+        """Return row i of A, shape (n,). It is valid until three further rows have been asked for."""
 
     @abstractmethod
     def panels(self, Z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(at (q,), A[Z[at]] (q, n)) until all of Z have been served, in any order."""
+        """Yield positions `at` (q,) in Z with their rows A[Z[at]] (q, n) until all of Z are served, in any order."""
 
     def take(self, idx: np.ndarray) -> np.ndarray:
         return np.asarray(idx)
@@ -40,7 +51,7 @@ class MatrixEngine(ABC):
     def diag(self) -> np.ndarray:
         return self._diag
 
-    diagonal = diag  # a Gram takes it for the matrix that it is
+    diagonal = diag  # a precomputed kernel asks its matrix for this
 
     def block(self, Z: np.ndarray, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
         for at, values in self.panels(Z):
@@ -56,11 +67,11 @@ class MatrixEngine(ABC):
 
 
 class ArrayMatrix(MatrixEngine):
-    """Rows of a dense symmetric array in memory, never copied whole."""
+    """The engine over a dense symmetric array in memory, which is never copied as a whole."""
 
     def __init__(self, A: np.ndarray) -> None:
         super().__init__(A.diagonal().astype(np.float64))
-        self.A = A if A.flags.c_contiguous else A.T  # the same matrix with its rows in one piece each
+        self.A = A if A.flags.c_contiguous else A.T  # the same matrix, with contiguous rows
 
     def row(self, i: int) -> np.ndarray:
         return self.A[i]
@@ -72,16 +83,24 @@ class ArrayMatrix(MatrixEngine):
 
 
 class CachedMatrix(MatrixEngine):
-    """Rows that a callable computes, in a cache that blocks and products are served from too.
+    """The engine over a row function. One cache of rows serves single rows, blocks and products.
 
-    Whatever comes is checked: its shape, that it is finite, fits the diagonal and the row that came before it, and
-    that A_ii - 2 A_ij + A_jj >= 0. Raises InputError where it does not.
+    Every row is checked: its shape, finite values, agreement with the diagonal and with the row before it, and
+    A_ii - 2 A_ij + A_jj >= 0.
 
     Parameters
     ----------
-    rows : see `RowFunction`; called with distinct idx, for many rows at a time where many are needed
-    diag : (m,), float64
-    budget : bytes of what is kept, float64; at least five rows are
+    rows : RowFunction
+        Called with distinct row numbers, with many at a time if many rows are needed.
+    diag : ndarray of float64, shape (n,)
+        The diagonal of A.
+    budget : int
+        Budget of the cache in bytes. At least five float64 rows are kept.
+
+    Raises
+    ------
+    InputError
+        When a row is asked for and fails a check.
     """
 
     def __init__(self, rows: RowFunction, diag: np.ndarray, budget: int) -> None:
@@ -108,7 +127,7 @@ class CachedMatrix(MatrixEngine):
             else:
                 yield np.array([b]), row[None]
         at = np.array(missing, dtype=np.int64)
-        keep = len(at) <= self._cache.slots // 2  # more would push out what was used most
+        keep = len(at) <= self._cache.slots // 2  # more would evict the rows that are used most
         for lo in range(0, len(at), self._panel):
             here = at[lo : lo + self._panel]
             idx, place = np.unique(Z[here], return_inverse=True)
@@ -116,7 +135,7 @@ class CachedMatrix(MatrixEngine):
             yield here, values if len(idx) == len(here) and (idx == Z[here]).all() else values[place]
 
     def _bring(self, idx: np.ndarray, keep: bool) -> np.ndarray:
-        """Ask for the rows idx, (q, n)."""
+        """Request the rows idx from the row function, check them and return them, shape (q, n)."""
         values = self._rows(idx)
         values = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
         if values.shape != (len(idx), self.n):
@@ -154,7 +173,15 @@ class CachedMatrix(MatrixEngine):
 
 
 class MatrixGram(Gram):
-    """Gram over a MatrixEngine: its cache is the only one. `budget` is for what solvers keep besides, in bytes."""
+    """A Gram over a MatrixEngine, whose cache is the only row cache.
+
+    Parameters
+    ----------
+    engine : MatrixEngine
+        The matrix.
+    budget : int
+        Memory in bytes for the values that solvers keep in addition.
+    """
 
     engine: MatrixEngine
 
@@ -162,7 +189,7 @@ class MatrixGram(Gram):
         super().__init__(engine.kernel, None, memory=budget, dtype=np.float64, engine=engine)
 
     def row(self, i: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
-        """A[i], (m,); `likely` is not looked at: no row is asked for that is not needed."""
+        """Return A[i], shape (m,). `likely` is ignored: rows are requested only when they are needed."""
         before = self.engine.asked
         row = self.engine.row(i)
         self.kernel_values += self.m * (self.engine.asked - before)
@@ -170,16 +197,26 @@ class MatrixGram(Gram):
 
 
 def require_mirrored(values: np.ndarray, mirrored: np.ndarray, I: np.ndarray, J: np.ndarray, slack: float) -> None:
-    """InputError unless values = A[I][:, J] and mirrored = A[J][:, I]' agree within `slack`."""
-    apart = np.abs(values - mirrored)
-    a, b = np.unravel_index(int(apart.argmax()), apart.shape)
-    if apart[a, b] > slack:
+    """Raise InputError unless values = A[I][:, J] and mirrored = A[J][:, I]' agree within `slack`."""
+    difference = np.abs(values - mirrored)
+    a, b = np.unravel_index(int(difference.argmax()), difference.shape)
+    if difference[a, b] > slack:
         i, j = I[a], J[b]
         raise InputError(f"A is not symmetric: A[{i}, {j}] is {values[a, b]:g} and A[{j}, {i}] is {mirrored[a, b]:g}")
 
 
 def require_curvature(curvature: np.ndarray, origin: str, slack: float) -> None:
-    """InputError when x'A x < 0 for an x = `origin` e_j of sum zero: then there is no certificate; curvature (m,)."""
+    """Raise InputError when x'A x < 0 for an x = `origin` e_j of sum zero, since no certificate exists then.
+
+    Parameters
+    ----------
+    curvature : ndarray of float64, shape (m,)
+        x'A x for each j.
+    origin : str
+        The first part of x, for the message.
+    slack : float
+        Rounding error of a value of A.
+    """
     j = int(curvature.argmin())
     if curvature[j] < -4.0 * slack:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What is minimised: objectives, feasibility, certificates from scratch, and the way from a point to decisions.
+"""Optimisation problems: objectives, feasibility, certificates from scratch, and decision functions of their points.
 
 It may import `errors`, `runtime`, `data` and `kernels`.
 """

@@ -1,4 +1,4 @@
-"""What the whole toolkit runs on: interrupts, threads, files that are written whole, values for JSON.
+"""Services for all other rooms: interrupts, threads, files that are written atomically, values for JSON.
 
 It may import `errors` and no other room.
 """

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from svmkit.errors import InputError
 
 
 def write(path: str | os.PathLike, content: bytes) -> None:
-    """Write atomically: a reader sees the old file or the new one, whole.
+    """Write a file atomically: a reader sees either the complete old file or the complete new one.
 
-    A link is replaced, not followed. What is there and is no file, such as /dev/stdout, is written to as it is.
-    Raises InputError when the folder is missing or not writable.
+    Parameters
+    ----------
+    path : str or path-like
+        The file. A symbolic link is replaced, not followed. A device or a pipe, such as /dev/stdout, is written to.
+    content : bytes
+        The content.
+
+    Raises
+    ------
+    InputError
+        If the folder is missing or cannot be written to.
     """
     target = Path(path)
     try:
@@ -26,7 +35,7 @@ def write(path: str | os.PathLike, content: bytes) -> None:
 
 
 def _is_stream(target: Path) -> bool:
-    """A device, a pipe, or a name such as /dev/stdout that leads to whatever this process has open."""
+    """Whether `target` is a device, a pipe, or a name such as /dev/stdout for a file that this process has open."""
     folder = os.path.realpath(target.parent)
     return target.exists() and (not target.is_file() or folder == "/dev" or folder.startswith("/proc/"))
 
@@ -47,7 +56,7 @@ def _replace(target: Path, content: bytes) -> None:
 
 
 def require_writable(path: str | os.PathLike) -> None:
-    """InputError when `write` is bound to fail: a missing or closed folder, or a folder of that name."""
+    """Raise InputError if `write` would fail: the folder is missing or read-only, or `path` is a folder."""
     target = Path(path)
     if target.is_dir() or not os.access(target if _is_stream(target) else target.parent, os.W_OK):
         raise InputError(f"cannot write {path}: give a file in a folder that is there and can be written to")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a flag: a step is never cut in two, and the best model so far is returned."""
+"""Ctrl-C and SIGTERM as a flag, so that no step is interrupted half-way and the best model so far is returned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Flag:
-    """True once the process has been asked to stop."""
+    """A flag that is true once the process has been asked to stop."""
 
     def __init__(self) -> None:
         self.raised = False
@@ -23,10 +23,13 @@ _flag: Flag | None = None  # of the outermost `catching` block, which owns the h
 
 @contextmanager
 def catching() -> Iterator[Flag]:
-    """Turn the first SIGINT or SIGTERM inside the block into the flag; a second one interrupts at once.
+    """Turn the first SIGINT or SIGTERM inside the block into a flag; a second one raises KeyboardInterrupt.
 
-    Blocks nest: the inner ones see the flag of the outermost. Signals reach the main thread only, so elsewhere
-    the flag stays down.
+    Yields
+    ------
+    Flag
+        The flag. Nested blocks share the flag of the outermost block. Signals reach the main thread only, so that the
+        flag is never raised in other threads.
     """
     global _flag
     if _flag is not None or threading.current_thread() is not threading.main_thread():

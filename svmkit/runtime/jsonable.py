@@ -1,4 +1,4 @@
-"""JSON's own types for whatever a result holds."""
+"""Conversion of results to the types of JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """`value` with arrays as lists, numpy's scalars as Python's, text keys, and None for NaN and infinity."""
+    """Return `value` in types of JSON.
+
+    Arrays and tuples become lists, numpy scalars Python numbers, keys text, and NaN and infinity None.
+    """
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,6 @@
-"""One pool at a time: our loops spread tiles over the cores, BLAS works inside a tile in one thread.
+"""Control of the thread pools: compiled loops spread tiles over the cores, BLAS works in one thread within a tile.
 
-Two pools that spin against each other on few cores cost a factor of ten (measured on two cores: 3.4 ms instead of
-0.05 ms for the vector work of one iteration).
+Two pools that compete for few cores are slow: on two cores the vector work of an iteration took 3.4 ms instead of 0.05.
 """
 
 from __future__ import annotations
@@ -26,9 +25,22 @@ def _blas():
 
 @contextmanager
 def using(threads: int | None = None) -> Iterator[int]:
-    """Run the block with `threads` threads (default None: all that numba was given), BLAS held to one.
+    """Run the block with a number of threads in compiled loops, and with one thread in BLAS.
 
-    Raises InputError when `threads` is not between 1 and the machine's number.
+    Parameters
+    ----------
+    threads : int, optional
+        Number of threads; by default as many as numba uses now.
+
+    Yields
+    ------
+    int
+        The number of threads.
+
+    Raises
+    ------
+    InputError
+        If `threads` is not between 1 and the number that this machine allows.
     """
     most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     if threads is not None and not 1 <= threads <= most:
@@ -43,5 +55,5 @@ def using(threads: int | None = None) -> Iterator[int]:
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
