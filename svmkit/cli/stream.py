@@ -222,7 +222,7 @@ class StreamJob:
             return None
         try:
             test = load(options.test, n_features=options.n_features)
-            self.online.input.widen(test.n_features)
+            self.online.widen(test.n_features)
             if test.n_features < self.online.input.n_features:
                 test = load(options.test, n_features=self.online.input.n_features)
             return test

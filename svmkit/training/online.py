@@ -74,7 +74,7 @@ class Online:
             raise InputError(f"classes must announce two labels or more, not {self.classes[0]} only")
         training_weights(np.empty(0, dtype=np.int64), self.classes, class_weight, None)
         self.C, self.class_weight = C, class_weight
-        self.input = StreamInput(kernel, scale, start)
+        self.input = StreamInput(kernel, scale) if start is None else StreamInput.of_model(start)
         pairs = class_pairs(len(self.classes))
         share = max(1, parse_bytes(memory) // len(pairs))
         signed = [signed_pair(a, b, len(self.classes)) for a, b in pairs]
@@ -135,11 +135,16 @@ class Online:
         """
         X = as_features(X)
         codes = codes_among(self.classes, y, X.shape[0])
-        weights = self.C * training_weights(codes, self.classes, self.class_weight, sample_weight)
+        with np.errstate(over="ignore"):
+            weights = self.C * training_weights(codes, self.classes, self.class_weight, sample_weight)
+        if not np.isfinite(weights).all():
+            raise InputError("C times class and sample weight must be finite for every sample: lower C or the weights")
         require_finite(X)
+        settled = self.input.after(X)
+        X, scaled = settled.bring(X)
+        self.input = settled  # not before the block has passed every check
         with threads.using(self.n_threads), interrupt.catching() as flag:
             before = bool(flag)
-            X, scaled = self.input.take(X)
             if test and self.received:
                 self.tested += len(codes)
                 self.correct += int((self.model().predict(X) == self.classes[codes]).sum())
@@ -165,6 +170,10 @@ class Online:
                 stacklevel=2,
             )
         return learned
+
+    def widen(self, n_features: int) -> None:
+        """Take at least as many columns from now on; new columns count as zeros in all samples before."""
+        self.input = self.input.widen(n_features)
 
     def _record(self) -> None:
         before = self.history[-1].n_iter if self.history else 0

@@ -1,15 +1,15 @@
-"""What can learn from a stream, and the form that its samples and labels are brought into."""
+"""Which solvers and options can learn from a stream, and the form that its samples and labels are brought into."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.data.features import pad_or_refuse_columns, require_finite
+from svmkit.data.features import Features, pad_or_refuse_columns, require_finite
 from svmkit.data.labels import as_labels
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
@@ -21,7 +21,7 @@ from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 
 
 def streaming_solver(solver: str | Solver) -> LearnsFromStreams:
-    """`solver`, built when it is a name; InputError naming those that learn from streams when it does not."""
+    """Return `solver`, built if it is a name; raise InputError, which lists those that do, if it does not stream."""
     solver = by_name.solver(solver)
     if not isinstance(solver, LearnsFromStreams):
         able = plugins.solvers_where(lambda solver: issubclass(solver, LearnsFromStreams))
@@ -32,7 +32,7 @@ def streaming_solver(solver: str | Solver) -> LearnsFromStreams:
 def require_streamable(
     solver: Solver, kernel: Kernel, class_weight: str | dict | None = None, max_support: int | None = None
 ) -> None:
-    """InputError for what needs more of the data than the samples that have arrived."""
+    """Raise InputError for options that need more of the data than the samples that have arrived."""
     if isinstance(kernel, Precomputed):
         raise InputError("a precomputed kernel belongs to one training set: choose another one to learn from a stream")
     solver.check_kernel(kernel)
@@ -45,59 +45,103 @@ def require_streamable(
 
 
 def codes_among(classes: np.ndarray, y: Any, n_samples: int) -> np.ndarray:
-    """Which of the classes each label is, (n_samples,); InputError for labels that are none of them."""
+    """Return the codes (n_samples,) of labels among the announced classes; raise InputError for any other label."""
     labels = as_labels(y, n_samples=n_samples)
     at = np.zeros(len(labels), dtype=np.int64)
     if (labels.dtype.kind in "SU") == (classes.dtype.kind in "SU"):
         at = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    strange = np.flatnonzero(classes[at] != labels)
-    if len(strange):
+    unknown = np.flatnonzero(classes[at] != labels)
+    if len(unknown):
         raise InputError(
-            f"y holds {labels[strange[0]]!s} at row {strange[0] + 1} (counted from 1), which is not among the "
+            f"y holds {labels[unknown[0]]!s} at row {unknown[0] + 1} (counted from 1), which is not among the "
             f"classes announced: {', '.join(map(str, classes[:10]))}{', ...' * (len(classes) > 10)}"
         )
     return at
 
 
+@dataclass(frozen=True)
 class StreamInput:
-    """What the first block settles for all: gamma, scaling, dense or CSR. Columns may grow.
+    """The form that the samples of a stream are brought into, settled by its first block. Columns may grow.
 
-    kernel : as given, resolved from the first block on; scale : kind of scaling, or None
-    start : model that has settled all of it already, or None
+    A block makes a new `StreamInput` (`after`), so that a refused block leaves nothing behind.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        As given until a block has settled it, resolved from then on.
+    scale : str or None, default=None
+        The kind of scaling to fit: "standard", "minmax", "maxabs", or None.
+    scaling : Scaling or None, default=None
+        The scaling, once it is fitted.
+    n_features : int, default=0
+        The number of columns of the widest block so far.
+    sparse : bool, default=False
+        Whether samples are kept as CSR.
+    settled : bool, default=False
+        Whether a block or a model has settled the attributes above.
     """
 
-    def __init__(self, kernel: Kernel, scale: str | None, start: SVMModel | None) -> None:
-        self.kernel, self._scale = kernel, None if scale == "none" else scale
-        self.scaling: Scaling | None = None
-        self.n_features, self._sparse, self._settled = 0, False, start is not None
-        if start is not None:
-            self.kernel, self.scaling, self.n_features = start.kernel, start.scaling, start.n_features
-            self._sparse = sp.issparse(start.vectors)
+    kernel: Kernel
+    scale: str | None = None
+    scaling: Scaling | None = None
+    n_features: int = 0
+    sparse: bool = False
+    settled: bool = False
 
-    def take(self, X: Any) -> tuple[Any, Any]:
-        """(X, scaled X) as wide as any block so far; InputError when scaling overflows, or does not do for X."""
-        if not self._settled:
-            self.scaling = Scaling.fit(self._scale, X) if self._scale else None
-            self.kernel = self.kernel.resolve(self.scaling.apply(X) if self.scaling else X)
-            self._sparse, self._settled = sp.issparse(X), True
-        self.widen(X.shape[1])
+    @classmethod
+    def of_model(cls, model: SVMModel) -> StreamInput:
+        """Return the form of the data that a model was trained on."""
+        sparse = sp.issparse(model.vectors)
+        return cls(model.kernel, None, model.scaling, model.n_features, sparse, settled=True)
+
+    def after(self, X: Features) -> StreamInput:
+        """Return the form once the block X has arrived.
+
+        Raises
+        ------
+        InputError
+            Scaling or gamma cannot be computed from the first block.
+        """
+        if not self.settled:
+            scaling = Scaling.fit(self.scale, X) if self.scale and self.scale != "none" else None
+            kernel = self.kernel.resolve(scaling.apply(X) if scaling else X)
+            return replace(
+                self, kernel=kernel, scaling=scaling, n_features=X.shape[1], sparse=sp.issparse(X), settled=True
+            )
+        return self.widen(X.shape[1])
+
+    def widen(self, n_features: int) -> StreamInput:
+        """Return the form with at least as many columns; new columns count as zeros in all samples before."""
+        if n_features <= self.n_features:
+            return self
+        scaling = self.scaling
+        if scaling:
+            missing = n_features - len(scaling.scale)
+            scale = np.pad(scaling.scale, (0, missing), constant_values=1.0)
+            scaling = replace(scaling, center=np.pad(scaling.center, (0, missing)), scale=scale)
+        return replace(self, scaling=scaling, n_features=n_features)
+
+    def bring(self, X: Features) -> tuple[Features, Features]:
+        """Bring a block into this form.
+
+        Returns
+        -------
+        X, scaled : ndarray or csr_array of shape (n_samples, n_features)
+            The block before and after scaling.
+
+        Raises
+        ------
+        InputError
+            Scaling overflows.
+        """
         X = pad_or_refuse_columns(X, self.n_features, pad=True)
-        if sp.issparse(X) != self._sparse:
-            X = sp.csr_array(X) if self._sparse else X.toarray()
+        if sp.issparse(X) != self.sparse:
+            X = sp.csr_array(X) if self.sparse else X.toarray()
         scaled = self.scaling.apply(X) if self.scaling else X
         require_finite(scaled, what="the scaled X")
         return X, scaled
 
-    def widen(self, n_features: int) -> None:
-        """From now on at least as many columns, those that are new with zeros in all samples before."""
-        more = max(0, n_features - self.n_features)
-        self.n_features += more
-        if self.scaling and more:
-            missing = n_features - len(self.scaling.scale)
-            scale = np.pad(self.scaling.scale, (0, missing), constant_values=1.0)
-            self.scaling = replace(self.scaling, center=np.pad(self.scaling.center, (0, missing)), scale=scale)
-
-    def no_rows(self) -> Any:
-        """A matrix of no samples."""
+    def no_rows(self) -> Features:
+        """Return a matrix of no samples."""
         empty = np.empty((0, self.n_features))
-        return sp.csr_array(empty) if self._sparse else empty
+        return sp.csr_array(empty) if self.sparse else empty

@@ -109,6 +109,50 @@ def test_refused_weights_change_nothing():
         online.fitted(Status.MAX_ITER)
 
 
+HUGE = {
+    "weights": (None, lambda X: X, {"sample_weight": np.full(40, 1e300)}, "finite"),
+    "scaling": ("standard", lambda X: 1.7e308 * np.sign(X), {}, "spans more"),
+    "gamma": ("standard", lambda X: np.where(np.arange(40)[:, None] == 3, 1e307, 1e-300 * X), {}, "gamma"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("case", HUGE)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_refused_first_block_settles_nothing(case, classes):
+    """Gamma, scaling, width and storage are those of the next block, as if the first one had never been."""
+    scale, spoil, weights, words = HUGE[case]
+    X, y = blobs(40)[0], np.arange(40) % classes
+    online, fresh = (Online(range(classes), kernel=RBF("scale"), C=1e30, scale=scale) for _ in range(2))
+    with pytest.raises(InputError, match=words):
+        online.update(spoil(X), y, **weights)
+    assert online.input.scaling is None and online.input.kernel == RBF("scale") and online.samples == 0
+    good = 0.1 * X[:, :2] if scale else sp.csr_array(0.1 * X[:, :2])
+    for learner in (online, fresh):
+        learner.update(good, y)
+    assert online.input.kernel == fresh.input.kernel and online.input.n_features == 2
+    assert sp.issparse(online.model().vectors) == sp.issparse(good)
+    np.testing.assert_array_equal(online.model().decision_function(good), fresh.model().decision_function(good))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("scale", [None, "maxabs"])
+def test_a_refused_later_block_leaves_width_and_model(scale):
+    X, y = blobs(90)
+    options = {"kernel": RBF("scale"), "scale": scale, "C": 1e30}
+    online, fresh = (feed(Online([-1, 1], **options), 1e-9 * X[:60], y[:60], 30) for _ in range(2))
+    wide = np.hstack([X[60:], X[60:]])
+    with pytest.raises(InputError, match="finite"):
+        online.update(wide, y[60:], np.full(30, 1e300))
+    if scale:
+        with pytest.raises(InputError, match="scaled X"):
+            online.update(1e308 * np.sign(wide), y[60:])
+    assert online.input.n_features == X.shape[1] and online.samples == 60
+    for learner in (online, fresh):
+        learner.update(1e-9 * X[60:], y[60:])
+    np.testing.assert_array_equal(online.model().decision_function(X), fresh.model().decision_function(X))
+
+
 class Odd(Kernel):
     """Not by name, but a kernel all the same."""
 
