@@ -1,4 +1,4 @@
-"""The driver that fully corrective methods share: look at all points, let the worst join, solve for the set."""
+"""The driver of fully corrective methods: survey all points, let the worst join, solve for the working set."""
 
 from __future__ import annotations
 
@@ -15,21 +15,35 @@ from svmkit.solver import smo_steps
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
 from svmkit.solver.smo_steps import Box
-from svmkit_corrective.state import BETWEEN, CHUNK, Face, WorkingSet
+from svmkit_corrective.state import CorrectiveState, Face, Phase
+
+CHUNK = 20_000_000  # values that the SMO steps of one step of the driver may go over, nearly
+BETWEEN = 64  # SMO steps between two looks at the gap of the set
 
 
 @dataclass(frozen=True)
 class Corrective(Solver):
-    """Base of the two: a subclass says what its problem looks like and how far a point is from optimal.
+    """Base of fully corrective methods: a subclass gives its problem, its gap and the level of its conditions.
 
-    Rounds of three parts. All points: their gradient, from the weights that changed, never stored kernel values.
-    Growth: the points that violate the conditions most join the working set, whose kernel matrix is kept within the
-    memory budget; where it is full, points that need to be there least leave, and their weights stay as they are.
-    Solving for the set: pairwise steps by the second order rule, until its gap is `inner` of what it was, or of that of
-    all points.
+    A round has three parts. The survey brings the gradient of all points up to date, from the weights that changed;
+    kernel values are not stored for it. In the growth the points that violate the optimality conditions most join the
+    working set, whose kernel matrix is kept within the memory budget; where the set is full, the points that are
+    safest leave it and keep their weights. Then SMO steps with second-order choice solve for the set, until its gap
+    is at most `inner` times what it was, or times the gap of all points if that is smaller.
 
-    first : points of the first set and least growth; growth : of the set in a round, as a part of the vectors so far
-    inner : gap within the set at which all points are looked at again, as a part of theirs
+    Parameters
+    ----------
+    first : int, default=1000
+        Number of points in the first set, and least number that joins in a round.
+    growth : float, default=1.0
+        Points that join in a round, as a multiple of the support vectors so far.
+    inner : float, default=0.1
+        Gap within the set at which all points are surveyed again, as a part of the gap of all points.
+
+    Raises
+    ------
+    InputError
+        If `first` is not a positive integer, `growth` is not positive or `inner` not between 0 and 1.
     """
 
     monotone: ClassVar[bool] = True
@@ -50,84 +64,93 @@ class Corrective(Solver):
 
     @abstractmethod
     def face(self, problem: Any) -> Face:
-        """The problem as the driver takes it."""
+        """Return the problem as the driver takes it."""
 
     @abstractmethod
     def origin(self, problem: Any, rng: np.random.Generator) -> np.ndarray:
-        """The point at which a solve without a start begins."""
+        """Return the point (m,) at which a solve without a start begins."""
 
     @abstractmethod
-    def level(self, state: WorkingSet) -> float:
-        """v of the points between the bounds, nearly."""
+    def level(self, state: CorrectiveState) -> float:
+        """Return v of the points between the bounds, nearly."""
 
     @abstractmethod
-    def gap(self, state: WorkingSet, box: Box, level: float | None) -> float:
-        """P - D, or 2 (f - min g), as far as it comes from the points of `box`; level None: the best one for all."""
+    def gap(self, state: CorrectiveState, box: Box, level: float | None) -> float:
+        """Return P - D, or 2 (f - min g), over the points of `box`; at the best level for all points with None."""
 
     @abstractmethod
-    def objective(self, state: WorkingSet) -> float:
-        """The problem's objective, from all points."""
+    def objective(self, state: CorrectiveState) -> float:
+        """Return the problem's objective, from all points."""
 
     @abstractmethod
-    def relative(self, state: WorkingSet, gap: float) -> float:
-        """The relative gap of all points, whose `gap` is this one."""
+    def relative(self, state: CorrectiveState, gap: float) -> float:
+        """Return the relative gap of all points from their absolute `gap`."""
 
-    def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> WorkingSet:
+    def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> CorrectiveState:
         point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return WorkingSet(problem, self.face(problem), point, draws.rng)
+        return CorrectiveState(problem, self.face(problem), point, draws.rng)
 
-    def step(self, state: WorkingSet) -> StepInfo:
-        if state.fresh:  # the start: this may be the end of it
-            while not state.synced:
+    def step(self, state: CorrectiveState) -> StepInfo:
+        if state.phase is Phase.START:  # the start may be optimal already
+            while state.behind:
                 state.sync()
             return self.survey(state)
-        if not state.synced and state.inner is None:
+        if state.phase is Phase.SYNCING:
             state.sync()
-            return self.survey(state) if state.synced else self.meanwhile(state, 0, 0.0)
-        if state.inner is None:
+            return self.meanwhile(state, 0, 0.0) if state.behind else self.survey(state)
+        if state.phase is Phase.GROWING:
             state.grow(self.first, self.growth)
-            state.enter()
-            state.goal = self.inner * min(state.apart, self.gap(state, state.inner, state.middle(state.inner)))
-        most = min(1 + state.n_iter // 64, 1 + CHUNK // len(state.inner.v))  # few at first, as others report
-        steps, fell, solved = 0, 0.0, False
-        while not solved and steps < most:
-            done, change, solved = state.advance(min(most - steps, BETWEEN))
-            steps, fell = steps + done, fell + change
-            solved = solved or self.gap(state, state.inner, state.middle(state.inner)) <= state.goal
-        smo_steps.require_bound(fell, state.problem.gram.kernel.name)
-        info = self.meanwhile(state, steps, fell)
-        if solved:
-            state.leave()
-            if state.synced:  # not a weight of the set has changed
-                return info._replace(moved=False)
-        return info
+            state.inner_goal = self.inner * min(state.gap, self.inner_gap(state))
+        return self.solve(state)
 
-    def meanwhile(self, state: WorkingSet, steps: int, fell: float) -> StepInfo:
-        """What is known between two looks at all points."""
-        state.value, state.n_iter = state.value + fell, state.n_iter + steps
-        return StepInfo(state.value, state.n_support, 0.0, steps=steps)
-
-    def survey(self, state: WorkingSet) -> StepInfo:
-        """What is known once v belongs to the iterate."""
+    def survey(self, state: CorrectiveState) -> StepInfo:
+        """Report on all points once v belongs to the iterate; the set grows next."""
         violation = state.violation()
         state.level = self.level(state)
         before, state.value = state.value, self.objective(state)
-        apart = self.gap(state, state.box, None)
-        state.apart, moved = apart, state.fresh or state.value < before
-        state.fresh = False
+        state.gap = gap = self.gap(state, state.box, None)
+        moved = state.phase is Phase.START or state.value < before
+        state.phase = Phase.GROWING
         return StepInfo(
             state.value,
             state.n_support,
             1.0,
-            gap=self.relative(state, apart) if apart < math.inf else math.inf,
-            gap_abs=apart,
+            gap=self.relative(state, gap) if gap < math.inf else math.inf,
+            gap_abs=gap,
             moved=moved,
             steps=0,
             violation=violation,
         )
 
-    def solution(self, state: WorkingSet) -> np.ndarray:
+    def solve(self, state: CorrectiveState) -> StepInfo:
+        """Make some SMO steps in the working set, and leave it when it is solved."""
+        assert state.inner is not None
+        most = min(1 + state.n_iter // 64, 1 + CHUNK // len(state.inner.v))  # few at first, as others report
+        steps, fell, solved = 0, 0.0, False
+        while not solved and steps < most:
+            done, change, solved = state.advance(min(most - steps, BETWEEN))
+            steps, fell = steps + done, fell + change
+            solved = solved or self.inner_gap(state) <= state.inner_goal
+        smo_steps.require_bound(fell, state.problem.gram.kernel.name)
+        info = self.meanwhile(state, steps, fell)
+        if solved:
+            state.leave()
+            if state.phase is Phase.GROWING:  # not a weight of the set has changed
+                return info._replace(moved=False)
+        return info
+
+    def inner_gap(self, state: CorrectiveState) -> float:
+        """Return the gap within the working set while it is solved for."""
+        assert state.inner is not None
+        return self.gap(state, state.inner, state.middle(state.inner))
+
+    def meanwhile(self, state: CorrectiveState, steps: int, fell: float) -> StepInfo:
+        """Report what is known between two surveys."""
+        state.value, state.n_iter = state.value + fell, state.n_iter + steps
+        return StepInfo(state.value, state.n_support, 0.0, steps=steps)
+
+    def solution(self, state: CorrectiveState) -> np.ndarray:
         return state.point
 
-    def resync(self, state: WorkingSet, certificate: Certificate) -> None:
+    def resync(self, state: CorrectiveState, certificate: Certificate) -> None:
         state.take(certificate)

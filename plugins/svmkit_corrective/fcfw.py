@@ -13,9 +13,10 @@ from svmkit_corrective.state import Face
 
 @dataclass(frozen=True)
 class FCFW(Corrective):
-    """Fully corrective Frank-Wolfe (Lacoste-Julien, Jaggi 2015, algorithm 4), many vertices a round.
+    """Fully corrective Frank-Wolfe with many vertices a round (Lacoste-Julien, Jaggi 2015, algorithm 4).
 
-    A round solves over the face of the working set; its inner steps are those of SWAP-2o (SWAP paper, section 4.3).
+    A round solves over the face of the simplex that the working set spans. Its inner steps are those of SWAP-2o
+    (SWAP paper, section 4.3). The parameters are those of `Corrective`.
     """
 
     name = "fcfw"
@@ -45,5 +46,5 @@ class FCFW(Corrective):
         return float(state.box.beta @ (state.box.v + state.face.origin))
 
     def relative(self, state, gap):
-        """What a certificate would say: for the squared hinge P - D, which is much below 2 (f - min g)."""
+        """Return the gap of a certificate: for the squared hinge P - D, which is much below 2 (f - min g)."""
         return state.problem.certificate_at(state.box.beta, state.box.v).gap

@@ -10,14 +10,21 @@ from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss, best_bias
 from svmkit.solver import smo_steps
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.state import Face
+from svmkit_corrective.state import Face, Phase
 
 
 @dataclass(frozen=True)
 class FCSMO(Corrective):
-    """Fully corrective SMO: second-order SMO (Fan, Chen, Lin 2005, WSS 2) on a set that grows by many points a round.
+    """Fully corrective SMO, on a working set that grows by many points a round (Fan, Chen, Lin 2005, WSS 2).
 
-    loss : "hinge" or "squared_hinge"
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+
+    Notes
+    -----
+    The other parameters are those of `Corrective`.
     """
 
     name = "fcsmo"
@@ -36,7 +43,9 @@ class FCSMO(Corrective):
         return np.zeros(problem.m)
 
     def level(self, state):
-        return state.middle(state.box) if state.fresh else state.level  # LIBSVM's rho, of the working set
+        return (
+            state.middle(state.box) if state.phase is Phase.START else state.level
+        )  # LIBSVM's rho, of the working set
 
     def gap(self, state, box, level):
         problem = state.problem

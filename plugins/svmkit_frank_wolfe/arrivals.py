@@ -9,7 +9,8 @@ import numpy as np
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import loops, oracle
-from svmkit_frank_wolfe.state import Choice, SimplexState
+from svmkit_frank_wolfe.oracle import Choice
+from svmkit_frank_wolfe.state import SimplexState
 
 BATCH = 64  # a panel of sparse rows costs little more than a few single ones
 
@@ -25,8 +26,8 @@ class _Batch(NamedTuple):
 class ArrivalState(SimplexState):
     """A working set that grows by samples as they arrive."""
 
-    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int) -> None:
-        super().__init__(problem, point, draws, keeps)
+    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything: bool) -> None:
+        super().__init__(problem, point, draws, keeps, everything)
         self.arrivals = Arrivals()
 
     def renew(self, problem: SimplexQP, draws: Draws) -> None:
@@ -56,7 +57,7 @@ class Arrivals:
         while not self._drawn.size:
             self._drawn = state.draws()
         points, self._drawn = self._drawn[:BATCH], self._drawn[BATCH:]
-        gram, idx = state.problem.gram, state.idx
+        gram, idx = state.problem.gram, state.tracked.idx
         self._batch = _Batch(points, gram.block(points, idx), gram.block(points, points))
         self._at = 0
         self._joined.clear()
@@ -84,10 +85,10 @@ def arrival(state: ArrivalState) -> Choice:
     point = arrivals.next(state)
     inside = int(state.g.argmin())
     lowest = float(state.g[inside])
-    if state.position[point] >= 0:
+    if state.tracked.position[point] >= 0:
         return Choice(inside, lowest, 1, True)
-    row = arrivals.row(state.n)
-    g = p.y[point] * state.scales[0] * loops.gradient_at(row, state.w, state.y, p.bias)
+    row = arrivals.row(state.tracked.n)
+    g = p.y[point] * state.scales[0] * loops.gradient_at(row, state.w, state.tracked.y, p.bias)
     if p.linear_term is not None:
         g += p.linear_term[point]
     if g > lowest:

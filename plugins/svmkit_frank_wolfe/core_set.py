@@ -10,7 +10,7 @@ from svmkit.errors import InputError
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Requires
 from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
 from svmkit_frank_wolfe.step import advance
 
@@ -37,7 +37,8 @@ class CoreSet(SimplexState):
 
     def radius(self) -> float:
         """Of the smallest ball around the core set in the space of A (exact once it is solved)."""
-        squared = self.diag[0] + 2.0 * (self.linear[0] if self.linear.size else 0.0) - self.f - self.c_alpha
+        diag, linear = self.tracked.diag, self.tracked.linear
+        squared = diag[0] + 2.0 * (linear[0] if linear.size else 0.0) - self.f - self.c_alpha
         return float(np.sqrt(max(squared, 0.0)))
 
     def correct(self, direction: Callable[[CoreSet], Direction], target: float) -> bool:

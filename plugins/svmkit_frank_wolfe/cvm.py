@@ -10,10 +10,10 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Requires, StepInfo
-from svmkit.solver.sampler import Draws, Sampler, Uniform
+from svmkit.solver.sampler import Sampler, Uniform
 from svmkit_frank_wolfe import oracle
 from svmkit_frank_wolfe.core_set import CoreSet, require_ball
-from svmkit_frank_wolfe.state import Choice
+from svmkit_frank_wolfe.oracle import Choice
 from svmkit_frank_wolfe.swap2o import Swap2o
 
 LOOKS = 3  # samples in a row without a point outside the ball
@@ -36,7 +36,8 @@ class CVM(Swap2o):
     name = "cvm"
     requires: ClassVar[tuple[Requires, ...]] = (Requires.NORMALISED_KERNEL,)
     sampler: ClassVar[Sampler] = Uniform(59)
-    roams: ClassVar[bool] = False
+    tracks_all: ClassVar[bool] = False
+    state_class: ClassVar[type[CoreSet]] = CoreSet
 
     eps: float = 0.0
 
@@ -49,10 +50,6 @@ class CVM(Swap2o):
             super().check(problem)  # raises
         require_ball(problem)
 
-    def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> CoreSet:
-        point = oracle.first(problem, draws.rng) if start is None else start / start.sum()
-        return CoreSet(problem, point, draws, self.keeps)
-
     def prepare(self, state: CoreSet) -> None:
         """Nothing: a sample is drawn with the round."""
 
@@ -62,7 +59,7 @@ class CVM(Swap2o):
         squared = state.radius() ** 2
         inside = 2.0 * (state.f - gs[0]) <= ((1.0 + self.eps) ** 2 - 1.0) * squared
         state.misses = state.misses + 1 if inside else 0
-        i = int(state.position[point])
+        i = int(state.tracked.position[point])
         if i < 0:
             i = int(state.g.argmin()) if inside else oracle.join(state, point, gs)
         return Choice(i, float(gs[0]), sample.size, not state.draws.every)
@@ -72,8 +69,8 @@ class CVM(Swap2o):
         done = self.eps > 0.0 and state.misses >= (1 if state.draws.every else LOOKS)
         target = max(CORRECTED * info.gap_abs, SETTLED * abs(info.objective) if info.full else 0.0)
         moved = not done and state.correct(self.direction, target)  # what was looked at is what is returned
-        objective = state.f + state.c_alpha
+        objective = state.objective
         return info._replace(objective=objective, n_support=state.active, moved=info.moved or moved, done=done)
 
     def details(self, state: CoreSet) -> dict[str, float]:
-        return {"radius": state.radius(), "core_set": float(state.n)}
+        return {"radius": state.radius(), "core_set": float(state.tracked.n)}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.directions import toward_or_away
+from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe, toward_or_away
+from svmkit_frank_wolfe.step import FrankWolfe
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from svmkit.errors import InputError
 from svmkit_frank_wolfe.arrivals import ArrivalState
-from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.directions import toward, toward_or_away
+from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.sfw import SFW
-from svmkit_frank_wolfe.step import toward, toward_or_away
 
 
 @dataclass(frozen=True)

@@ -2,57 +2,81 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import StepInfo
 from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.state import Choice, SimplexState
+from svmkit_frank_wolfe.directions import pairwise
+from svmkit_frank_wolfe.state import SimplexState
 
 WORTH = -1e-12  # relative change of f from which on an exchange is made
 
 
+class Choice(NamedTuple):
+    """The answer of an oracle.
+
+    Attributes
+    ----------
+    i : int
+        Position of the next toward vertex among the tracked points, -1 for none.
+    lowest : float
+        Lowest gradient that the oracle knows of.
+    looked : int
+        Number of points that it looked at.
+    sampled : bool
+        Whether these are a sample, so that `lowest` need not be the lowest of all.
+    """
+
+    i: int
+    lowest: float
+    looked: int
+    sampled: bool
+
+
 def first(problem: SimplexQP, rng: np.random.Generator) -> np.ndarray:
-    """One random point of each sign with the best weights for the two (one exact pairwise step); one alone if equal."""
+    """Return one random point of each class with the best weights for the two; one point alone for a single class."""
     sides = [side for side in (np.flatnonzero(problem.y > 0), np.flatnonzero(problem.y < 0)) if len(side)]
-    pair = np.array([rng.choice(side) for side in sides])
+    drawn = np.array([rng.choice(side) for side in sides])
     point = np.zeros(problem.m)
-    point[pair[0]] = 1.0
-    if len(pair) == 2 and problem.linear_term is None:
-        cross = -(problem.gram.block(pair[:1], pair[1:])[0, 0] + problem.bias)
-        a, b = problem.diag[pair]
+    point[drawn[0]] = 1.0
+    if len(drawn) == 2 and problem.linear_term is None:
+        cross = -(problem.gram.block(drawn[:1], drawn[1:])[0, 0] + problem.bias)
+        a, b = problem.diag[drawn]
         weight = np.clip((b - cross) / max(a + b - 2.0 * cross, 1e-300), 0.0, 1.0)
-        point[pair] = weight, 1.0 - weight
+        point[drawn] = weight, 1.0 - weight
     return point
 
 
 def best(state: SimplexState) -> Choice:
-    """The best vertex of all points, or of a sample.
+    """Choose the best vertex of all points, or of a sample.
 
-    Of points that are not tracked g is computed when they are drawn, at |S| times the number of active points. Once
-    that is dearer than a kernel row, the state goes over to tracking all points.
+    Where the drawn points are not tracked their g is computed, at the price of |S| times the number of tracked points.
+    Once that is dearer than a kernel row, the state goes over to tracking all points.
     """
     sample = state.draws()
-    if state.idx is not None and sample.size * state.n >= state.problem.m:
+    if not state.tracked.everything and sample.size * state.tracked.n >= state.problem.m:
         state.track(None, state.point())
-    if state.idx is None:
+    if state.tracked.everything:
         i = int(state.g.argmin())
         lowest = float(state.g[i])  # with all points tracked the estimate is exact, sampler or not
         return Choice(i if state.draws.every else int(sample[state.g[sample].argmin()]), lowest, sample.size, False)
     point, gs = among(state, sample)
-    i = int(state.position[point])
+    i = int(state.tracked.position[point])
     return Choice(i if i >= 0 else join(state, point, gs), float(gs[0]), sample.size, True)
 
 
 def among(state: SimplexState, sample: np.ndarray) -> tuple[int, np.ndarray]:
-    """(point, its gradients at the kept iterates (keeps,)): the one of the sample with the lowest g."""
-    assert state.idx is not None
-    p, known = state.problem, state.position[sample]
-    alphas = state.alphas
+    """Return the point of the sample with the lowest g, and its gradients at the kept iterates (keeps,)."""
+    p, tracked = state.problem, state.tracked
+    assert tracked.idx is not None
+    known, alphas = tracked.position[sample], state.alphas
     weights = np.where(known >= 0, alphas[:, known], 0.0)
     support = np.flatnonzero(alphas.any(axis=0))
-    coef = (alphas[:, support] * state.y[support]).T
-    values = p.gram.matvec(coef, state.idx[support], sample) + p.bias * coef.sum(axis=0)
+    coef = (alphas[:, support] * tracked.y[support]).T
+    values = p.gram.matvec(coef, tracked.idx[support], sample) + p.bias * coef.sum(axis=0)
     gs = p.y[sample] * values.T + weights * p.ridge[sample]
     if p.linear_term is not None:
         gs += p.linear_term[sample]
@@ -61,12 +85,24 @@ def among(state: SimplexState, sample: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None = None) -> int:
-    """Track `point`; with the budget spent only in exchange for another one. Its position, -1 if it stays out."""
+    """Track `point`, in exchange for another point once the budget is spent; return its position, -1 if it stays out.
+
+    Parameters
+    ----------
+    state : SimplexState
+        The state that tracks a working set.
+    point : int
+        Row of the problem's X, not tracked yet.
+    gs : ndarray of shape (keeps,)
+        Gradients of the point at the kept iterates.
+    row : ndarray of shape (n,), optional
+        Kernel values of the point with the tracked ones, where they are known.
+    """
     if state.active < state.budget:
         return state.append(point, gs, row)
-    assert state.idx is not None
+    assert state.tracked.idx is not None
     if row is None:
-        row = state.problem.gram.block(np.array([point]), state.idx)[0]
+        row = state.problem.gram.block(np.array([point]), state.tracked.idx)[0]
     j = exchange(state, row, gs[0], state.problem.diag[point], state.problem.y[point])
     if j >= 0:
         state.replace(j, point, gs[0], row)
@@ -74,23 +110,39 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
 
 
 def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i: float) -> int:
-    """The active point that had better hand its weight to i, a point outside the support; -1 if none."""
-    bias, scale = state.problem.bias, state.scales[0]
-    j, change = loops.exchange(state.g, state.w, state.y, state.diag, row, bias, scale, g_i, a_ii, y_i)
-    return j if change < WORTH * abs(state.f + state.c_alpha) else -1
+    """Return the active point that had better hand its weight to i, a point outside the support; -1 for none."""
+    bias, scale, tracked = state.problem.bias, state.scales[0], state.tracked
+    j, change = loops.exchange(state.g, state.w, tracked.y, tracked.diag, row, bias, scale, g_i, a_ii, y_i)
+    return j if change < WORTH * abs(state.objective) else -1
 
 
 def within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
-    """The report on `choice`, kept to the budget: a full support changes by exchanges, then moves within itself."""
+    """Aim at `choice` and report, within the budget: a full support makes an exchange, or aims within itself."""
     i = choice.i
     if state.active < state.budget or (i >= 0 and state.w[i] > 0.0):
-        return state.report(choice, moved)
+        return report(state, choice, moved)
     j = -1
     if i >= 0:
         state.aim(i)
-        j = exchange(state, state.row_i(), state.g[i], state.diag[i], state.y[i])
+        j = exchange(state, state.row_i(), state.g[i], state.tracked.diag[i], state.tracked.y[i])
     if j >= 0:
-        state.hand_over(j)
+        state.move(state.weight(j), pairwise(state, j))  # i takes over all the weight of j
+        state.restart()
     i = loops.active_vertex(state.g, state.w)
-    info = state.report(choice._replace(i=i, lowest=float(state.g[i])), moved or j >= 0)
+    info = report(state, choice._replace(i=i, lowest=float(state.g[i])), moved or j >= 0)
     return info._replace(full=j < 0)
+
+
+def report(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
+    """Aim at `choice` and return what is known of the iterate, with the estimates that the choice gives."""
+    state.aim(choice.i)
+    slack, objective = 2.0 * (state.f - choice.lowest), state.objective
+    return StepInfo(
+        objective=objective,
+        n_support=state.active,
+        epochs=choice.looked / state.problem.m,
+        gap=slack / max(abs(objective), 1e-300),
+        gap_abs=max(slack, 0.0),
+        sampled=choice.sampled,
+        moved=moved or (not state.draws.every and slack > 0.0),
+    )

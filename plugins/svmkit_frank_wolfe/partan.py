@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from svmkit.solver.base import StepInfo
 from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.direction import Direction, line_search
+from svmkit_frank_wolfe.directions import toward
+from svmkit_frank_wolfe.line_search import Direction, line_search
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe, advance, toward
+from svmkit_frank_wolfe.step import FrankWolfe, advance
 
 
 @dataclass(frozen=True)

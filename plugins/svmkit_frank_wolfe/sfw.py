@@ -12,9 +12,10 @@ from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Permuted, Sampler
 from svmkit_frank_wolfe.arrivals import BATCH, ArrivalState, arrival
-from svmkit_frank_wolfe.direction import Direction
-from svmkit_frank_wolfe.state import Choice
-from svmkit_frank_wolfe.step import FrankWolfe, advance, toward
+from svmkit_frank_wolfe.directions import toward
+from svmkit_frank_wolfe.line_search import Direction
+from svmkit_frank_wolfe.oracle import Choice
+from svmkit_frank_wolfe.step import FrankWolfe, advance
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class SFW(LearnsFromStreams, FrankWolfe):
 
     name = "sfw"
     sampler: ClassVar[Sampler] = Permuted(BATCH)
-    roams: ClassVar[bool] = False
+    tracks_all: ClassVar[bool] = False
+    state_class: ClassVar[type[ArrivalState]] = ArrivalState
 
-    def init(self, problem, start, draws) -> ArrivalState:
-        if start is None:  # line 1
-            start = np.zeros(problem.m)
-            start[draws.rng.integers(problem.m)] = 1.0
-        return ArrivalState(problem, start / start.sum(), draws, self.keeps)
+    def origin(self, problem: SimplexQP, rng: np.random.Generator) -> np.ndarray:
+        point = np.zeros(problem.m)  # line 1
+        point[rng.integers(problem.m)] = 1.0
+        return point
 
     def prepare(self, state: ArrivalState) -> None:
         """Nothing: a sample arrives with the step."""
@@ -46,7 +47,7 @@ class SFW(LearnsFromStreams, FrankWolfe):
         return toward(state)
 
     def members(self, state: ArrivalState) -> np.ndarray:
-        return state.working.idx
+        return state.tracked.idx
 
     def renew(self, state: ArrivalState, problem: SimplexQP, draws: Draws) -> None:
         state.renew(problem, draws)
@@ -54,4 +55,4 @@ class SFW(LearnsFromStreams, FrankWolfe):
     def step(self, state: ArrivalState) -> StepInfo:
         info = self.look(state)  # the estimates are those of the iterate before the step
         advance(state, self.direction(state))
-        return info._replace(objective=state.f + state.c_alpha, n_support=state.active)
+        return info._replace(objective=state.objective, n_support=state.active)

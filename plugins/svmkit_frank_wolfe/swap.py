@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmkit_frank_wolfe.direction import Direction
+from svmkit_frank_wolfe.directions import pairwise, toward
+from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe, pairwise, toward
+from svmkit_frank_wolfe.step import FrankWolfe
 
 
 @dataclass(frozen=True)
 class Swap(FrankWolfe):
-    """SWAP (Nanculef, Frandi, Sartori, Allende 2014, Algorithm 4).
+    """SWAP, Frank-Wolfe with pairwise steps (Nanculef, Frandi, Sartori, Allende 2014, Algorithm 4).
 
     Weight moves from j* = argmax of g over the active points to i* = argmin g when the unclipped gain
-    (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj) is at least that of the toward step (f - g_i)^2 / (A_ii - 2 g_i + f).
+    (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj) of that step is at least the gain (f - g_i)^2 / (A_ii - 2 g_i + f) of the
+    toward step; otherwise the toward step is taken.
     """
 
     name = "swap"
 
     def away_vertex(self, state: SimplexState) -> int:
-        """j, the active vertex that gives weight away; -1 for none."""
+        """Return j, the active vertex that gives weight away; -1 for none."""
         return state.j
 
     def direction(self, state: SimplexState) -> Direction:

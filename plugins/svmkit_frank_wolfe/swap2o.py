@@ -5,29 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.direction import TINY
+from svmkit_frank_wolfe.line_search import TINY
 from svmkit_frank_wolfe.state import SimplexState
 from svmkit_frank_wolfe.swap import Swap
 
 
 @dataclass(frozen=True)
 class Swap2o(Swap):
-    """SWAP-2o (SWAP paper, section 3.3): j maximises the gain (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj) itself.
+    """SWAP with second-order choice of the away vertex, SWAP-2o (SWAP paper, section 3.3).
 
-    The maximum runs over active j with g_j > g_i and needs the row of i*, which the step needs anyway.
+    The away vertex j maximises the gain (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj) over the active points with g_j > g_i.
+    The search needs the kernel row of i*, which the step needs anyway.
     """
 
     name = "swap2o"
 
     def away_vertex(self, state: SimplexState) -> int:
-        return loops.second_order_away(
-            state.g,
-            state.w,
-            state.y,
-            state.diag,
-            state.row_i(),
-            state.i,
-            state.y[state.i],
-            state.problem.bias,
-            TINY,
-        )
+        points, i, bias = state.tracked, state.i, state.problem.bias
+        y, diag, row = points.y, points.diag, state.row_i()
+        return loops.second_order_away(state.g, state.w, y, diag, row, i, y[i], bias, TINY)

@@ -336,7 +336,7 @@ def test_what_is_maintained_agrees_with_scratch_at_every_step(name, draws):
     before = np.inf
     for _ in range(250):
         info = solver.step(state)
-        idx = np.arange(m) if state.idx is None else state.idx
+        idx = np.arange(m) if state.tracked.idx is None else state.tracked.idx
         point = solver.solution(state)
         truth = A @ point + c
         np.testing.assert_allclose(state.g, truth[idx], rtol=0, atol=1e-11)

@@ -67,7 +67,7 @@ def check_against(name, options, problem, A, *, c=0.0, start=0, size=1, epochs=2
     for k, (alpha, S) in enumerate(reference(name, options.get("away"), A, c, start, order)):
         info = solver.step(state)
         np.testing.assert_allclose(solver.solution(state), alpha, rtol=0, atol=atol, err_msg=f"arrival {k + 1}")
-        assert state.idx.tolist() == S, f"arrival {k + 1}"
+        assert state.tracked.idx.tolist() == S, f"arrival {k + 1}"
         assert info.objective == pytest.approx(alpha @ A @ alpha + 2 * np.sum(c * alpha), rel=1e-9, abs=1e-12)
         assert info.n_support == np.count_nonzero(solver.solution(state)) == np.count_nonzero(alpha)
         assert info.epochs == 1 / m and info.sampled

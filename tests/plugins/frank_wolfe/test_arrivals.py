@@ -28,7 +28,7 @@ def test_takes_the_steps_of_algorithms_1_to_4(name, options, C, start, size):
     X, y = blobs(150, 3, seed=21)
     problem = problem_of(X, y, uneven(C, 150))
     state = check_against(name, options, problem, dense_A(problem, X, RBF(0.5)), start=start, size=size, epochs=3)
-    assert 5 < state.n <= 150
+    assert 5 < state.tracked.n <= 150
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_a_sample_joins_when_it_is_as_good_as_the_best_inside(name, options, off
     solver = make(name, **options)
     state = state_of(solver, problem, From(1), start=vertex(3, 0))
     solver.step(state)
-    assert state.idx.tolist() == ([0, 1] if joins else [0])
+    assert state.tracked.idx.tolist() == ([0, 1] if joins else [0])
     solver.step(state)
-    assert 2 not in state.idx
+    assert 2 not in state.tracked.idx
 
 
 @every_method
@@ -79,7 +79,7 @@ def test_takes_one_step_an_arrival(name, options):
         common = np.median(ratio)
         changed = np.flatnonzero(np.abs(after - common * before) > 1e-12)
         assert len(changed) <= 1
-        assert np.isin(changed, state.idx).all()
+        assert np.isin(changed, state.tracked.idx).all()
         moved += len(changed)
     assert moved > 100
 
@@ -95,10 +95,10 @@ def test_duplicates_and_members_that_come_again_join_once(name, options):
     f = np.inf
     for _ in range(1500):
         info = solver.step(state)
-        assert len(np.unique(state.idx)) == state.n
+        assert len(np.unique(state.tracked.idx)) == state.tracked.n
         assert info.objective <= f * (1 + 1e-13)
         f = info.objective
-    np.testing.assert_allclose(state.g, (A @ state.point())[state.idx], atol=1e-10 * np.abs(state.g).max())
+    np.testing.assert_allclose(state.g, (A @ state.point())[state.tracked.idx], atol=1e-10 * np.abs(state.g).max())
     assert solve(problem, solver, stop=Gap(1e-2), seed=1).status is Status.CONVERGED
 
 
@@ -113,16 +113,16 @@ def test_invariants_of_the_working_set(name, options, sampler):
     problem, solver = problem_of(X, y, 3.0), make(name, **options)
     A = dense_A(problem, X, RBF(0.5))
     state = state_of(solver, problem, by_name.sampler(sampler) if sampler else solver.sampler, seed=4)
-    assert state.n == 1
+    assert state.tracked.n == 1
     size, f = 1, np.inf
     for k in range(3 * m):
         info = solver.step(state)
-        idx, alpha = state.idx, state.alpha
-        assert size <= state.n <= size + 1 and state.n <= k + 2
-        size = state.n
+        idx, alpha = state.tracked.idx, state.alpha
+        assert size <= state.tracked.n <= size + 1 and state.tracked.n <= k + 2
+        size = state.tracked.n
         assert len(np.unique(idx)) == size == len(alpha) == len(state.g)
-        np.testing.assert_array_equal(state.position[idx], np.arange(size))
-        assert np.count_nonzero(state.position >= 0) == size
+        np.testing.assert_array_equal(state.tracked.position[idx], np.arange(size))
+        assert np.count_nonzero(state.tracked.position >= 0) == size
         assert alpha.min() >= 0.0 and alpha.sum() == pytest.approx(1.0, abs=1e-12)
         point = solver.solution(state)
         assert problem.infeasible(point) is None
@@ -152,7 +152,7 @@ def test_batches_ahead_change_nothing(name, options, sampler, seed, monkeypatch)
     for batch in (1, 5, 64):
         monkeypatch.setattr(arrivals, "BATCH", batch)
         state = state_of(solver, problem_of(X, y, 2.0), by_name.sampler(sampler), seed)
-        runs.append([(solver.step(state), solver.solution(state), state.idx.tolist())[1:] for _ in range(400)])
+        runs.append([(solver.step(state), solver.solution(state), state.tracked.idx.tolist())[1:] for _ in range(400)])
     for step in zip(*runs, strict=True):
         for point, idx in step[1:]:
             np.testing.assert_allclose(point, step[0][0], rtol=0, atol=1e-12)
@@ -177,7 +177,7 @@ def test_a_full_step_forgets_all_other_points(name, options):
         info = solver.step(state)
         assert (info.n_support, state.active, state.scales[0]) == (1, 1, 1.0)
         np.testing.assert_array_equal(solver.solution(state), vertex(6, expected))
-        np.testing.assert_array_equal(state.g, (X @ X[expected])[state.idx])
+        np.testing.assert_array_equal(state.g, (X @ X[expected])[state.tracked.idx])
     info = solver.step(state)  # on to the optimum, the origin between 1 and -0.5
     assert info.n_support == 2 and info.objective == pytest.approx(0.0, abs=1e-15)
     np.testing.assert_allclose(solver.solution(state), [0, 0, 0, 1 / 3, 2 / 3, 0], atol=1e-15)
@@ -262,9 +262,9 @@ def test_a_dropped_point_stays_in_the_working_set_and_can_come_back():
     gone, back = set(), 0
     for _ in range(3000):
         solver.step(state)
-        active = set(state.idx[state.w > 0].tolist())
+        active = set(state.tracked.idx[state.w > 0].tolist())
         back += len(gone & active)
-        gone = set(state.idx[state.w == 0.0].tolist())
+        gone = set(state.tracked.idx[state.w == 0.0].tolist())
     assert gone and back > 0
 
 

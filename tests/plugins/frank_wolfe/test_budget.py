@@ -72,7 +72,7 @@ def test_never_more_than_N_vectors_and_never_up(name, N, draws, begin):
         assert info.n_support == np.count_nonzero(point) == np.count_nonzero(state.alpha) <= N
         assert problem.infeasible(point) is None
         truth = A @ point
-        idx = np.arange(m) if state.idx is None else state.idx
+        idx = np.arange(m) if state.tracked.idx is None else state.tracked.idx
         np.testing.assert_allclose(state.g, truth[idx], rtol=0, atol=1e-10 * np.abs(truth).max())
         np.testing.assert_allclose(state.alpha, point[idx], rtol=0, atol=1e-14)
         assert info.objective == pytest.approx(point @ truth, rel=1e-10)
@@ -125,7 +125,7 @@ def test_budget_with_a_linear_term(name, draws, N):
         info = solver.step(state)
         point = solver.solution(state)
         truth = A @ point + c
-        idx = np.arange(m) if state.idx is None else state.idx
+        idx = np.arange(m) if state.tracked.idx is None else state.tracked.idx
         np.testing.assert_allclose(state.g, truth[idx], rtol=0, atol=1e-10)
         assert info.objective == pytest.approx(point @ (truth + c), abs=1e-10)
         assert info.objective <= f + 1e-12
@@ -279,15 +279,16 @@ def test_kernel_rows_stay_right_through_replacements(name, draws, memory):
     replaced, before = 0, set()
     for _ in range(90):
         solver.step(state)
-        if state.idx is None:  # all points are tracked by now: nothing is replaced any more
+        tracked, idx = state.tracked, state.tracked.idx
+        if idx is None:  # all points are tracked by now: nothing is replaced any more
             break
-        now = set(state.idx.tolist())
+        now = set(idx.tolist())
         replaced += bool(before - now)
         before = now
-        for p in rng.integers(state.n, size=2):
-            np.testing.assert_allclose(state.row(int(p)), K[state.idx[p], state.idx], rtol=0, atol=1e-14)
-        np.testing.assert_array_equal(state.position[state.idx], np.arange(state.n))
-        assert np.count_nonzero(state.position >= 0) == state.n
-        for values, source in ((state.y, y), (state.diag, problem.diag), (state.ridge, problem.ridge)):
-            np.testing.assert_array_equal(values, source[state.idx])
+        for p in rng.integers(tracked.n, size=2):
+            np.testing.assert_allclose(state.row(int(p)), K[idx[p], idx], rtol=0, atol=1e-14)
+        np.testing.assert_array_equal(tracked.position[idx], np.arange(tracked.n))
+        assert np.count_nonzero(tracked.position >= 0) == tracked.n
+        for values, source in ((tracked.y, y), (tracked.diag, problem.diag), (tracked.ridge, problem.ridge)):
+            np.testing.assert_array_equal(values, source[idx])
     assert replaced > 3

@@ -61,9 +61,9 @@ def test_chunks_give_the_iterates_of_one_batch(name, options, storage, dtype, me
             step += 1
         kept = rows[solver.members(state)]
     assert step == m - 1
-    assert state.n < m
+    assert state.tracked.n < m
     if most:
-        assert state.n == most and max(np.count_nonzero(p) for p in whole) == most
+        assert state.tracked.n == most and max(np.count_nonzero(p) for p in whole) == most
 
 
 @every_method
@@ -77,7 +77,7 @@ def test_samples_left_of_a_chunk_are_forgotten(name, options):
     for _ in range(20):
         solver.step(state)
     rows = np.concatenate([solver.members(state), np.arange(60, 100)])
-    _, iterates = _learn(solver, problem_of(X[rows], y[rows], 2.0), state, state.n)
+    _, iterates = _learn(solver, problem_of(X[rows], y[rows], 2.0), state, state.tracked.n)
     spread, want = np.zeros(100), np.zeros(100)
     spread[rows], want[order] = iterates[-1], whole[-1]
     np.testing.assert_allclose(spread, want, rtol=1e-8, atol=1e-12)
@@ -108,9 +108,10 @@ def test_a_renewed_state_computes_no_kept_row_again(name, options):
     solver = make(name, **options)
     state, _ = _learn(solver, problem_of(X[:100], y[:100]), None, 1, vertex(100, 0))
     rows = np.concatenate([solver.members(state), np.arange(100, m)])
-    problem, n = problem_of(X[rows], y[rows]), state.n
+    problem, n = problem_of(X[rows], y[rows]), state.tracked.n
     state, _ = _learn(solver, problem, state, n)
-    fetched = 100 * n + (state.n - n) * 64 + 100 * 64  # each new one with the members of its batch's time, and batches
+    # each new one with the members of its batch's time, and batches
+    fetched = 100 * n + (state.tracked.n - n) * 64 + 100 * 64
     assert problem.gram.kernel_values <= fetched
 
 
@@ -127,7 +128,7 @@ def test_linear_term_in_chunks(name, options):
     _, whole = _learn(solver, problem(np.arange(m)), None, 1, vertex(m, 0))
     state, _ = _learn(solver, problem(np.arange(60)), None, 1, vertex(60, 0))
     rows = np.concatenate([solver.members(state), np.arange(60, m)])
-    _, iterates = _learn(solver, problem(rows), state, state.n)
+    _, iterates = _learn(solver, problem(rows), state, state.tracked.n)
     spread = np.zeros(m)
     spread[rows] = iterates[-1]
     np.testing.assert_allclose(spread, whole[-1], rtol=1e-8, atol=1e-12)

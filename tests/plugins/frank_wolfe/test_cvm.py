@@ -133,18 +133,18 @@ def test_each_round_solves_the_core_set(sampler):
     problem, solver = problem_of(X, y, 5.0), make("cvm")
     A = dense_A(problem, X, RBF(0.5))
     state = state_of(solver, problem, by_name.sampler(sampler))
-    size, f, grew = state.n, np.inf, 0
+    size, f, grew = state.tracked.n, np.inf, 0
     for _ in range(60):
         info = solver.step(state)
-        assert size <= state.n <= size + 1
-        grew += state.n > size
-        size = state.n
+        assert size <= state.tracked.n <= size + 1
+        grew += state.tracked.n > size
+        size = state.tracked.n
         point = solver.solution(state)
         truth = A @ point
-        np.testing.assert_allclose(state.g, truth[state.idx], rtol=0, atol=1e-10 * np.abs(truth).max())
+        np.testing.assert_allclose(state.g, truth[state.tracked.idx], rtol=0, atol=1e-10 * np.abs(truth).max())
         assert info.objective == pytest.approx(point @ truth, rel=1e-9) and info.objective <= f * (1 + 1e-13)
         f = info.objective
-        assert 2 * (f - truth[state.idx].min()) <= max(0.1 * info.gap_abs, 1e-12)
+        assert 2 * (f - truth[state.tracked.idx].min()) <= max(0.1 * info.gap_abs, 1e-12)
         assert info.n_support == np.count_nonzero(point) <= size
     assert grew > 15
 

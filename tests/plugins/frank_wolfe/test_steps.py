@@ -15,7 +15,7 @@ from support.problems import (
     qp_optimum,
     state_of,
 )
-from svmkit_frank_wolfe.direction import line_search
+from svmkit_frank_wolfe.line_search import line_search
 
 from svmkit.kernels.functions import RBF
 from svmkit.solver import by_name
@@ -272,7 +272,7 @@ def test_tracked_points_agree_with_scratch_at_every_step(name, sampler):
     tracked = everything = 0
     for _ in range(400):
         info = solver.step(state)
-        idx = np.arange(400) if state.idx is None else state.idx
+        idx = np.arange(400) if state.tracked.idx is None else state.tracked.idx
         for alpha, g in zip(state.alphas, state.gs, strict=True):
             full = np.zeros(400)
             full[idx] = alpha
@@ -283,15 +283,15 @@ def test_tracked_points_agree_with_scratch_at_every_step(name, sampler):
         assert info.objective == pytest.approx(point @ A @ point, rel=1e-9)
         assert info.n_support == np.count_nonzero(point)
         assert 0 <= state.i < len(idx) and state.alpha[state.j] > 0.0
-        if state.idx is None:
+        if state.tracked.idx is None:
             everything += 1
             assert not info.sampled
             assert info.gap_abs == pytest.approx(max(0.0, 2 * (state.f - state.g.min())), rel=1e-9)
             continue
         tracked += 1
         assert info.sampled and not everything
-        assert len(np.unique(idx)) == len(idx) == state.n
-        np.testing.assert_array_equal(state.position[idx], np.arange(state.n))
-        assert (np.delete(state.position, idx) == -1).all()
-        assert 5 * state.n <= 400 + 5
+        assert len(np.unique(idx)) == len(idx) == state.tracked.n
+        np.testing.assert_array_equal(state.tracked.position[idx], np.arange(state.tracked.n))
+        assert (np.delete(state.tracked.position, idx) == -1).all()
+        assert 5 * state.tracked.n <= 400 + 5
     assert tracked > 20 and everything > 20

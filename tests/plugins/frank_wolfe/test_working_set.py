@@ -324,7 +324,7 @@ def test_a_state_is_freed_at_once(name):
         state = state_of(solver, problem_of(*blobs(200, 3)), by_name.sampler("uniform:5"))
         for _ in range(20):
             solver.step(state)
-        gone = weakref.ref(state), weakref.ref(state.working)
+        gone = weakref.ref(state), weakref.ref(state.tracked.working)
         del state
         assert [reference() for reference in gone] == [None, None]
     finally:
