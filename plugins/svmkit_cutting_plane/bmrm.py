@@ -12,7 +12,7 @@ class BMRM(CuttingPlane):
     """Bundle method for regularised risks, BMRM (Teo, Vishwanathan, Smola, Le 2010, JMLR 11).
 
     Each cut is made at the minimum w_t of the model and all cuts are kept. epsilon_t = min_i J(w_i) - J_t(w_t), the gap
-    in units of the objective, never rises. Options as for CuttingPlane.
+    in units of the objective, never rises. The parameters are those of `CuttingPlane`.
     """
 
     name = "bmrm"

@@ -1,10 +1,10 @@
-"""Cuts of a risk, and the dual of the model that they make.
+"""The cuts of a risk, and the model that is their maximum.
 
 R(w) = sum_i C_i loss(1 - y_i h(x_i)) is at least b - v'w for any dual weights c of its samples within their box, with
 v = sum_i c_i y_i x_i and b = sum_i c_i - 1/2 sum_i ridge_i c_i^2; with the weights that the slacks of a point suggest
-the two are equal there. The largest of the cuts is a model of R, and 1/2 |w|^2 + max_k (b_k - v_k'w) one of P. The
-dual of that is max D = b'alpha - 1/2 alpha'K alpha over the unit simplex, K_kl = v_k'v_l, w = sum_k alpha_k v_k: a
-small problem, and D is a lower bound of P at whatever alpha.
+the two are equal there. The maximum of the cuts is a model of R, and 1/2 |w|^2 + max_k (b_k - v_k'w) a model of P.
+Its dual is max D = b'alpha - 1/2 alpha'K alpha over the unit simplex, K_kl = v_k'v_l, w = sum_k alpha_k v_k: a small
+problem, in which D is a lower bound of P at every feasible alpha.
 """
 
 from __future__ import annotations
@@ -15,21 +15,42 @@ from svmkit.problems.linear_risk import LinearRisk
 from svmkit.problems.loss import Loss
 from svmkit_cutting_plane import dual
 
-ROOM = 64  # cuts that there is room for at first
+ROOM = 64  # cuts that the first arrays hold
 
 
 class Bundle:
-    """n cuts and their weights; cut 0 is R(w) >= 0.
+    """The cuts and their weights; cut 0 is R(w) >= 0.
 
-    V (n, width), b (n,), K (n, n) : the cuts and their products; alpha (n,) : on the simplex; idle (n,) : for how many
-    solves in a row alpha_k was 0. Memory: 8 (width + n) bytes a cut, and of each sample a bit (hinge) or 4 bytes.
+    Parameters
+    ----------
+    problem : LinearRisk
+        The problem whose risk is cut.
+
+    Attributes
+    ----------
+    n : int
+        Number of cuts.
+    V, b, K : ndarray of shape (n, width), (n,) and (n, n)
+        Slopes v_k and offsets b_k of the cuts, and the products v_k'v_l.
+    alpha : ndarray of shape (n,)
+        Weights of the cuts, on the simplex.
+    idle : ndarray of shape (n,)
+        Number of solves in a row in which alpha_k was 0.
+    w : ndarray of shape (width,)
+        Minimum of the model, as far as alpha solves its dual.
+    D, height : float
+        Dual objective at alpha, and the model's value of the risk R at w.
+
+    Notes
+    -----
+    A cut takes 8 (width + n) bytes, plus one bit (hinge) or 4 bytes (squared hinge) for each sample.
     """
 
     def __init__(self, problem: LinearRisk) -> None:
         self.problem, self.n = problem, 1
         self._V, self._K = np.zeros((ROOM, problem.design.width)), np.zeros((ROOM, ROOM))
         self.b, self.alpha, self.idle = np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64)
-        self._slacks = [np.zeros(0)]  # of each cut, where it was made: all that its dual weights depend on
+        self._slacks = [np.zeros(0)]  # of each cut, at its point: its dual weights depend on nothing else
         self._weigh()
 
     @property
@@ -41,7 +62,7 @@ class Bundle:
         return self._K[: self.n, : self.n]
 
     def cut(self, slack: np.ndarray) -> None:
-        """Add the cut that touches R where the slacks are `slack` (m,), with weight 0: one pass over the data."""
+        """Add the cut that touches R at the slacks `slack` (m,), with weight 0, in one pass over the data."""
         p, n = self.problem, self.n
         c = p.loss.weights(slack, p.C)
         if n == len(self._V):
@@ -55,20 +76,20 @@ class Bundle:
         self.n += 1
 
     def solve(self, method: str, primal: float, share: float) -> None:
-        """Raise D by `method` (`dual.solved`) until it is within `share` of the gap below `primal`."""
+        """Raise D by `method` until its own gap is at most `share` of primal - D, see `dual.solved`."""
         self.alpha = dual.solved(method, self._K, self.b, self.alpha, primal, share)
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
         self._weigh()
 
     def _weigh(self) -> None:
-        """w (width,) and D at alpha; `height` : the model's value of the risk R at w."""
+        """Set w, D and height at alpha."""
         used = np.flatnonzero(self.alpha)
         self.w = self.alpha[used] @ self._V[used]
         self.D = float(self.b @ self.alpha - 0.5 * (self.w @ self.w))
         self.height = float((self.b - self.alpha[used] @ self._K[used, : self.n]).max())
 
     def forget(self, rounds: int) -> None:
-        """Drop the cuts that had no weight for more than so many solves, but never cut 0."""
+        """Drop the cuts that had no weight for more than `rounds` solves, but never cut 0."""
         keep = np.flatnonzero((self.idle <= rounds) | (np.arange(self.n) == 0))
         if keep.size == self.n:
             return
@@ -79,8 +100,10 @@ class Bundle:
         self.n = keep.size
 
     def beta(self) -> np.ndarray:
-        """The dual weights (m,) of the samples behind alpha, in their box: v and D are theirs (squared hinge: D or
-        more)."""
+        """Return the dual weights (m,) of the samples behind alpha, in their box.
+
+        Their dual objective is D, or above it for the squared hinge.
+        """
         p = self.problem
         beta = np.zeros(p.m)
         for k in np.flatnonzero(self.alpha[1:]) + 1:
@@ -89,7 +112,7 @@ class Bundle:
 
 
 def _packed(slack: np.ndarray, loss: Loss) -> np.ndarray:
-    """What dual weights need to know of the slacks: their sign in a bit, or their value."""
+    """Return the part of the slacks that dual weights depend on: the signs as bits, or the values."""
     return np.packbits(slack > 0.0) if loss is Loss.HINGE else np.maximum(slack, 0.0).astype(np.float32)
 
 

@@ -1,9 +1,9 @@
 """The dual of the model: max b'alpha - 1/2 alpha'K alpha over the unit simplex, from a warm start.
 
-As min alpha'K alpha - 2 b'alpha it is svmkit's SimplexQP, and any of its solvers can be named for it. Their steps go
-through the general loop at some 30 microseconds each, and K is ill-conditioned where C is large; so there is a
-method of its own, "face": SWAP-2o's pairwise steps compiled for a matrix in memory, and when many of them did not do,
-Newton steps on the face of the simplex that they led to.
+As min alpha'K alpha - 2 b'alpha it is svmkit's SimplexQP, and any solver of that problem can be named for it. Their
+steps take some 30 microseconds each in the general loop, and K is ill-conditioned for large C; so the default is a
+method of its own, "face": SWAP-2o's pairwise steps, compiled for a matrix in memory, and Newton steps on the face of
+the simplex that they have reached when many of them were not enough.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion
 
 OWN = "face"
-STEPS = 2000  # pairwise steps between two looks at a face
+STEPS = 2000  # pairwise steps between two descents on a face
 ROUNDS = 100
-ROUNDING = 1e-15  # gain, relative to D, that is none
+ROUNDING = 1e-15  # relative gain of D that counts as none
 RIDGE = 1e-13  # added to a face's scaled Hessian, times its size
 
 
 def require(method: str) -> None:
-    """InputError unless `method` is "face" or a registered solver of SimplexQP."""
+    """Raise InputError unless `method` is "face" or a registered solver of SimplexQP."""
     known = plugins.names("solver")
     if method == OWN or (method in known and plugins.load("solver", method).problem is SimplexQP):
         return
@@ -39,9 +39,25 @@ def require(method: str) -> None:
 
 
 def solved(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal: float, share: float) -> np.ndarray:
-    """alpha (n,) whose inner gap is at most `share` of what D is below `primal`; D is not lower than it was.
+    """Return an alpha whose inner gap is at most `share` of primal - D, and whose D is not lower than before.
 
-    K : (n, n) or larger, C-contiguous, of which the first n rows and columns count; b (n,)
+    Parameters
+    ----------
+    method : str
+        "face" or the name of a SimplexQP solver.
+    K : ndarray of shape (n, n) or larger
+        C-contiguous; the first n rows and columns count.
+    b, alpha : ndarray of shape (n,)
+        Linear term, and the weights to start from.
+    primal : float
+        Primal objective of the best point so far.
+    share : float
+        Share of the gap, in (0, 1).
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The new weights.
     """
     n = len(b)
     if method == OWN:
@@ -49,12 +65,12 @@ def solved(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal:
     else:
         problem = SimplexQP(MatrixGram(ArrayMatrix(K[:n, :n].copy()), 64 * n * n + 65536), linear_term=-b)
         found = solve(problem, plugins.build("solver", method), stop=Share(share, primal), start=alpha).point
-    rounding = 1e-15 * float(found @ np.sqrt(K.diagonal()[:n])) ** 2  # in alpha'K alpha, where long v_k cancel
+    rounding = 1e-15 * float(found @ np.sqrt(K.diagonal()[:n])) ** 2  # of alpha'K alpha, in which long v_k cancel
     return found if value(K, b, found) >= value(K, b, alpha) - rounding else alpha
 
 
 def value(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> float:
-    """b'alpha - 1/2 alpha'K alpha."""
+    """Return D = b'alpha - 1/2 alpha'K alpha."""
     used = np.flatnonzero(alpha)
     a = alpha[used]
     return float(b[used] @ a - 0.5 * (a @ K[np.ix_(used, used)] @ a))
@@ -62,7 +78,7 @@ def value(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Share(Criterion):
-    """The gap of D is at most `limit` of what D is below `primal`."""
+    """Stop when the inner gap of D is at most `limit` times primal - D."""
 
     primal: float
 
@@ -87,7 +103,7 @@ def _by_faces(K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal: float, sh
 
 @njit(cache=True)
 def pairwise(K, b, alpha, primal, share, most):
-    """SWAP-2o's pairwise steps on alpha (n,), in place, until the gap is the `share`: how many, at most `most`."""
+    """Make up to `most` SWAP-2o steps on alpha (n,), in place, until the gap reaches `share`; return their number."""
     n = b.size
     g = -b
     for k in range(n):
@@ -104,9 +120,9 @@ def pairwise(K, b, alpha, primal, share, most):
             if alpha[k] > 0.0:
                 mean += alpha[k] * g[k]
                 linear += alpha[k] * b[k]
-                apart = g[k] - g[i]
-                gain = apart * apart / max(K[i, i] - 2.0 * K[i, k] + K[k, k], 1e-300)
-                if apart > 0.0 and gain > best:
+                slope = g[k] - g[i]
+                gain = slope * slope / max(K[i, i] - 2.0 * K[i, k] + K[k, k], 1e-300)
+                if slope > 0.0 and gain > best:
                     j, best = k, gain
         if j < 0 or mean - g[i] <= share * (primal - 0.5 * (linear - mean)):
             return step
@@ -122,7 +138,7 @@ def pairwise(K, b, alpha, primal, share, most):
 
 
 def descend(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> None:
-    """To the best point of the face of alpha (n,), in place; a weight that gets in the way is dropped, and so on."""
+    """Move alpha (n,), in place, to the minimum on its face, dropping one after the other the weights that reach 0."""
     while True:
         face = np.flatnonzero(alpha)
         if face.size < 2:
@@ -143,7 +159,7 @@ def descend(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> None:
 
 
 def _newton(K: np.ndarray, b: np.ndarray, a: np.ndarray) -> np.ndarray | None:
-    """The step (s,) of sum 0 to the minimum of 1/2 a'K a - b'a over the plane of the face; None if there is none."""
+    """Return the step of sum 0 to the minimum of 1/2 a'K a - b'a on the plane of the face, None without one."""
     g = K @ a - b
     far = int(a.argmax())
     rest = np.delete(np.arange(a.size), far)

@@ -13,10 +13,18 @@ from svmkit_cutting_plane.step import CuttingPlane, Point, State
 class OCAS(CuttingPlane):
     """Optimised cutting plane algorithm, OCAS (Franc, Sonnenburg 2008).
 
-    The best point w_b goes to the minimum of P itself on the line through the model's minimum w_t, and the next cut is
-    made at (1 - mu) w_b + mu w_t, close to the best point, where it counts.
+    The best point w_b moves to the minimum of P itself on the line through the model's minimum w_t, and the next cut is
+    made at (1 - mu) w_b + mu w_t, close to the best point. The other parameters are those of `CuttingPlane`.
 
-    mu : share of w_t, in (0, 1]; the others as for CuttingPlane
+    Parameters
+    ----------
+    mu : float, default=0.1
+        Share of w_t in the point of the next cut, in (0, 1].
+
+    Raises
+    ------
+    InputError
+        If `mu` is outside (0, 1].
     """
 
     name = "ocas"
@@ -35,6 +43,6 @@ class OCAS(CuttingPlane):
         if d.any():
             t = line_search(p.loss, 1.0 - best.margins, fall, p.C, float(best.w @ d), float(d @ d))
             w, margins = best.w + t * d, best.margins + t * fall
-            # far beyond w_t the rounding of `fall` would count: a pass of its own, which hardly ever happens
+            # far beyond w_t the rounding of `fall` would matter; such a point is rare and gets a pass of its own
             state.keep(Point(w, margins, p.primal(w, margins)) if t <= 1.0 else state.look(w))
         state.query = (1.0 - self.mu) * state.best.margins + self.mu * reached.margins

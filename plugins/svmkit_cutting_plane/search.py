@@ -1,4 +1,4 @@
-"""The line search on the true risk: it sorts the points where a sample's loss begins or ends."""
+"""The exact line search on the true risk, which sorts the points at which the loss of a sample begins or ends."""
 
 from __future__ import annotations
 
@@ -6,14 +6,28 @@ import numpy as np
 
 from svmkit.problems.loss import Loss
 
-NEAR = (0.125, 1.0)  # the minimum is mostly before one of these, and what turns beyond need not be sorted
+NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns need not be sorted
 
 
 def line_search(loss: Loss, slack: np.ndarray, fall: np.ndarray, C: np.ndarray, along: float, square: float) -> float:
-    """argmin over t >= 0 of along t + 1/2 square t^2 + sum_i C_i loss(slack_i - t fall_i), exactly; square > 0.
+    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + sum_i C_i loss(slack_i - t fall_i).
 
-    The derivative of a sample's loss is const_i + rate_i t while its slack is positive, else 0: O(m log m) (Franc,
-    Sonnenburg 2008, for the hinge). slack, fall, C : (m,)
+    The derivative of a sample's loss is const_i + rate_i t while its slack is positive, otherwise 0. The search takes
+    O(m log m) operations (Franc, Sonnenburg 2008, for the hinge).
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of each sample.
+    slack, fall, C : ndarray of shape (m,)
+        Slacks at t = 0, their decrease per unit of t, and the costs C_i.
+    along, square : float
+        Coefficients of the quadratic; `square` is positive.
+
+    Returns
+    -------
+    float
+        The step t.
     """
     if loss is Loss.HINGE:
         const, rate = -C * fall, np.zeros(1)
@@ -33,7 +47,7 @@ def line_search(loss: Loss, slack: np.ndarray, fall: np.ndarray, C: np.ndarray, 
     sign = np.where(fall[ahead] > 0.0, -1.0, 1.0)  # a loss ends where the slack falls, begins where it rises
 
     def sums(first: float, terms: np.ndarray) -> np.ndarray:
-        """Over the samples with a loss, up to the first turn, and from each turn on."""
+        """Sum over the samples with a loss, up to the first turn and from each turn on."""
         return np.cumsum(np.concatenate([[first + np.where(active, terms, 0.0).sum()], sign * terms[ahead]]))
 
     consts = sums(along, const)

@@ -1,4 +1,4 @@
-"""What all cutting-plane methods do in a round; a variant says where the next cut is made, and what is forgotten."""
+"""The round of all cutting-plane methods; a variant says where the next cut is made, and which cuts are dropped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmkit_cutting_plane.bundle import Bundle
 
 
 class Point(NamedTuple):
-    """w (width,), its margins y h (m,) and P."""
+    """A point w of shape (width,) with its margins y h of shape (m,) and its primal objective P."""
 
     w: np.ndarray
     margins: np.ndarray
@@ -25,36 +25,69 @@ class Point(NamedTuple):
 
 
 class State:
-    """The cuts, the best point so far, and where the next cut is made: `query`, the margins there (m,)."""
+    """State of a solve.
+
+    Parameters
+    ----------
+    problem : LinearRisk
+        The problem to solve.
+    w : ndarray of shape (width,)
+        Where the solve begins.
+
+    Attributes
+    ----------
+    bundle : Bundle
+        The cuts.
+    best : Point
+        The best point so far.
+    query : ndarray of shape (m,)
+        Margins at the point where the next cut is made.
+    cuts : int
+        Number of cuts made.
+    offered : bool
+        Whether the problem knows the dual weights behind the bundle's alpha.
+    """
 
     def __init__(self, problem: LinearRisk, w: np.ndarray) -> None:
         self.problem, self.bundle = problem, Bundle(problem)
         self.best = self.look(w)
         self.query = self.best.margins
         self.cuts = 0
-        self.offered = False  # whether the problem knows the dual weights behind alpha
+        self.offered = False
 
     def look(self, w: np.ndarray) -> Point:
-        """One pass over the data."""
+        """Return the point w with its margins and P, in one pass over the data."""
         margins = self.problem.margins(w)
         return Point(w, margins, self.problem.primal(w, margins))
 
     def keep(self, point: Point) -> None:
-        """`point` is the best one if it is better."""
+        """Take `point` for the best one if its P is lower."""
         if point.primal < self.best.primal:
             self.best = point
 
 
 @dataclass(frozen=True)
 class CuttingPlane(Solver):
-    """Base of the family: a round makes a cut, solves the model's dual for alpha and w, and looks at P there.
+    """Base of the family: a round makes a cut, solves the model's dual for alpha and w, and evaluates P at w.
 
-    The iterate is the best w so far, so P never rises, and no more does the gap to D, the model's minimum. D is that of
-    dual weights of the samples, which the problem is offered before it certifies.
+    The iterate is the best w so far, so that P never rises; neither does the gap to D, the minimum of the model. D is
+    the objective of dual weights of the samples, which the problem is offered before it certifies.
 
-    loss : hinge or squared_hinge; bias : value of the column added for the bias, which is regularised, 0 for none;
-    inner : how the model's dual is solved, "face" (`dual.py`) or the name of a SimplexQP solver such as swap2o;
-    inner_gap : to which share of the gap P - D, in (0, 1)
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    bias : float, default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias.
+    inner : str, default="face"
+        Method for the model's dual: "face" (`dual.py`) or the name of a SimplexQP solver such as swap2o.
+    inner_gap : float, default=0.2
+        Gap to which the model's dual is solved, as a share of the gap P - D, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If `inner` does not solve the model's dual or `inner_gap` is outside (0, 1).
     """
 
     problem: ClassVar[type[Problem]] = LinearRisk
@@ -86,12 +119,12 @@ class CuttingPlane(Solver):
         return State(problem, np.zeros(problem.design.width) if start is None else start.copy())
 
     def follow(self, state: State, reached: Point) -> None:
-        """Say what the model's minimum `reached` means for the best point, and where the next cut is made: there."""
+        """Update the best point after the model's minimum `reached`, and set the point of the next cut: `reached`."""
         state.keep(reached)
         state.query = reached.margins
 
     def forget(self, bundle: Bundle) -> None:
-        """Drop cuts: none."""
+        """Drop cuts that are no longer needed: none."""
 
     def step(self, state: State) -> StepInfo:
         bundle, total = state.bundle, float(state.problem.C.sum())
@@ -102,20 +135,20 @@ class CuttingPlane(Solver):
         state.cuts, state.offered = state.cuts + 1, False
         reached = state.look(bundle.w)
         self.follow(state, reached)
-        best, apart = state.best, max(state.best.primal - bundle.D, 0.0)
+        best, gap = state.best, max(state.best.primal - bundle.D, 0.0)
         risk = reached.primal - 0.5 * float(reached.w @ reached.w)
         return StepInfo(
             best.primal,
             int(np.count_nonzero(best.w)),
             1.0,
-            gap=apart / max(best.primal, abs(bundle.D)),
-            gap_abs=apart,
+            gap=gap / max(best.primal, abs(bundle.D)),
+            gap_abs=gap,
             moved=best.primal < before[0] or before[1] < bundle.D,
             violation=(risk - bundle.height) / total,
         )
 
     def solution(self, state: State) -> np.ndarray:
-        """The best w; the problem learns of the dual weights that prove its lower bound."""
+        """Return the best w, and offer the problem the dual weights that prove the lower bound."""
         if not state.offered:
             state.problem.offer(state.bundle.beta())
             state.offered = True
@@ -126,7 +159,7 @@ class CuttingPlane(Solver):
         state.best = Point(state.best.w, certificate.gradient, certificate.primal)
 
     def details(self, state: State) -> dict[str, float]:
-        """Bounds on the optimum, the upper one P of the best w; cuts made, cuts kept and cuts with a weight."""
+        """Return both bounds on the optimum, and the numbers of cuts made, kept and with a weight above 0."""
         bundle = state.bundle
         return {
             "lower_bound": bundle.D,

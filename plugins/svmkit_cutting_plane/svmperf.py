@@ -14,10 +14,18 @@ class SVMPerf(CuttingPlane):
     """SVMperf, 1-slack cutting plane (Joachims 2006, Training linear SVMs in linear time, Algorithm 1).
 
     A round adds the most violated of the 2^m constraints, c_i = 1 where y_i h(x_i) < 1, of the structural form with one
-    slack xi for all samples. `--stop kkt:1e-3` is the paper's epsilon: by how much the constraint is violated.
+    slack xi for all samples. `--stop kkt:1e-3` is the paper's epsilon, the violation of that constraint. The other
+    parameters are those of `CuttingPlane`.
 
-    inactive : a constraint that was not active for so many rounds is removed, as SVMperf does, 0 for never; the others
-    as for CuttingPlane
+    Parameters
+    ----------
+    inactive : int, default=50
+        A constraint that was not active for more than this number of rounds is removed, as in SVMperf; 0 keeps all.
+
+    Raises
+    ------
+    InputError
+        If `inactive` is not an integer >= 0.
     """
 
     name = "svmperf"

@@ -18,13 +18,27 @@ from svmkit_reference.reference import Found, Reference, features
 class LIBLINEAR(Reference):
     """LIBLINEAR through scikit-learn's LinearSVC (Fan, Chang, Hsieh, Wang, Lin 2008): one step is a whole fit.
 
-    Dual coordinate descent for the hinge and where columns outnumber rows, else a trust region Newton method; an
-    iteration is what these count. It cannot be started from a model nor stopped inside a fit, one thread does all, and
-    float32 data are copied to float64.
+    LIBLINEAR takes dual coordinate descent for the hinge and where columns outnumber rows, otherwise a trust region
+    Newton method, and counts its own iterations. It cannot be started from a model or stopped inside a fit, it runs
+    on one thread, and float32 data are copied to float64.
 
-    eps : its tolerance at first, by default that of its own program for the dual; loss : hinge or squared_hinge;
-    penalty : l2, or l1, which goes with squared_hinge only; bias : value of the column added for the bias, which is
-    regularised, 0 for none; passes : iterations of a fit at most
+    Parameters
+    ----------
+    eps : float, default=0.1
+        Tolerance of the first fit, by default that of LIBLINEAR's own program for the dual.
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    penalty : str, default="l2"
+        "l2", or "l1", which is possible with the squared hinge only.
+    bias : float, default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias.
+    passes : int, default=10000
+        Largest number of iterations in a fit.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not one of these values.
     """
 
     name = "liblinear"

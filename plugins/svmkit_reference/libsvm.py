@@ -11,12 +11,17 @@ from svmkit_reference.svc import SVC
 class LIBSVM(SVC):
     """LIBSVM through scikit-learn's SVC (Chang, Lin 2011; Fan, Chen, Lin 2005): one step is a whole fit, on one thread.
 
-    It cannot be started from a model nor stopped inside a fit: budgets and Ctrl-C are heeded when the fit is over, and
-    the fit is made again with eps / 10 while the certified gap is too large. linear, rbf, poly and sigmoid kernels
-    are its own; of others it is given all values, which have to fit the memory budget. Its row cache may take what the
-    budget leaves. Float32 data are copied to float64.
+    LIBSVM cannot be started from a model or stopped inside a fit: budgets and Ctrl-C take effect when the fit is over,
+    and the fit is repeated with eps / 10 while the certified gap is too large. The linear, rbf, poly and sigmoid
+    kernels are LIBSVM's own. Other kernels are handed over as a matrix of all values, which has to fit the memory
+    budget; LIBSVM's row cache may use the rest of it. Float32 data are copied to float64.
 
-    eps : largest violation of the optimality conditions, at first; shrinking : leave points out that stay at a bound
+    Parameters
+    ----------
+    eps : float, default=0.001
+        Largest violation of the optimality conditions that the first fit leaves.
+    shrinking : bool, default=True
+        Whether points are left out while they stay at a bound.
     """
 
     name = "libsvm"

@@ -1,4 +1,4 @@
-"""What the adapters share: a step is a whole fit by other software, and the next fit has a tenth of its eps."""
+"""The base of the adapters: a step is a whole fit by third-party software, the next fit has a tenth of its eps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,21 @@ from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
 
-FINEST = 1e-9  # below, rounding in the other software's float32 rows decides
+FINEST = 1e-9  # below it the rounding of the software's float32 rows decides
 
 
 class Found(NamedTuple):
-    """What a fit ended with: a point of the problem, iterations as it counts them, and whether it used all it had."""
+    """The end of a fit.
+
+    Attributes
+    ----------
+    point : ndarray
+        The fitted point of the problem.
+    n_iter : int
+        Iterations, as the software counts them.
+    cut_short : bool
+        Whether the fit used all iterations that it was given.
+    """
 
     point: np.ndarray
     n_iter: int
@@ -30,7 +40,7 @@ class Found(NamedTuple):
 
 
 class State:
-    """The problem, the eps of the next fit, and the point that the last one left."""
+    """State of a solve: the problem, the eps of the next fit, and the point that the last fit left."""
 
     def __init__(self, problem: Any, point: np.ndarray, eps: float, seed: int) -> None:
         self.problem, self.point, self.eps, self.seed = problem, point, eps, seed
@@ -38,15 +48,25 @@ class State:
 
 @dataclass(frozen=True)
 class Reference(Solver):
-    """Other software that solves one of our problems; the loop certifies what it returns, off the clock.
+    """Base of the adapters of third-party software; the loop certifies the returned point, off the clock.
 
-    It takes no start and keeps to no budget: a start is left aside, and a budget or Ctrl-C is heeded after the fit.
-    Where the certificate is above the tolerance of the run, it fits again with a tenth of its eps. `kernel_values`
-    counts what svmkit computed, not what the other software did.
+    A start is ignored, and a budget or Ctrl-C takes effect after the fit. Where the certificate is above the
+    tolerance of the run, the software fits again with a tenth of its eps. `kernel_values` counts the values that
+    svmkit computed, not those of the software.
+
+    Parameters
+    ----------
+    eps : float, default=0.001
+        Tolerance of the first fit, in the software's own terms.
+
+    Attributes
+    ----------
+    module : str
+        Module with the software's estimators.
     """
 
     external: ClassVar[bool] = True
-    module: ClassVar[str] = "sklearn.svm"  # imported when a solver is made: not before, and not on the clock of a run
+    module: ClassVar[str] = "sklearn.svm"  # imported when a solver is made, so that the clock of a run does not see it
 
     eps: float = 1e-3
 
@@ -56,16 +76,16 @@ class Reference(Solver):
             raise InputError(f"eps must be a finite number > 0, not {self.eps}")
 
     def estimator(self, name: str, **params: Any) -> Any:
-        """An unfitted estimator of the module."""
+        """Return an unfitted estimator of the module."""
         return getattr(import_module(self.module), name)(**params)
 
     @abstractmethod
     def zero(self, problem: Any) -> np.ndarray:
-        """The point of the empty model."""
+        """Return the point of the empty model."""
 
     @abstractmethod
     def fitted(self, problem: Any, eps: float, seed: int) -> Found:
-        """Hand `problem` over and take the result back."""
+        """Fit `problem` with this tolerance and seed."""
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> State:
         point = self.zero(problem) if start is None else start.copy()
@@ -75,7 +95,7 @@ class Reference(Solver):
         if state.eps < FINEST:
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it ran out of iterations is in the status
+            warnings.simplefilter("ignore")  # the status tells that the iterations ran out
             found = self.fitted(state.problem, state.eps, state.seed)
         violation = math.inf if found.cut_short else state.eps
         state.point, state.eps = found.point, 0.0 if found.cut_short else state.eps / 10.0
@@ -87,9 +107,12 @@ class Reference(Solver):
 
 
 def features(gram: Gram) -> Any:
-    """X as scikit-learn takes it: dense, or CSR with int32 indices.
+    """Return X as scikit-learn takes it, dense or as CSR with int32 indices.
 
-    Raises InputError for a CSR that int32 cannot index.
+    Raises
+    ------
+    InputError
+        If the CSR has more stored values than int32 can count.
     """
     X = gram.engine.X  # type: ignore[attr-defined]
     if sp.issparse(X) and X.indices.dtype != np.int32:

@@ -1,4 +1,4 @@
-"""scikit-learn-intelex, the fastest of the SVMs that we measure against."""
+"""scikit-learn-intelex, the fastest SVM that we measure against."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from svmkit_reference.svc import SVC
 class SklearnEx(SVC):
     """SVC of scikit-learn-intelex (oneDAL; Wen et al. 2018, ThunderSVM): one step is a whole fit, on all cores.
 
-    An iteration is one of its working sets. The rest is as for libsvm, which also takes over kernels that it lacks.
-    Float32 data stay float32, its weights too: their rounding is within the certificate. It takes threads of its own,
-    whatever `--threads` says.
+    An iteration is one of its working sets. Starts, budgets and kernels are treated as by `LIBSVM`, and the software
+    hands kernels that it lacks over to LIBSVM itself. Float32 data stay float32 and so do the weights, whose rounding
+    the certificate includes. The software starts threads of its own, whatever `--threads` says.
 
-    eps : largest violation of the optimality conditions, at first; shrinking : leave points out that stay at a bound
+    Parameters
+    ----------
+    eps : float, default=0.001
+        Largest violation of the optimality conditions that the first fit leaves.
+    shrinking : bool, default=True
+        Whether points are left out while they stay at a bound.
     """
 
     name = "sklearnex"

@@ -1,4 +1,4 @@
-"""C-SVC by software with the interface of scikit-learn's SVC: a BoxQP in, its dual weights out."""
+"""C-SVC by software with the interface of scikit-learn's SVC: takes a BoxQP, returns its dual weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class SVC(Reference):
-    """The part that does not depend on whose SVC it is."""
+    """Base of the adapters of an SVC, whoever wrote it."""
 
     problem: ClassVar[type[Problem]] = BoxQP
     losses = ("hinge",)
@@ -29,7 +29,7 @@ class SVC(Reference):
     shrinking: bool = True
 
     def patience(self, m: int) -> int:
-        """LIBSVM's own."""
+        """Return the limit of iterations that LIBSVM uses."""
         return max(10_000_000, 100 * m)
 
     def zero(self, problem: BoxQP) -> np.ndarray:
@@ -47,7 +47,7 @@ class SVC(Reference):
 
 
 def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
-    """(X, or all kernel values; the kernel's parameters; MiB left for the other software's cache)."""
+    """Return X or all kernel values, the kernel's parameters, and the MiB left for the third-party cache."""
     name = KERNELS.get(gram.kernel.form) if gram.kernel.form is not None else None
     if name is not None:
         _, gamma, coef0, degree = gram.kernel.scalars
@@ -63,7 +63,7 @@ def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
 
 
 def _within(problem: BoxQP, support: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """beta (m,) from the support vectors' weights, brought into the box and to y'beta = 0 where rounding is off."""
+    """Return beta (m,) from the support vectors' weights, made feasible where rounding left the box or y'beta = 0."""
     beta = np.zeros(problem.m)
     beta[support] = np.minimum(weights, problem.upper[support])
     if problem.infeasible(beta) is None:

@@ -1,1 +1,4 @@
-"""Stochastic subgradient methods, one sample or a few at a time; found through entry points."""
+"""Stochastic subgradient methods: `pegasos` and `norma` on kernels, `pegasos`, `sgd`, `sgdqn` and `folos` on X.
+
+It may import `svmkit`'s rooms up to `solver`, and no other plugin package. Solvers are found through entry points.
+"""
