@@ -1,6 +1,7 @@
-"""Counters that threads of one compiled loop share: read, written and changed as one action, seen in order by all.
+"""Atomic counters that the threads of one compiled loop share.
 
-What a thread wrote before it changed a counter is there for another one that has read the change.
+The order is acquire and release: a thread that has read a change of a counter also sees everything that the changing
+thread wrote before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numba.extending import intrinsic
 
 
 def _place(context, builder, kind, array, k):
-    """Address of the k-th value of a 1-d int64 array."""
+    """Return the address of the k-th value of a 1-d int64 array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [k])
 
 

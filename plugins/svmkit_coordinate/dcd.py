@@ -16,16 +16,40 @@ from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit_coordinate.passes import passes
 from svmkit_coordinate.workers import FEW, Shared, shared_passes
 
-ROOM = 4  # small passes are done together until they have looked at a quarter of the points,
-LEAST = 8192  # or at so many, which takes longer than to come back and ask for more,
-WORTH = 100_000  # values of X that a call looks at below which other threads take longer to wake than to help
-MORE = 16  # but no more than a sixteenth of the passes so far, so that a budget of them is kept to
+ROOM = 4  # one call makes several small passes, until they have looked at a quarter of the points
+LEAST = 8192  # or at this number, for which a call takes longer than its overhead,
+MORE = 16  # but no more than a sixteenth of the passes so far, so that a budget of passes is kept
+WORTH = 100_000  # values of X in a call below which other threads take longer to wake up than to help
 
 
 class State:
-    """beta (m,), v = sum beta y x (width,), their objective; order[:n]: the points that take part.
+    """State of a solve.
 
-    values : of X in a row, on average; shared : what several workers need, None where one does all
+    Parameters
+    ----------
+    problem : LinearDual
+        The problem to solve.
+    beta : ndarray of shape (m,)
+        Where the solve begins; the state owns it.
+    draws : Draws
+        Source of the samples.
+    workers : int
+        Number of workers that share a pass.
+
+    Attributes
+    ----------
+    v : ndarray of shape (width,)
+        sum_i beta_i y_i x_i.
+    objective, n_support : float, int
+        Dual objective, and number of weights that are not 0.
+    order, n : ndarray of int64, int
+        order[:n] are the points that take part.
+    values : float
+        Mean number of stored values in a row of X.
+    shared : Shared or None
+        Memory that several workers share; None when one worker makes the passes.
+    thresholds : ndarray of shape (2,)
+        Projected gradients beyond which a point at a bound is left out, see `passes`.
     """
 
     def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws, workers: int) -> None:
@@ -34,20 +58,20 @@ class State:
         self.values = (rows.data.size if isinstance(rows, CSR) else rows.size) / m
         worth = workers > 1 and m >= workers * FEW and m * self.values >= WORTH
         self.shared = Shared.of(problem, workers) if worth else None
-        # all points, and in some random order: of a few points that may happen to be the order of the data
+        # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
         self.count = 0
         self.anew()
 
     def anew(self) -> None:
-        """v and the objective from scratch."""
+        """Compute v and the objective from scratch."""
         self.v = self.problem.weights(self.beta)
         self.objective = self.problem.value(self.beta, self.v)
         self.n_support = int(np.count_nonzero(self.beta))
         self.all()
 
     def all(self) -> None:
-        """Every point takes part."""
+        """Let every point take part."""
         m = self.problem.m
         self.order, self.n = self.draws.rng.permutation(m) if self.shared and self.shuffled else np.arange(m), m
         self.thresholds = np.array([np.inf, -np.inf])
@@ -57,13 +81,25 @@ class State:
 class DCD(Solver):
     """Dual coordinate descent (Hsieh, Chang, Lin, Keerthi, Sundararajan 2008, Algorithm 3), LIBLINEAR's method.
 
-    An iteration is a pass over the points that take part, each in a fresh random order (`--sampler full`: in that of
-    the data, which can take a hundred times as many), or over the points that another sampler draws.
+    An iteration is a pass over the points that take part, each in a fresh random order, or over the points that another
+    sampler draws. With `--sampler full` the order is that of the data, which can take a hundred times as many passes.
 
-    loss : hinge or squared_hinge; bias : value of the column added for the bias, which is regularised, 0 for none;
-    shrinking : leave points out whose weights stay at a bound; workers : how many threads share a pass, each with its
-    own part of the points (CoCoA+, Ma et al. 2015; `svmkit_coordinate.workers`). Each worker more than one makes for
-    other iterates, which any number of threads computes alike, and the same certificate
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    bias : float, default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias.
+    shrinking : bool, default=True
+        Whether points are left out while their weights stay at a bound.
+    workers : int, default=1
+        Number of workers that share a pass, each with its own part of the points (CoCoA+, Ma et al. 2015;
+        `svmkit_coordinate.workers`). The iterates depend on this number, but not on the number of threads.
+
+    Raises
+    ------
+    InputError
+        If `workers` is not an integer >= 1.
     """
 
     name = "dcd"

@@ -1,4 +1,4 @@
-"""The compiled loop under dcd: passes over the points that take part, each in an order of its own, with shrinking."""
+"""The compiled loop of `dcd`: passes over the points that take part, each in an order of its own, with shrinking."""
 
 from __future__ import annotations
 
@@ -10,13 +10,29 @@ from svmkit.problems.coordinate_descent import coordinate_pass
 
 @njit(cache=True)
 def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most):
-    """Passes over order[:n]: one, and more while all of them look at `room` points and are `most` passes at most.
+    """Make one pass over order[:n], and further passes within `room` points and `most` passes in all.
 
-    thresholds (2,) : high and low of `coordinate_pass`; with `shrinking`, replaced by the largest and the smallest
-    projected gradient of each pass for the next one (Hsieh et al. 2008, section 3.2); seed : of a fresh order for each
-    pass, 0 for the one that `order` has; the others as for `coordinate_pass`
+    Parameters
+    ----------
+    X, bias, points, order, n, beta, v
+        As for `coordinate_pass`.
+    thresholds : ndarray of shape (2,)
+        high and low of `coordinate_pass`. With `shrinking` they are replaced by the largest and the smallest projected
+        gradient of each pass for the next pass (Hsieh et al. 2008, section 3.2).
+    shrinking : bool
+        Whether the thresholds change.
+    seed : uint64
+        Seed of a fresh order for each pass, 0 to keep `order`.
+    room, most : int
+        Largest number of points looked at and of passes; one pass is always made.
 
-    Returns (the last Pass, passes, points looked at, gain and born of all passes).
+    Returns
+    -------
+    last : Pass
+        The last pass.
+    count, looks, gain, born : int, int, float, int
+        Of all passes: their number, points looked at, decrease of the objective, and change of the number of weights
+        that are not 0.
     """
     count, looks, gain, born = 0, 0, 0.0, 0
     while True:
@@ -34,7 +50,7 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
 
 @njit(cache=True)
 def shuffle(order, n, seed):
-    """Put order[:n] into a random order (Fisher and Yates, numbers from splitmix64); returns the next seed."""
+    """Put order[:n] into a random order (Fisher and Yates, numbers from splitmix64); return the next seed."""
     for k in range(n - 1, 0, -1):
         seed += np.uint64(0x9E3779B97F4A7C15)
         z = (seed ^ (seed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

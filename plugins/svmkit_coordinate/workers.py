@@ -1,13 +1,14 @@
-"""The compiled loop under dcd with K workers: each takes a part of the points, and its own v for a pass.
+"""The compiled loop of `dcd` with K workers: each takes a part of the points, with a v of its own for a pass.
 
 A pass is a round of CoCoA+ (Ma et al. 2015) in one process. Worker k goes over its part with v_k = v + sigma dv_k,
-where dv_k is what its own steps add: sigma > 1 stands for what the others do meanwhile. Then v becomes v + sum_k dv_k.
-With sigma = K the objective never rises, and K workers need nearly K times the passes of one; with little more than
-half of that they need far fewer (two: 1.1 to 1.5 times), and where the objective falls by too little, an exact line
-search along all steps together mends it. Parts are dealt anew for each pass: fixed ones take a tenth more passes.
+where dv_k is the sum of its own steps; sigma > 1 stands for the simultaneous steps of the other workers. Then v becomes
+v + sum_k dv_k. With sigma = K the objective never rises, and K workers need nearly K times the passes of one. With
+sigma a little above K/2 they need far fewer (two workers: 1.1 to 1.5 times), and an exact line search along the sum of
+all steps follows where the objective falls by too little. Parts are dealt anew for each pass, since fixed parts take a
+tenth more passes.
 
-Which thread does which part changes nothing: the result depends on K alone. A thread does whatever part is still to be
-done, so that one thread does them all where the others do not come.
+The result depends on K alone and not on which thread takes which part. A thread takes any part that is left, so that
+one thread can make the whole pass when the others are late.
 """
 
 from __future__ import annotations
@@ -22,21 +23,37 @@ from svmkit.problems.linear_risk import LinearDual
 from svmkit_coordinate import atomic
 from svmkit_coordinate.passes import shuffle
 
-SIGMA = 0.6  # times K; a9a, w8a, mnist: from 0.55 on hardly a pass needs the line search, to 0.7 passes hardly grow
-SURE = 0.5  # share of the gain of the workers' own problems below which the line search is worth its look at all steps
-FEW = 128  # points a worker below which one of them does a pass alone
-PATIENCE = 1 << 20  # looks at the counters, a millisecond or so, after which a thread with nothing to do leaves
-OPEN, TAKEN, DONE = 0, 8, 16  # counters of parts, a cache line each: those that may be taken, were taken, are done
-LAST = -1  # of OPEN: no more parts
+SIGMA = 0.6  # times K; on a9a, w8a and mnist few passes need the line search from 0.55 on, and few are added up to 0.7
+SURE = 0.5  # share of the gain of the workers' own problems below which the line search pays
+FEW = 128  # points a worker below which one worker makes the pass alone
+PATIENCE = 1 << 20  # looks at the counters, about a millisecond, after which an idle thread leaves
+OPEN, TAKEN, DONE = 0, 8, 16  # counters of parts, in a cache line each: how many may be taken, were taken, are done
+LAST = -1  # value of OPEN when there are no more parts
 
 
 class Shared(NamedTuple):
-    """What K workers share.
+    """The memory that K workers share.
 
-    sigma : of all; points (m, 4) : with it; v (K, >= width), found (K, 6) : of each; seeds (K,) : of its orders, 0 for
-    the order that there is; ends (K + 1,) : of their parts; met, before (m,) : points in the order of the pass, and
-    their weights before it; whole (6,) : n, gain, apart, top, low, born of a pass; sums (4,) : passes, points
-    looked at, gain, born of a call; counters (24,)
+    Attributes
+    ----------
+    sigma : float
+        Factor of the workers' own steps.
+    points : ndarray of shape (m, 4)
+        Facts about each point for `coordinate_pass`, computed with sigma.
+    v, found : ndarray of shape (K, >= width) and (K, 6)
+        v and the `Pass` of each worker.
+    seeds : ndarray of shape (K,)
+        Seeds of the workers' orders, 0 to keep the order.
+    ends : ndarray of shape (K + 1,)
+        Ends of the parts.
+    met, before : ndarray of shape (m,)
+        Points in the order of the pass, and their weights before it.
+    whole : ndarray of shape (6,)
+        The `Pass` of all workers.
+    sums : ndarray of shape (4,)
+        Passes, points looked at, gain and born of a call.
+    counters : ndarray of shape (24,)
+        OPEN, TAKEN and DONE.
     """
 
     sigma: float
@@ -58,7 +75,7 @@ class Shared(NamedTuple):
         return cls(
             sigma,
             d.points(problem.y, problem.upper, problem.ridge, sigma),
-            np.zeros((K, d.width + 16 - d.width % 8)),  # nothing of two workers in one cache line
+            np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
             np.zeros((K, 6)),
             np.zeros(K, dtype=np.uint64),
             np.zeros(K + 1, dtype=np.int64),
@@ -71,7 +88,7 @@ class Shared(NamedTuple):
 
 
 def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most):
-    """As `passes`, by the workers of `shared`, whose seeds the caller has set; ends where few points take part."""
+    """Do as `passes` with the workers of `shared`, whose seeds the caller has set; end when few points take part."""
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)
     shared.counters[OPEN] = len(shared.v)
@@ -88,11 +105,11 @@ def _spread(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
 
 @njit(cache=True)
 def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
-    """What one thread does: parts, as long as there are any; who does the last one of a pass joins them."""
+    """Take parts on one thread while there are any; the thread that ends the last part of a pass joins them all."""
     K, counters, idle = shared.v.shape[0], shared.counters, 0
     while idle < PATIENCE:
         k = atomic.read(counters, TAKEN)
-        until = atomic.read(counters, OPEN)  # second: if k is still the next one to be taken below, it is k's pass
+        until = atomic.read(counters, OPEN)  # read second: if k is still next below, it is k's pass
         if until == LAST:
             return
         if k == until or not atomic.swap(counters, TAKEN, k, k + 1):
@@ -107,7 +124,7 @@ def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
 
 @njit(cache=True)
 def _part(k, X, bias, order, beta, v, thresholds, shared):
-    """A pass over part k."""
+    """Make a pass over part k."""
     lo, hi = shared.ends[k], shared.ends[k + 1]
     part, own = order[lo:hi], shared.v[k, : v.size]
     if shared.seeds[k]:
@@ -115,7 +132,7 @@ def _part(k, X, bias, order, beta, v, thresholds, shared):
     for j in range(lo, hi):
         shared.met[j] = order[j]
         shared.before[j] = beta[order[j]]
-    for c in range(v.size):  # here and below element by element: a slice at once takes a second to compile
+    for c in range(v.size):  # element by element here and below: a slice takes a second to compile
         own[c] = v[c]
     done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, thresholds[0], thresholds[1], shared.sigma)
     found = shared.found[k]
@@ -124,15 +141,15 @@ def _part(k, X, bias, order, beta, v, thresholds, shared):
 
 @njit(cache=True)
 def _join(order, beta, v, thresholds, shrinking, room, most, shared):
-    """After all parts: v, what the pass did, the parts of the next one; whether there is to be a next one."""
+    """Set v, the result of the pass and the parts of the next pass; return whether there is to be a next pass."""
     K, looked = shared.v.shape[0], shared.ends[-1]
-    n, expected, apart, top, low, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
+    n, expected, gap, top, low, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     for k in range(K):
         found = shared.found[k]
-        n, expected, apart, born = n + int(found[0]), expected + found[1], apart + found[2], born + int(found[5])
+        n, expected, gap, born = n + int(found[0]), expected + found[1], gap + found[2], born + int(found[5])
         top, low = max(top, found[3]), min(low, found[4])
-    move = shared.v[0]  # from here on the sum of what they add to v
-    apiece, together = 0.0, 0.0  # squares of what each adds, and of the sum
+    move = shared.v[0]  # from here on the sum of the workers' changes of v
+    apiece, together = 0.0, 0.0  # squared norms of each change, and of their sum
     for c in range(v.size):
         total = 0.0
         for k in range(K):
@@ -151,14 +168,14 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared):
         thresholds[0] = top if top > 0.0 else np.inf
         thresholds[1] = low if low < 0.0 else -np.inf
     whole, sums = shared.whole, shared.sums
-    whole[0], whole[1], whole[2], whole[3], whole[4], whole[5] = n, gain, apart, top, low, born
+    whole[0], whole[1], whole[2], whole[3], whole[4], whole[5] = n, gain, gap, top, low, born
     sums[0], sums[1], sums[2], sums[3] = sums[0] + 1, sums[1] + looked, sums[2] + gain, sums[3] + born
     return n >= FEW * K and sums[1] + n <= room and sums[0] < most
 
 
 @njit(cache=True)
 def _search(beta, gain, together, born, shared):
-    """The best share, at most 1, of all steps of the pass: (by how much the objective falls, it, born)."""
+    """Make the best share, at most 1, of all steps of the pass; return (decrease of the objective, share, born)."""
     n, curvature = shared.ends[-1], together
     for j in range(n):
         i = shared.met[j]
@@ -175,9 +192,9 @@ def _search(beta, gain, together, born, shared):
 
 @njit(cache=True)
 def _deal(order, n, shared):
-    """Those that stay of each part, side by side at the front of `order`, the first of each part, then the next.
+    """Put the points that stay at the front of `order`, taken from the parts in turns.
 
-    So that each of the next parts has as many of every part before; without seeds one part after the other.
+    Each of the next parts then has equally many points of every part before. Without seeds the order is kept.
     """
     K, at = shared.v.shape[0], 0
     rounds = K if shared.seeds[0] else 1
@@ -194,7 +211,7 @@ def _deal(order, n, shared):
 
 @njit(cache=True)
 def _cut(n, shared):
-    """Parts of order[:n], as equal as can be."""
+    """Cut order[:n] into parts of nearly equal size."""
     K = shared.v.shape[0]
     for k in range(K + 1):
         shared.ends[k] = n * k // K

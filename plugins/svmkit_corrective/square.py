@@ -1,4 +1,4 @@
-"""The kernel matrix of a working set: a square that grows and is packed in memory laid out once."""
+"""The kernel matrix of a working set: a square that grows, and is packed, in memory that is laid out once."""
 
 from __future__ import annotations
 
@@ -13,21 +13,36 @@ from svmkit.kernels.row_cache import RowTable, in_order
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
-ROOM = 0.9  # of the budget: the rest is for the values on their way there and what is kept of each point
-FEWEST = 64  # points that there is room for whatever the budget
+ROOM = 0.9  # part of the budget: the rest is for values that are being computed and for the facts of each point
+FEWEST = 64  # room for points whatever the budget
 WHOLE = 32767  # the largest number of 16 bits
-STRETCH = 2048  # values of a row that are moved together: fewer, and pages of memory cost more than they
+STRETCH = 2048  # values of a row that are moved together: with fewer of them the pages of memory dominate
 LINE = 32  # values in a line of the processor's cache, nearly
 
 
 class Square:
     """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij where `signs` is None.
 
-    Values are kept in 16 bits where the kernel is normalised and the Gram's are float32: half the memory, and a step
-    waits half the time for it. A set is then solved for nearly; `refined` goes over to the Gram's precision.
+    Values are kept in 16 bits where the kernel is normalised and the Gram's values are float32, which halves the memory
+    and the time that a step waits for it. A set is then solved approximately; `refined` gives the Gram's precision.
 
-    gram : Gram whose budget holds; signs : y (m,)
-    most : points it has room for; idx (n,) : which ones, by slot
+    Parameters
+    ----------
+    gram : Gram
+        Computes the values; its budget holds for the matrix.
+    signs : ndarray of shape (m,), optional
+        The labels y, default none.
+    bias : float, default=0.0
+        Constant that is added to each kernel value.
+    coarse : bool, default=True
+        Whether 16 bits may be used.
+
+    Attributes
+    ----------
+    most : int
+        Number of points that it has room for.
+    idx : ndarray of shape (n,)
+        Its points, by slot.
     """
 
     def __init__(self, gram: Gram, signs: np.ndarray | None = None, bias: float = 0.0, coarse: bool = True) -> None:
@@ -37,7 +52,7 @@ class Square:
         self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
         self.most = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
-        # rows that lie a power of two apart would all fall into the same lines of the processor's cache
+        # with a power of two between them, all rows would fall into the same lines of the processor's cache
         width = max(32 * (self.most // 32 | 1), self.most) if self.most >= 32 else self.most
         self._slab = np.empty((self.most, width), dtype)  # takes memory where it is written to
         self.idx = np.empty(0, dtype=np.int64)
@@ -48,13 +63,13 @@ class Square:
         return in_order(self._slab, len(self.idx), self.grain)
 
     def refined(self) -> Square | None:
-        """An empty one that is more precise, None where there is none."""
+        """Return an empty square of higher precision, None if there is none."""
         if self.coarse or self.gram.promote():
             return Square(self.gram, self.signs, self.bias, coarse=False)
         return None
 
     def append(self, points: np.ndarray) -> None:
-        """Take these points in, none of which is there, in the next slots."""
+        """Add these points, which must be new, in the next slots."""
         n = len(self.idx)
         self.idx = idx = np.append(self.idx, points)
         signs, last = self.signs[idx], len(idx)
@@ -65,13 +80,13 @@ class Square:
             _place(self._slab, values, lo, signs, self.bias, self.grain)
 
     def keep(self, slots: np.ndarray) -> None:
-        """Only the points in these slots, ascending, from now on in the first ones."""
+        """Keep only the points in these slots, ascending, and move them to the first slots."""
         _gather(self._slab, slots)
         self.idx = self.idx[slots]
 
 
 def _as_entry(x, like):
-    """x as an entry of the array: the nearest whole number where it holds those."""
+    """Return x as an entry of the array, rounded for an array of integers."""
     return like.dtype.type(np.rint(x)) if like.dtype.kind == "i" else like.dtype.type(x)
 
 
@@ -85,7 +100,7 @@ def _as_entry_compiled(x, like):
 
 @njit(cache=True)
 def _signed(row, signs, own, bias, most, out):
-    """out = own signs (row + bias), within -most and most."""
+    """Set out = own signs (row + bias), clipped to -most and most."""
     for a in range(row.size):
         out[a] = _as_entry(min(max(own * signs[a] * (row[a] + bias), -most), most), out)
 
@@ -98,14 +113,14 @@ def _copy(row, out):
 
 @njit(cache=True)
 def _turn(row, columns, b):
-    """columns[:, b] = row."""
+    """Set columns[:, b] = row."""
     for a in range(row.size):
         columns[a, b] = row[a]
 
 
 @njit(parallel=True, cache=True)
 def _place(slab, values, first, signs, bias, grain):
-    """Rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
+    """Write rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
     q, n = values.shape
     scale, most = (1.0 / grain, float(WHOLE)) if grain > 0.0 else (1.0, np.inf)
     for t in prange((n + TILE - 1) // TILE):
@@ -116,14 +131,14 @@ def _place(slab, values, first, signs, bias, grain):
                 row = slab[first + b, lo:hi]
                 _signed(values[b, lo:hi], signs[lo:hi], scale * signs[first + b], bias, most, row)
                 _turn(row, columns, b)
-            for a in range(lo, min(hi, first)):  # beyond are the rows themselves
+            for a in range(lo, min(hi, first)):  # columns from `first` on are among the rows
                 _copy(columns[a - lo], slab[a, first:n])
 
 
 @njit(parallel=True, cache=True)
 def _gather(slab, slots):
-    """Rows and columns `slots`, ascending, to the front."""
-    for t in prange(slots.size):  # within rows first: only these then move
+    """Move rows and columns `slots`, ascending, to the front."""
+    for t in prange(slots.size):  # first within the rows that stay, then these rows move
         row = slab[slots[t]]
         for b in range(slots.size):
             row[b] = row[slots[b]]

@@ -1,4 +1,4 @@
-"""What the family shares: how a solve starts, goes over to some of the points and comes back, and what it reports."""
+"""The base of the family: how a solve begins, steps, shrinks to some of the points and returns to all of them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from svmkit_decomposition.state import BoxState
 
 @dataclass(frozen=True)
 class Decomposition(Solver):
-    """Base of the family: a variant says which points it optimises over at a time, the others fixed.
+    """Base of the family: a variant says over which points it optimises at a time while the others are fixed.
 
-    All points are looked at, whatever the sampler.
+    Samplers have no effect: all points are looked at.
+
+    Attributes
+    ----------
+    shrinking : bool
+        Whether points are left out while their weights stay at a bound.
     """
 
     problem: ClassVar[type[Problem]] = BoxQP
@@ -38,7 +43,7 @@ class Decomposition(Solver):
         return BoxState(problem, np.zeros(problem.m) if start is None else start.copy())
 
     def step(self, state: BoxState) -> StepInfo:
-        if state.fresh:  # the start, or all points anew: this may be the end of it
+        if state.fresh:  # the start, or all points again: it may be optimal already
             state.fresh = False
             return state.report(0, True)
         if self.shrinking:
@@ -53,9 +58,18 @@ class Decomposition(Solver):
 
     @abstractmethod
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        """Up to `most` iterations, until the violation is <= target: (how many, change of the objective, complete).
+        """Make up to `most` iterations, until the violation is <= target.
 
-        Where a kernel row is missing it is brought, and the rest of the iterations is left for another call.
+        Where a kernel row is missing it is fetched, and the other iterations are left for another call.
+
+        Returns
+        -------
+        count : int
+            Number of iterations made.
+        change : float
+            Change of the objective.
+        complete : bool
+            Whether no iteration is left for another call.
         """
 
     def solution(self, state: BoxState) -> np.ndarray:
@@ -70,7 +84,13 @@ class Decomposition(Solver):
 
 @dataclass(frozen=True)
 class Pairwise(Decomposition):
-    """SMO: two points at a time. second : the partner is chosen by the second order rule."""
+    """Base of SMO, which optimises over two points at a time.
+
+    Attributes
+    ----------
+    second : bool
+        Whether the second point is chosen by the second-order rule (Fan, Chen, Lin 2005, WSS 2).
+    """
 
     second: ClassVar[bool] = True
 

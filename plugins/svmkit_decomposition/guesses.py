@@ -1,4 +1,4 @@
-"""Which rows may be asked for soon: those of the points that would be chosen in place of the one that is missing."""
+"""Guesses of the kernel rows needed next: rows of the points that would be chosen instead of the missing one."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from svmkit.solver.smo_steps import LOW, TAU, UP
 
 @njit(cache=True, error_model="numpy")
 def gains(box, slot_of, row, i, scores):
-    """scores : what a step from each point of LOW to i gains, as in `second_order`; 0 for rows that are cached."""
+    """Set `scores` to the gain of a step from each point of LOW to i, as in `second_order`; 0 for cached rows."""
     v, diag = box.v, box.diag
     for r in range(v.size):
-        apart = v[r] - v[i]
+        slope = v[r] - v[i]
         scores[r] = 0.0
-        if apart > 0.0 and box.side[r] & LOW and slot_of[r] < 0:
-            scores[r] = apart * apart / max(diag[i] + diag[r] - 2.0 * row[r], TAU)
+        if slope > 0.0 and box.side[r] & LOW and slot_of[r] < 0:
+            scores[r] = slope * slope / max(diag[i] + diag[r] - 2.0 * row[r], TAU)
 
 
 @njit(cache=True)
 def depths(box, slot_of, high, scores):
-    """scores : how far v of each point of UP is below `high`, 0 for the others and for rows that are cached."""
+    """Set `scores` to high - v for each point of UP that is below `high`; 0 for other points and cached rows."""
     for r in range(box.v.size):
         scores[r] = max(high - box.v[r], 0.0) if box.side[r] & UP and slot_of[r] < 0 else 0.0
 
 
 @njit(cache=True)
 def largest(scores, n):
-    """Positions of the up to n largest scores > 0, largest first."""
+    """Return the positions of the up to n largest scores > 0, largest first."""
     found = np.empty(n, dtype=np.int64)
-    count, floor = 0, 0.0  # what it takes to be among them
+    count, floor = 0, 0.0  # a score has to exceed it
     for r in range(scores.size):
         score = scores[r]
         if score > floor:

@@ -1,4 +1,4 @@
-"""The compiled loop of working sets of more than two points: choose them, solve for them by SMO, take v along."""
+"""The compiled loop of working sets of more than two points: choose a set, solve for it by SMO, update v."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from numba import njit
 from svmkit.kernels.row_cache import find, in_order
 from svmkit.solver.smo_steps import BLOCK, FAST, LOW, UP, Box, extremes, take_steps
 
-INNER = 1e-3  # violation within a working set at which it counts as solved, as a part of that of all points
-PATIENCE = 10_000  # steps of SMO in one
+INNER = 1e-3  # violation within a working set at which it counts as solved, relative to that of all points
+PATIENCE = 10_000  # SMO steps in one working set
 
 
 @njit(cache=True)
@@ -22,7 +22,7 @@ def steepest(v, side, i, k, half, chosen):
     Joachims (1999) derives this choice.
     """
     lows, highs = np.empty(half, dtype=np.int64), np.empty(half, dtype=np.int64)
-    n_low, n_high, roof, floor = 0, 0, v[k], v[i]  # what it takes to be among them
+    n_low, n_high, roof, floor = 0, 0, v[k], v[i]  # v has to be within these to join
     for r in range(v.size):
         value = v[r]
         if value < roof and side[r] & UP:
@@ -51,7 +51,7 @@ def steepest(v, side, i, k, half, chosen):
 
 @njit(cache=True, fastmath=FAST)
 def follow(v, slab, slots, moves):
-    """v += sum_a moves_a slab[slots_a]."""
+    """Add sum_a moves_a slab[slots_a] to v."""
     for lo in range(0, v.size, BLOCK):
         part = v[lo : lo + BLOCK]
         for a in range(slots.size):

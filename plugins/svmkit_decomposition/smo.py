@@ -11,7 +11,12 @@ from svmkit_decomposition.decomposition import Pairwise
 class SMO(Pairwise):
     """SMO with second-order working sets (Fan, Chen, Lin 2005, WSS 2), LIBSVM's method, with shrinking.
 
-    loss : hinge or squared_hinge; shrinking : leave points out whose weights stay at a bound
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    shrinking : bool, default=True
+        Whether points are left out while their weights stay at a bound.
     """
 
     name = "smo"

@@ -12,7 +12,10 @@ from svmkit_decomposition.decomposition import Pairwise
 class SMO1(Pairwise):
     """SMO with the maximal violating pair (Platt 1999; Keerthi, Shevade, Bhattacharyya, Murthy 2001), no shrinking.
 
-    loss : hinge or squared_hinge
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
     """
 
     name = "smo1"

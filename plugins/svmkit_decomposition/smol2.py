@@ -12,7 +12,12 @@ from svmkit_decomposition.decomposition import Pairwise
 class SMOL2(Pairwise):
     """SMO for the squared hinge (Fan, Chen, Lin 2005, WSS 2, no upper bounds, 1/(2C) on the diagonal).
 
-    The SFW paper's SMO-L2. shrinking : leave points out whose weights stay at 0
+    This is the SMO-L2 of the SFW paper.
+
+    Parameters
+    ----------
+    shrinking : bool, default=True
+        Whether points are left out while their weights stay at 0.
     """
 
     name = "smol2"

@@ -1,4 +1,4 @@
-"""State of a decomposition solve: beta, v = y G of the points that take part, and their kernel rows."""
+"""State of a decomposition solve: the iterate, and the points that take part with their kernel rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,39 @@ from svmkit.solver.base import StepInfo
 from svmkit.solver.smo_steps import Box
 from svmkit_decomposition import guesses
 
-LIKELY = 31  # rows guessed on a miss
-SHRINK = 1000  # iterations from one look at what could be left out to the next (LIBSVM's)
-LEFT = 2.0 / 3.0  # fewer points than this part must remain for it to be done
-PRICE = 3.0, 0.5  # iterations a vector that the gradient of all costs, where rows in use fit the cache, or do not
-WORK = 4_000_000  # values of v that a step goes over: some milliseconds, and the rows that it needs
+LIKELY = 31  # kernel rows guessed on a miss
+SHRINK = 1000  # iterations from one attempt at shrinking to the next (LIBSVM's)
+LEFT = 2.0 / 3.0  # largest part of the points that may remain for shrinking to happen
+PRICE = 3.0, 0.5  # price of the full gradient: iterations a support vector, if the rows in use fit the cache or not
+WORK = 4_000_000  # values of v that a step goes over: some milliseconds, beside the kernel rows
 
 
 class BoxState:
-    """beta (m,) and, of the points that take part (`at`, None for all), a `Box` and a source of kernel rows.
+    """State of a solve.
 
-    i, k : the maximal violating pair of these; objective : of the problem, kept up step by step
+    Parameters
+    ----------
+    problem : BoxQP
+        The problem to solve.
+    beta : ndarray of shape (m,)
+        Where the solve begins; the state owns it.
+
+    Attributes
+    ----------
+    at : ndarray of int64 or None
+        The points that take part, None for all.
+    box : Box
+        The state of SMO over these points.
+    source : Gram or RestrictedGram
+        Their kernel rows.
+    i, k : int
+        Their maximal violating pair.
+    objective : float
+        Objective of the problem, updated with each step.
+    outside : int
+        Weights that are not 0 among the points left out.
+    fresh : bool
+        Whether nothing was reported since all points take part.
     """
 
     def __init__(self, problem: BoxQP, beta: np.ndarray) -> None:
@@ -34,7 +56,7 @@ class BoxState:
         self.restart(beta, problem.gradient(beta))
 
     def restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
-        """All points take part, at beta with its gradient, both (m,)."""
+        """Let all points take part, at beta (m,) with its gradient (m,)."""
         p = self.problem
         self.at: np.ndarray | None = None
         self.source: Gram | RestrictedGram = p.gram
@@ -56,26 +78,26 @@ class BoxState:
 
     @property
     def n_support(self) -> int:
-        """Weights that are not 0."""
+        """Number of weights that are not 0."""
         return int(np.count_nonzero(self.box.beta)) + self.outside
 
     @property
     def violation(self) -> float:
-        """How far the maximal violating pair is from optimal."""
+        """Violation of the optimality conditions by the maximal violating pair."""
         return float(self.box.v[self.k] - self.box.v[self.i]) if min(self.i, self.k) >= 0 else 0.0
 
     def budget(self) -> int:
-        """Iterations until the next report: few at first, and not so many that nobody could interrupt."""
+        """Return the iterations until the next report: few at first, and always few enough for an interrupt."""
         return min(1 + self.n_iter // 16, max(20, min(1000, WORK // len(self.box.v))))
 
     def aim(self) -> float:
-        """The violation at which the next report is due as well: 1, 2 and 5 times powers of ten, as people stop at."""
+        """Return the violation at which a report is due too: 1, 2 and 5 times powers of ten, the usual tolerances."""
         if self.violation <= self.target:
             self.target = _round_below(self.violation)
         return self.target
 
     def likely(self, i: int) -> np.ndarray:
-        """Rows that may be asked for soon when i is missing now: those that would be chosen in its place."""
+        """Return points whose kernel rows may be needed soon, when row i is missing now."""
         box, rows = self.box, self.source.row_table
         scores = np.empty(len(box.v))
         if i == self.i or rows.slot_of[self.i] < 0:
@@ -85,10 +107,10 @@ class BoxState:
         return guesses.largest(scores, LIKELY)
 
     def shrink(self) -> None:
-        """Leave out the points whose weights stay at a bound for all that the violation says, once these are many.
+        """Leave out the points whose weights will stay at a bound, judged by the violation, once they are many.
 
-        To take them back costs a pass over all kernel values of the support vectors, so it has to pay: that much work
-        must have been done before.
+        To take them back costs a pass over all kernel rows of the support vectors; as much work must have been done
+        before the first of them leave.
         """
         if self.violation <= 0.0:
             self.widen()
@@ -96,7 +118,7 @@ class BoxState:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))  # rows used again and again
+        moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))  # their rows are used again and again
         price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
@@ -114,14 +136,14 @@ class BoxState:
         self.i, self.k = (int(np.searchsorted(kept, r)) for r in (self.i, self.k))
 
     def widen(self) -> None:
-        """All points take part again, from an exact gradient."""
+        """Let all points take part again, from an exact gradient."""
         if isinstance(self.source, RestrictedGram):
             self.source.close()
             beta = self.beta
             self.restart(beta, self.problem.gradient(beta))
 
     def resync(self, certificate: Certificate) -> None:
-        """Take over the certificate's exact gradient; float64 rows from now on if float32 ones hold us up."""
+        """Take over the certificate's exact gradient; go over to float64 rows if float32 rows hold the solve up."""
         gradient, box = certificate.gradient, self.box
         assert gradient is not None
         exact = self.problem.y * gradient
@@ -133,20 +155,20 @@ class BoxState:
         self.restart(self.beta, gradient)
 
     def report(self, steps: int, moved: bool) -> StepInfo:
-        """What is known of the iterate."""
+        """Report what is known of the iterate."""
         box, m = self.box, self.problem.m
         self.n_iter += steps
-        apart = math.inf
+        gap = math.inf
         if min(self.i, self.k) >= 0:
             b = -0.5 * (box.v[self.i] + box.v[self.k])
-            apart = smo_steps.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
-        size = max(abs(self.objective), abs(apart - self.objective), 1e-300)
+            gap = smo_steps.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
+        size = max(abs(self.objective), abs(gap - self.objective), 1e-300)
         return StepInfo(
             self.objective,
             self.n_support,
             steps * len(box.v) / m,
-            gap=apart / size if apart < math.inf else math.inf,
-            gap_abs=apart,
+            gap=gap / size if gap < math.inf else math.inf,
+            gap_abs=gap,
             moved=moved,
             steps=steps,
             violation=max(self.violation, 0.0),
@@ -155,7 +177,7 @@ class BoxState:
 
 
 def _round_below(x: float) -> float:
-    """The largest of 1, 2 and 5 times powers of ten below x; 0 for x <= 0."""
+    """Return the largest of 1, 2 and 5 times powers of ten below x; 0 for x <= 0."""
     if not 1e-300 < x < math.inf:
         return 0.0
     power = math.floor(math.log10(x))

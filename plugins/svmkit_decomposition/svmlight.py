@@ -16,11 +16,22 @@ from svmkit_decomposition.state import BoxState
 class SVMLight(Decomposition):
     """Decomposition with working sets of q points (Joachims 1999), SVMlight's method.
 
-    A working set are q/2 points on each side of the steepest feasible direction (section 3.2); the others are fixed
-    while SMO solves for these. An iteration is a working set.
+    A working set has q/2 points on each side of the steepest feasible direction (section 3.2). SMO solves for them
+    while the other points are fixed. An iteration is a working set.
 
-    q : their size, even, at most half the rows that fit the cache; loss : hinge or squared_hinge; shrinking : leave
-    points out whose weights stay at a bound
+    Parameters
+    ----------
+    q : int, default=10
+        Size of a working set, even; it is reduced to half the number of kernel rows that the cache holds.
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    shrinking : bool, default=True
+        Whether points are left out while their weights stay at a bound.
+
+    Raises
+    ------
+    InputError
+        If `q` is not an even integer >= 2.
     """
 
     name = "svmlight"

@@ -1,4 +1,4 @@
-"""Samples that arrive one at a time: their kernel values with the working set are computed a batch ahead."""
+"""Samples that arrive one at a time, with kernel values that are computed a batch ahead."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from svmkit_frank_wolfe import loops, oracle
 from svmkit_frank_wolfe.oracle import Choice
 from svmkit_frank_wolfe.state import SimplexState
 
-BATCH = 64  # a panel of sparse rows costs little more than a few single ones
+BATCH = 64  # a panel of sparse rows of X costs little more than a few single rows
 
 
 class _Batch(NamedTuple):
-    """Points, their values with the n tracked ones of that time (q, n), and with each other (q, q)."""
+    """Samples, their kernel values with the n points tracked at that time (q, n), and among themselves (q, q)."""
 
     points: np.ndarray
     values: np.ndarray
@@ -24,7 +24,7 @@ class _Batch(NamedTuple):
 
 
 class ArrivalState(SimplexState):
-    """A working set that grows by samples as they arrive."""
+    """State of a solve whose working set grows by arriving samples."""
 
     def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything: bool) -> None:
         super().__init__(problem, point, draws, keeps, everything)
@@ -36,18 +36,20 @@ class ArrivalState(SimplexState):
 
 
 class Arrivals:
-    """The samples of a state's `draws`, in its order. Part of that state, and without a reference back to it:
-    a cycle would keep a square of kernel values alive until the garbage collector comes by.
+    """The samples of a state's `draws`, in their order, a batch at a time.
+
+    It is a part of the state and has no reference back to it: a cycle would keep the kernel values of the working set
+    alive until the garbage collector runs.
     """
 
     def __init__(self) -> None:
         self._drawn = np.empty(0, dtype=np.int64)
         self._at = 0
         self._batch = _Batch(self._drawn, np.empty((0, 0)), np.empty((0, 0)))
-        self._joined: dict[int, int] = {}  # position -> number in the batch, of those that joined since
+        self._joined: dict[int, int] = {}  # position -> number in the batch, of samples that joined since
 
     def next(self, state: ArrivalState) -> int:
-        """The next sample's row of the problem; `row` has its kernel values."""
+        """Return the next sample; `row` gives its kernel values."""
         self._at += 1
         if self._at >= len(self._batch.points):
             self._fetch(state)
@@ -63,7 +65,7 @@ class Arrivals:
         self._joined.clear()
 
     def row(self, n: int) -> np.ndarray:
-        """Values of the sample that `next` gave with all n tracked points, (n,)."""
+        """Return the kernel values (n,) of the sample that `next` gave with all n tracked points."""
         known = self._batch.values[self._at]
         row = np.empty(n)
         row[: len(known)] = known
@@ -72,14 +74,14 @@ class Arrivals:
         return row
 
     def joined(self, position: int) -> None:
-        """The sample that `next` gave is tracked at `position` now."""
+        """Note that the sample that `next` gave is tracked at `position` now."""
         self._joined[position] = self._at
 
 
 def arrival(state: ArrivalState) -> Choice:
-    """The next sample if its g is at least as good as the best in the working set, which it then joins; else that one.
+    """Choose the next sample if its g is at most the lowest in the working set, otherwise the best vertex of the set.
 
-    SFW paper, Algorithm 1, lines 4-9.
+    A sample that is chosen joins the working set (SFW paper, Algorithm 1, lines 4-9).
     """
     p, arrivals = state.problem, state.arrivals
     point = arrivals.next(state)

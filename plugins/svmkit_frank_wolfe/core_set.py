@@ -1,4 +1,4 @@
-"""The core set of a smallest enclosing ball: when there is one, its radius, and solving it where it stands."""
+"""The core set of a smallest enclosing ball: its condition, its radius, and how it is solved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INNER = 300  # steps of one round at most, so that the loop stays in charge
 
 
 def require_ball(problem: SimplexQP) -> None:
-    """InputError unless the problem is that of a smallest ball: A_ii + 2 c_i the same for all i."""
+    """Raise InputError unless A_ii + 2 c_i is the same for all i, so that the problem is a smallest enclosing ball."""
     linear = np.zeros(1) if problem.linear_term is None else 2.0 * problem.linear_term
     if np.ptp(problem.diag + linear) <= 1e-9 * (np.abs(problem.diag).max() + np.abs(linear).max()):
         return
@@ -31,18 +31,18 @@ def require_ball(problem: SimplexQP) -> None:
 
 
 class CoreSet(SimplexState):
-    """The core set; `misses` counts samples in a row that lay inside the ball."""
+    """State of a core vector machine; `misses` counts samples in a row that lay inside the ball."""
 
     misses = 0
 
     def radius(self) -> float:
-        """Of the smallest ball around the core set in the space of A (exact once it is solved)."""
+        """Return the radius of the smallest ball around the core set in the space of A, exact once it is solved."""
         diag, linear = self.tracked.diag, self.tracked.linear
         squared = diag[0] + 2.0 * (linear[0] if linear.size else 0.0) - self.f - self.c_alpha
         return float(np.sqrt(max(squared, 0.0)))
 
     def correct(self, direction: Callable[[CoreSet], Direction], target: float) -> bool:
-        """Solve the core set from where it stands until 2 (f - min g) is at most `target`; whether anything moved."""
+        """Make steps until 2 (f - min g) over the core set is at most `target`; return whether any had a length > 0."""
         moved = False
         for _ in range(INNER):
             if not advance(self, direction(self)):

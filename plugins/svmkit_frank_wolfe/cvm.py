@@ -16,21 +16,29 @@ from svmkit_frank_wolfe.core_set import CoreSet, require_ball
 from svmkit_frank_wolfe.oracle import Choice
 from svmkit_frank_wolfe.swap2o import Swap2o
 
-LOOKS = 3  # samples in a row without a point outside the ball
-CORRECTED = 0.1  # the core set is solved to this part of how far outside the new point was
-SETTLED = 1e-4  # relative gap to which a core set is solved that may not grow
+LOOKS = 3  # samples in a row without a point outside the ball that end the solve
+CORRECTED = 0.1  # gap to which the core set is solved, as a part of the violation by its new point
+SETTLED = 1e-4  # relative gap to which a core set that may not grow is solved
 
 
 @dataclass(frozen=True)
 class CVM(Swap2o):
     """Core vector machine (Badoiu, Clarkson 2008; Tsang, Kwok, Cheung 2005; FW/CVM paper, Algorithm 1).
 
-    min alpha'A alpha is the smallest ball around the images of the points when A_ii is the same for all. In a round
-    the point of the sample that is farthest outside the ball joins the core set, and the quadratic program on the core
-    set is solved from where it stands, by second-order pairwise steps.
+    When A_ii is the same for all points, min alpha'A alpha is the smallest ball around their images. In each round the
+    point of the sample that is farthest outside the ball joins the core set, and the quadratic program on the core set
+    is solved by second-order pairwise steps from the current weights.
 
-    eps : > 0 ends the solve once no point of three samples lies outside (1 + eps) times the radius (samples of 59 miss
-        up to 5 % of the points; `full` misses none); default 0: the tolerance on the gap decides
+    Parameters
+    ----------
+    eps : float, default=0.0
+        A positive value ends the solve once no point of three samples lies outside (1 + eps) times the radius: samples
+        of 59 miss up to 5 % of the points, the sampler `full` misses none. With 0 the tolerance on the gap decides.
+
+    Raises
+    ------
+    InputError
+        If `eps` is not a finite number >= 0.
     """
 
     name = "cvm"
@@ -51,7 +59,7 @@ class CVM(Swap2o):
         require_ball(problem)
 
     def prepare(self, state: CoreSet) -> None:
-        """Nothing: a sample is drawn with the round."""
+        """Do nothing: a sample is drawn with the round."""
 
     def choose(self, state: CoreSet) -> Choice:
         sample = state.draws()
@@ -68,7 +76,7 @@ class CVM(Swap2o):
         info = self.look(state)  # the estimates are those of the ball before the round
         done = self.eps > 0.0 and state.misses >= (1 if state.draws.every else LOOKS)
         target = max(CORRECTED * info.gap_abs, SETTLED * abs(info.objective) if info.full else 0.0)
-        moved = not done and state.correct(self.direction, target)  # what was looked at is what is returned
+        moved = not done and state.correct(self.direction, target)  # the point that was looked at is returned
         objective = state.objective
         return info._replace(objective=objective, n_support=state.active, moved=info.moved or moved, done=done)
 

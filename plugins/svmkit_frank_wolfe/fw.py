@@ -14,9 +14,13 @@ from svmkit_frank_wolfe.step import FrankWolfe
 class FW(FrankWolfe):
     """Frank-Wolfe with exact line search: always toward the best vertex.
 
-    Frandi, Nanculef, Suykens, "Complexity issues and randomization strategies in Frank-Wolfe algorithms" (FW/CVM paper)
-    and Algorithm 1 of the PARTAN paper; on a polytope's nearest point it is Gilbert's algorithm. Gap O(1/k):
-    ten times the iterations for each decade, and no vertex is ever dropped.
+    The gap falls like O(1/k), so that a tenth of the gap takes ten times the iterations, and no vertex is ever dropped.
+    For the nearest point of a polytope it is Gilbert's algorithm.
+
+    References
+    ----------
+    Frandi, Nanculef, Suykens, "Complexity issues and randomization strategies in Frank-Wolfe algorithms" (the FW/CVM
+    paper); Algorithm 1 of the PARTAN paper.
     """
 
     name = "fw"

@@ -1,4 +1,4 @@
-"""The O(m) loops of an iteration, each one pass over memory."""
+"""The O(m) loops of an iteration, each of which is one pass over memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HUGE = 1e300
 
 @njit(cache=True, fastmath=FAST)
 def move(g, y, c, row_in, row_out, s, c_in, c_out, bias):
-    """g = s g + (1 - s) c + y (c_in (row_in + bias) + c_out (row_out + bias)); y_i is inside c_in, c_out."""
+    """Set g = s g + (1 - s) c + y (c_in (row_in + bias) + c_out (row_out + bias)), with labels inside c_in, c_out."""
     shift = (c_in + c_out) * bias
     if c_out == 0.0:
         for r in range(g.size):
@@ -29,7 +29,7 @@ def move(g, y, c, row_in, row_out, s, c_in, c_out, bias):
 
 @njit(cache=True, fastmath=FAST)
 def gradient_at(row, w, y, bias):
-    """sum_r w_r y_r (row_r + bias): a new point's gradient, but for its label and the scale of w."""
+    """Return sum_r w_r y_r (row_r + bias), the gradient of a new point up to its label and the scale of w."""
     total = 0.0
     for r in range(w.size):
         total += w[r] * y[r] * (row[r] + bias)
@@ -38,7 +38,7 @@ def gradient_at(row, w, y, bias):
 
 @njit(cache=True, fastmath=FAST)
 def active_vertex(g, w):
-    """argmin of g over w > 0."""
+    """Return argmin of g over w > 0."""
     i = -1
     best = HUGE
     for r in range(g.size):
@@ -50,7 +50,7 @@ def active_vertex(g, w):
 
 @njit(cache=True, fastmath=FAST)
 def exchange(g, w, y, diag, row, bias, scale, g_i, a_ii, y_i):
-    """(j, change of f) for the best active j to hand all its weight to a point i outside; row = k_i."""
+    """Return the active j that had best hand all its weight to a point i outside, and the change of f; row = k_i."""
     j = -1
     best = HUGE
     for r in range(g.size):
@@ -66,7 +66,7 @@ def exchange(g, w, y, diag, row, bias, scale, g_i, a_ii, y_i):
 
 @njit(cache=True, fastmath=FAST)
 def survey(g, w):
-    """(w'g, number of w > 0)."""
+    """Return (w'g, number of w > 0)."""
     f = 0.0
     active = 0
     for r in range(g.size):
@@ -75,13 +75,13 @@ def survey(g, w):
     return f, active
 
 
-# The two searches below run in two stages, so that the long one is a plain maximum, which vectorises: the best
-# block first, then the best element in it.
+# The two searches below run in two stages, so that the long stage is a plain maximum, which vectorises: first the best
+# block, then the best element of that block.
 
 
 @njit(cache=True, fastmath=FAST)
 def away_vertex(g, alpha):
-    """argmax of g over alpha > 0."""
+    """Return argmax of g over alpha > 0."""
     best, at = -HUGE, 0
     for lo in range(0, g.size, BLOCK):
         top = -HUGE
@@ -101,7 +101,7 @@ def away_vertex(g, alpha):
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
 def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
-    """argmax over alpha_j > 0, g_j > g_i of (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj), or -1; row = k_i."""
+    """Return argmax over alpha_j > 0, g_j > g_i of (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj), or -1; row = k_i."""
     best, at = 0.0, 0
     g_i, a_ii, twice = g[i], diag[i], 2.0 * y_i
     for lo in range(0, g.size, BLOCK):
@@ -131,9 +131,9 @@ def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
 
 @njit(cache=True, fastmath=FAST)
 def secant(w, scale, g, w_0, scale_0, g_0):
-    """For D = alpha - alpha_0: (slope D'g, curvature D'A D, largest feasible step beyond alpha); alpha = scale w.
+    """Return (slope D'g, curvature D'A D, largest feasible step) from alpha along D = alpha - alpha_0; alpha = scale w.
 
-    A slope next to its rounding error is 0: a step along it would be long and enlarge the error of g by its length.
+    A slope within its rounding error counts as 0: a step along it would be long and enlarge the error of g.
     """
     slope = 0.0
     size = 0.0
@@ -143,7 +143,7 @@ def secant(w, scale, g, w_0, scale_0, g_0):
         alpha = scale * w[r]
         d = alpha - scale_0 * w_0[r]
         size += alpha * abs(g[r])
-        if abs(d) > 4e-16 * alpha:  # a fused product leaves a rest where two weights are equal
+        if abs(d) > 4e-16 * alpha:  # a fused product leaves a remainder where two weights are equal
             slope += d * g[r]
             curvature += d * (g[r] - g_0[r])
             if d < 0.0:
@@ -153,14 +153,14 @@ def secant(w, scale, g, w_0, scale_0, g_0):
 
 @njit(cache=True, fastmath=FAST)
 def extrapolate(x, x_0, a, b):
-    """x = a x - b x_0."""
+    """Set x = a x - b x_0."""
     for r in range(x.size):
         x[r] = a * x[r] - b * x_0[r]
 
 
 @njit(cache=True)
 def drop_below(alpha, tiny):
-    """alpha < tiny becomes exactly 0."""
+    """Set every alpha < tiny to exactly 0."""
     for r in range(alpha.size):
         if alpha[r] < tiny:
             alpha[r] = 0.0

@@ -14,8 +14,8 @@ from svmkit_frank_wolfe.step import FrankWolfe
 class MFW(FrankWolfe):
     """Modified Frank-Wolfe (Wolfe 1970; SWAP paper, Algorithm 3): toward i*, or away from j*, linear convergence.
 
-    Toward when f - g_i >= g_j - f. The paper clips the away step with the larger of its two bounds; feasibility
-    needs the smaller one, and a step to the bound drops j* exactly.
+    The step goes toward i* when f - g_i >= g_j - f. The paper clips the away step at the larger of its two bounds;
+    feasibility needs the smaller one, and a step to the bound drops j* exactly.
     """
 
     name = "mfw"

@@ -15,11 +15,19 @@ from svmkit_frank_wolfe.sfw import SFW
 class MSFW(SFW):
     """Modified SFW (Ouyang, Gray 2010, Algorithms 1, 3 and 4): toward or away steps inside the working set.
 
-    A step away to the bound drops a point from the support; it stays in the working set, where it can come back.
+    An away step to the bound drops a point from the support; the point stays in the working set, where it can return.
 
-    away : where the away vertex is sought. "set" (default), the whole working set, as Algorithm 4 prints it: a point
-        without weight leaves no step away, a toward step is taken then (the published numbers of support vectors come
-        out so). "support": points with weight only, as in MFW; more drops, a faster end.
+    Parameters
+    ----------
+    away : str, default="set"
+        Where the away vertex is sought. "set" is the whole working set, as Algorithm 4 prints it: if the vertex has no
+        weight, a toward step is taken; this gives the published numbers of support vectors. "support" is the points
+        with weight, as in MFW: more points are dropped, and the solve converges faster in the end.
+
+    Raises
+    ------
+    InputError
+        If `away` is neither.
     """
 
     name = "msfw"

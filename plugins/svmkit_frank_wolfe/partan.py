@@ -17,9 +17,10 @@ from svmkit_frank_wolfe.step import FrankWolfe, advance
 class Partan(FrankWolfe):
     """PARTAN Frank-Wolfe (Frandi, Nanculef, Suykens 2015, Algorithm 2).
 
-    a~ is the toward step from alpha_k; alpha_{k+1} = a~ + mu (a~ - alpha_{k-1}) with mu by exact line search on
-    [0, mu_max], mu_max from alpha >= 0. The iterate BEFORE the current one is used: with alpha_k it would be FW.
-    The paper's (11)-(15) are for -1/2 alpha'K alpha; here both g are kept and the formulas follow from them.
+    A toward step leads from alpha_k to a~. Then alpha_{k+1} = a~ + mu (a~ - alpha_{k-1}), with mu by exact line search
+    on [0, mu_max], where mu_max keeps alpha >= 0. The iterate before the current one is used: with alpha_k the method
+    would be FW. The paper's equations (11) to (15) are for -1/2 alpha'K alpha; here the gradients of both iterates are
+    kept and give slope and curvature.
     """
 
     name = "partan"

@@ -22,9 +22,9 @@ from svmkit_frank_wolfe.step import FrankWolfe, advance
 class SFW(LearnsFromStreams, FrankWolfe):
     """Stochastic Frank-Wolfe (Ouyang, Gray 2010, Algorithms 1 and 2): samples arrive one at a time, streams included.
 
-    A sample joins the working set when its g is at least as good as the best inside; then one toward step to the best
-    vertex of the working set. An iteration is an arrival, m of them are an epoch; the sampler says in which order
-    (default: a fresh permutation in each epoch). A weight is scaled in O(1), the gradient in one pass over the set.
+    A sample joins the working set when its g is at most the lowest g inside. Then one toward step goes to the best
+    vertex of the working set. An iteration is an arrival, and m of them are an epoch; the sampler gives the order, by
+    default a fresh permutation in each epoch. A step scales alpha in O(1) and g in one pass over the working set.
     """
 
     name = "sfw"
@@ -38,7 +38,7 @@ class SFW(LearnsFromStreams, FrankWolfe):
         return point
 
     def prepare(self, state: ArrivalState) -> None:
-        """Nothing: a sample arrives with the step."""
+        """Do nothing: a sample arrives with the step."""
 
     def choose(self, state: ArrivalState) -> Choice:
         return arrival(state)

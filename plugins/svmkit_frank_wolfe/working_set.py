@@ -1,4 +1,4 @@
-"""Kernel rows among a growing set of points: what solvers keep that look at a part of the data."""
+"""Kernel rows among a growing set of points, for solvers that look at a part of the data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from numba import njit
 
 from svmkit.kernels.gram import Gram
 
-KEPT = 3  # rows that stay whatever the budget: an iteration uses two, and the next one of them again
-LATE = 64  # columns that a square is behind by at most: writing them together costs one page of memory a row, not 64
+KEPT = 3  # rows kept whatever the budget: an iteration uses two, and the next iteration one of these again
+LATE = 64  # columns written together at most: this touches one page of memory a row instead of 64
 
 
 class WorkingRows:
     """Kernel rows among points of a Gram: a square matrix while it fits the budget, then the rows used last.
 
-    gram : Gram whose budget and dtype hold for what is kept; idx : (n,) its rows, in the order of the set
+    Parameters
+    ----------
+    gram : Gram
+        Computes the values; its budget and dtype hold for the values that are kept.
+    idx : ndarray of shape (n,)
+        The points, in the order of the set.
     """
 
     def __init__(self, gram: Gram, idx: np.ndarray) -> None:
@@ -36,7 +41,7 @@ class WorkingRows:
         return self._idx[: self.n]
 
     def append(self, point: int, row: np.ndarray | None = None) -> int:
-        """Add a point; `row` (n,) are its values with the points before it, if known. Returns its position."""
+        """Add a point and return its position; `row` (n,) are its values with the points before it, if known."""
         if row is None:
             row = self.gram.block(np.array([point]), self.idx)[0]
         p = self.n
@@ -50,34 +55,34 @@ class WorkingRows:
         return p
 
     def row(self, p: int) -> np.ndarray:
-        """Values of the p-th point with all n: (n,) in the Gram's dtype, valid until the next but one call."""
+        """Return the values (n,) of the p-th point with all points, in the Gram's dtype; valid for one more call."""
         if self._kept.dtype != self.gram.dtype:
             self._keep()
         return self._kept.row(self.gram, self.idx, p)
 
     def replace(self, p: int, point: int, row: np.ndarray) -> None:
-        """`point` takes the place of the p-th one; row (n,) are its values with the points that were there."""
+        """Put `point` in the place of the p-th point; row (n,) are its values with the points of before."""
         self._idx[p] = point
         self._kept.replace(self.n, p, row, self.gram.diag[point])
 
     def rebind(self, gram: Gram) -> None:
-        """The same points are the first n rows of another Gram from now on; what is kept stays."""
+        """Go over to a Gram whose first n points are the same points; the values that are kept stay."""
         self.gram = gram
         self._idx[: self.n] = np.arange(self.n)
 
 
 class _Square:
-    """All rows. A point's values with those before it are written at once, theirs with it a batch later.
+    """All rows. A point's values with the points before it are written at once, its column a batch later.
 
-    Memory that was never written to is not taken from the machine, so the whole budget is laid out from the start.
-    `n` is the size of the set, that of the appended point included.
+    The whole budget is laid out from the start, since the machine gives memory only when it is written to. The argument
+    `n` is the size of the set, with the appended point.
     """
 
     def __init__(self, side: int, n: int, dtype: np.dtype) -> None:
         self._side, self.dtype = min(side, 1 << 17), dtype
         self._K = np.empty((self._side, self._side), dtype)
         self._known = np.zeros(self._side, dtype=bool)
-        self._even = n  # columns that every row has
+        self._even = n  # number of columns that every row has
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
         p = n - 1
@@ -107,11 +112,13 @@ class _Square:
 
 
 class _Recent:
-    """The rows used last, each as long as the set was at that time, and extended when it is used again."""
+    """The rows used last, each as long as the set was at that time; a row is extended when it is used again."""
 
     def __init__(self, dtype: np.dtype) -> None:
         self.dtype = dtype
-        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()  # position -> (values, how many hold)
+        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = (
+            OrderedDict()
+        )  # position -> (values, how many are filled)
         self._bytes = 0
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
@@ -162,7 +169,7 @@ class _Recent:
 
 @njit(cache=True)
 def _mirror(K, start, stop):
-    """K[p, q] = K[q, p] for p < q, start <= q < stop."""
+    """Set K[p, q] = K[q, p] for p < q and start <= q < stop."""
     for p in range(stop):
         for q in range(max(start, p + 1), stop):
             K[p, q] = K[q, p]

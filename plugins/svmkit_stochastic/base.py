@@ -1,4 +1,4 @@
-"""What the stochastic solvers share: one draw of the sampler a step, and where in time they begin."""
+"""The base of the stochastic solvers: one draw of the sampler a step, and the time at which a solve begins."""
 
 from __future__ import annotations
 
@@ -18,16 +18,27 @@ from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit_stochastic.steps import CLOCK, LATE, Weights
 
 MEANS = {"none": -1.0, "mean": 0.0, "late": LATE}
-PACE = 1.0  # relative gap after the first epoch, roughly; it falls like 1 / t
+PACE = 1.0  # rough relative gap after the first epoch; it falls like 1 / t
 
 
 @dataclass(frozen=True)
 class Stochastic(Solver):
-    """A solver that walks through the samples of a draw one after the other, or a few at a time.
+    """Base of the family: a solver goes through the samples of a draw one after the other, or in mini-batches.
 
-    loss : hinge or squared_hinge; bias : value of the column added for the bias, which is regularised, 0 for none;
-    average : what is given as the solution: late, a mean in which the last iterates weigh most (Shamir, Zhang 2013),
-    mean, that of all iterates, or none, the last one
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    bias : float, default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias.
+    average : str, default="late"
+        The solution: "late" for a mean in which the last iterates weigh most (Shamir, Zhang 2013), "mean" for the mean
+        of all iterates, "none" for the last iterate.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not one of these values.
     """
 
     problem: ClassVar[type[Problem]] = Risk
@@ -35,7 +46,7 @@ class Stochastic(Solver):
     losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
     sampler: ClassVar[Sampler] = Shuffled()
     certified: ClassVar[bool] = False
-    epochs: ClassVar[int] = 300  # that are tried by default, more of small sets
+    epochs: ClassVar[int] = 300  # default limit of epochs, higher for small sets
 
     loss: str = "hinge"
     bias: float = 1.0
@@ -54,7 +65,7 @@ class Stochastic(Solver):
 
     @abstractmethod
     def walk(self, state: Any, order: np.ndarray) -> None:
-        """Learn from these rows of the problem, in this order."""
+        """Learn from the samples `order` of the problem, in this order."""
 
     def step(self, state: Any) -> StepInfo:
         drawn = state.draws()
@@ -66,7 +77,7 @@ class Stochastic(Solver):
 
 
 class Streaming(LearnsFromStreams):
-    """A stochastic solver whose state goes from block to block; what it needs to begin is not made from all samples."""
+    """A stochastic solver whose state goes from block to block; its beginning does not depend on all samples."""
 
     def members(self, state: Any) -> np.ndarray:
         return state.members
@@ -76,9 +87,23 @@ class Streaming(LearnsFromStreams):
 
 
 class State:
-    """The problem, the order of its samples, and what waits for the rest of its mini-batch.
+    """State of a solve: the problem, the order of its samples, and the mini-batch that is not complete yet.
 
-    waiting : rows drawn that no step has been made of
+    Parameters
+    ----------
+    problem : Risk
+        The problem to solve.
+    draws : Draws
+        Source of the samples.
+    batch : int
+        Size of a mini-batch.
+
+    Attributes
+    ----------
+    w : Weights
+        The iterate, or the mean of the iterates.
+    waiting : ndarray of int64
+        Samples drawn that wait for the rest of their mini-batch.
     """
 
     w: Weights
@@ -89,10 +114,10 @@ class State:
 
     def bind(self, problem: Risk, draws: Draws) -> None:
         self.problem, self.draws = problem, draws
-        self.y, self.C = np.array(problem.y), np.array(problem.C)  # one layout: each makes the loops compile anew
+        self.y, self.C = np.array(problem.y), np.array(problem.C)  # loops are compiled for each layout
 
     def whole_batches(self, drawn: np.ndarray) -> np.ndarray:
-        """What waited and what was drawn, in order, less an incomplete mini-batch, which waits."""
+        """Return the waiting and the drawn samples, in order, up to the last complete mini-batch; the others wait."""
         order = np.concatenate([self.waiting, drawn]) if self.waiting.size else drawn
         end = order.size - order.size % self.batch
         self.waiting = order[end:].copy()
@@ -100,7 +125,7 @@ class State:
 
 
 def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -> np.ndarray:
-    """The time at which to begin: CLOCK (1,), at `start` as late as it is good, by its certified gap."""
+    """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later."""
     array = np.zeros(1, CLOCK)
     now = array[0]
     now["eta"] = now["power"] = now["scale"] = 1.0
@@ -117,6 +142,6 @@ def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -
 
 
 def require(holds: bool, name: str, value: Any, allowed: str) -> None:
-    """InputError that says what an option may be, unless it is that."""
+    """Raise InputError, which names the allowed values, unless the condition holds."""
     if not holds:
         raise InputError(f"{name} must be {allowed}, not {value!r}")

@@ -1,4 +1,4 @@
-"""The values of one row, dense or CSR (`problems.design`), for compiled loops that treat each column in its own way.
+"""The values of one row of X, dense or CSR (`problems.design`), for compiled loops that treat each column alone.
 
 lo, hi = span(X, i)
 for k in range(lo, hi):
@@ -13,17 +13,17 @@ from numba.extending import overload
 
 
 def span(X, i):
-    """(lo, hi): the places of row i."""
+    """Return (lo, hi), the places of row i."""
     raise TypeError("span is for compiled code")
 
 
 def column(X, k):
-    """The column of place k."""
+    """Return the column of place k."""
     raise TypeError("column is for compiled code")
 
 
 def value(X, i, k):
-    """The value of row i at place k."""
+    """Return the value of row i at place k."""
     raise TypeError("value is for compiled code")
 
 
@@ -50,7 +50,7 @@ def _value(X, i, k):
 
 @njit(cache=True)
 def soften(v, done, j, total):
-    """Bring v_j nearer to 0 by what `total`, the sum of all thresholds so far, has grown since done[j]."""
+    """Move v_j towards 0 by the growth of `total`, the sum of all thresholds so far, since done[j]."""
     left = abs(v[j]) - (total - done[j])
     v[j] = 0.0 if left <= 0.0 else (left if v[j] > 0.0 else -left)
     done[j] = total

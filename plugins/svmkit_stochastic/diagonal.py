@@ -1,4 +1,4 @@
-"""A gradient step scaled column by column, and how sgdqn learns the scale from two gradients."""
+"""Gradient steps with a scale for each column, and how `sgdqn` learns the scales from two gradients."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ from svmkit_stochastic.columns import column, span, value
 from svmkit_stochastic.linear import LinearState
 from svmkit_stochastic.steps import pull
 
-SPARE = 8.0  # what is done for all columns costs at most 1 / SPARE of what is done for those of the samples
+SPARE = 8.0  # steps on all columns cost at most 1 / SPARE of the steps on the columns of the samples
 
 
 class ScaledState(LinearState):
-    """B (width,), diagonal; left (2,) : samples until the penalty's next step, and whether B is due; skip : between."""
+    """State of `sgdqn`.
+
+    Attributes
+    ----------
+    B : ndarray of shape (width,)
+        Diagonal of the scaling matrix.
+    skip : int
+        Samples between two steps on the penalty.
+    left : ndarray of shape (2,)
+        Samples until the next step on the penalty, and whether the next sample updates B.
+    """
 
     def __init__(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws, average: str, skip: int) -> None:
         super().__init__(problem, start, draws, average=average)
@@ -27,7 +37,7 @@ class ScaledState(LinearState):
         self.B = np.zeros(width)
 
     def begin(self) -> None:
-        """B = 1 / (lambda t0), and later, from a start, as if only the penalty had been learned from."""
+        """Set B = 1 / (lambda t0), and with a start as if t samples had changed B by the penalty alone."""
         now = self.w.now[0]
         self.B[:] = now["total"] / (now["t0"] + now["t"])
 
@@ -43,7 +53,7 @@ class ScaledState(LinearState):
 
 @njit(cache=True)
 def size(x, i, B):
-    """x_i'B x_i."""
+    """Return x_i'B x_i."""
     X, last = x.rows, B.size - 1
     s = B[last] * x.bias * x.bias
     lo, hi = span(X, i)
@@ -54,7 +64,7 @@ def size(x, i, B):
 
 @njit(cache=True)
 def scaled_push(x, i, e, w, B):
-    """w += e B x_i."""
+    """Add e B x_i to w."""
     X, last = x.rows, B.size - 1
     lo, hi = span(X, i)
     for k in range(lo, hi):
@@ -65,23 +75,23 @@ def scaled_push(x, i, e, w, B):
 
 @njit(cache=True)
 def move(w, j, step):
-    """w_j += step, and nothing to the mean; w as it is, with scale 1."""
+    """Add `step` to w_j and keep the mean as it is; the scale of w is 1."""
     w.v[j] += step
     w.a[j] -= w.now[0].share * step
 
 
 @njit(cache=True)
 def change(squared, s, before, after, e):
-    """By how much s times the loss's derivative changed between two margins, over e, the length of the step."""
+    """Return the change of s times the derivative of the loss between two margins, divided by the step length e."""
     return (pull(squared, before, s, 0.0) - pull(squared, after, s, 0.0)) / e if e > 0.0 else 0.0
 
 
 @njit(cache=True)
 def rescale(x, i, B, skip, low, high, bend, along):
-    """1 / B_jj += skip r_j, r_j = low where x_ij = 0 and elsewhere low + the curvature bend, at most high.
+    """Add skip r_j to 1 / B_jj, where r_j = low if x_ij = 0 and otherwise low + the curvature of column j, up to high.
 
-    bend is that of the loss along the step B x_i: by how much its derivative changed, over the length of the step.
-    Column j is given all of it, bend / B_jj, or, where along = x_i'B x_i > 0, its part, bend x_ij^2 / along.
+    `bend` is the curvature of the loss along the step B x_i: the change of its derivative over the step length. Column
+    j is given all of it, bend / B_jj, or, where along = x_i'B x_i > 0, its share bend x_ij^2 / along.
     """
     X, last = x.rows, B.size - 1
     lo, hi = span(X, i)

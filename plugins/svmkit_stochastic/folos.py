@@ -32,7 +32,10 @@ def _walk_l2(x, order, squared, w):
 @njit(cache=True)
 def _walk_l1(x, order, squared, w):
     now, v = w.now[0], w.v
-    done, total = np.zeros(v.size), 0.0  # how much of total each column has had: until it is looked at, it has time
+    done, total = (
+        np.zeros(v.size),
+        0.0,
+    )  # the part of total that each column has had: it is made up for when needed
     for k in range(order.size):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
@@ -52,10 +55,20 @@ def _walk_l1(x, order, squared, w):
 class FOLOS(Streaming, LinearStochastic):
     """Forward-backward splitting (Duchi, Singer 2009, equations 2 and 3; the lazy l1 step is their section 6).
 
-    A step on the loss alone, then the exact one on the penalty: with l1 weights become exactly 0. Steps are
-    1 / (lambda (t + t0)) with l2, eta0 / sqrt(1 + t / n) with l1, calibrated as sgd's. An iteration is an epoch.
+    A step on the loss alone is followed by the exact step on the penalty, so that weights become exactly 0 with l1.
+    Steps are 1 / (lambda (t + t0)) with l2 and eta0 / sqrt(1 + t / n) with l1, calibrated as by `SGD`. An iteration is
+    an epoch. The other parameters are those of `Stochastic`; with l1 the solution is always the last iterate, since the
+    entries of a mean are hardly ever 0.
 
-    loss, bias, average : as sgd's, but with l1 always the last iterate, for means are hardly ever 0; penalty : l2 or l1
+    Parameters
+    ----------
+    penalty : str, default="l2"
+        "l2" or "l1".
+
+    Raises
+    ------
+    InputError
+        If `penalty` is neither.
     """
 
     name = "folos"

@@ -1,4 +1,4 @@
-"""Stochastic subgradient steps on the coefficients of the samples, a chunk of arrivals at a time: pegasos and norma."""
+"""Stochastic subgradient steps on the coefficients of the samples, for `pegasos` and `norma`, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ CHUNK = 256  # arrivals whose scores are computed together
 
 
 class KernelState(State):
-    """Coefficients (m,) as a scaled vector with its mean.
+    """State of a solve on the coefficients of the samples.
 
-    last (m,) : when each was made; tau : how many are kept, those of the last iterate then; 0 for all
+    Attributes
+    ----------
+    w : Weights
+        Coefficients (m,) as a scaled vector with its mean.
+    last : ndarray of shape (m,)
+        Time at which each coefficient was made.
+    tau : int
+        Largest number of coefficients, 0 for no limit. With a limit the solution is the last iterate.
     """
 
     def __init__(
@@ -40,7 +47,7 @@ class KernelState(State):
         self.limit(tau)
 
     def limit(self, most: int) -> None:
-        """Keep this many coefficients at most from now on, those made last, of a start's the largest; 0: no limit."""
+        """Keep at most `most` coefficients from now on, the latest ones, and the largest of a start; 0 for no limit."""
         self.tau = min(most or self.tau, self.tau or most)
         if not self.tau:
             return
@@ -51,7 +58,7 @@ class KernelState(State):
 
     @property
     def members(self) -> np.ndarray:
-        """Rows with a coefficient, and those that wait."""
+        """Samples with a coefficient and samples that wait."""
         used = (self.w.v != 0.0) | (self.w.a != 0.0)
         used[self.waiting] = True
         return np.flatnonzero(used)
@@ -66,7 +73,7 @@ class KernelState(State):
         self.w, self.last = self.w._replace(v=v, a=a), last
 
     def walk(self, order: np.ndarray, squared: bool, project: bool = False) -> None:
-        """Steps over these rows, in their order; their number is a multiple of `batch`."""
+        """Make the steps on the samples `order`, in this order; their number is a multiple of `batch`."""
         most = min(CHUNK, self.tau or CHUNK)
         step = max(most - most % self.batch, self.batch)
         for lo in range(0, order.size, step):
@@ -78,7 +85,7 @@ class KernelState(State):
         base = gram.matvec(v[idx], idx, chunk) + extra * v[idx].sum()
         K = gram.block(chunk, chunk) + extra
         oldest = idx[:0]
-        if self.tau and idx.size + chunk.size > self.tau:  # each arrival takes the place of one of these at most
+        if self.tau and idx.size + chunk.size > self.tau:  # each arrival replaces at most one of these
             oldest = idx[np.argsort(self.last[idx], kind="stable")[: chunk.size]]
         leaving = gram.block(oldest, chunk) + extra
         _walk(
@@ -89,7 +96,10 @@ class KernelState(State):
 
 @njit(cache=True)
 def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, oldest, leaving):
-    """One chunk: base (B,) its scores over scale, K (B, B) its kernel values, leaving (., B) those of the oldest."""
+    """Make the steps of one chunk.
+
+    base (B,) : its scores over scale; K (B, B) : its kernel values; leaving (., B) : kernel values of the oldest points
+    """
     now, v, a = w.now[0], w.v, w.a
     began, gone = now.t, 0
     h = np.empty(batch)
@@ -115,7 +125,7 @@ def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, old
                 base[p] += e * K[q, p]
             last[i] = now.t
             if 0 < tau < live:
-                while last[oldest[gone]] > began:  # looked at again meanwhile
+                while last[oldest[gone]] > began:  # it was made anew in this chunk
                     gone += 1
                 for p in range(lo, base.size):
                     base[p] -= v[oldest[gone]] * leaving[gone, p]
@@ -131,6 +141,6 @@ def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, old
 
 @njit(cache=True)
 def _keep(base, expected, scale):
-    """The scores go along when the scale was multiplied out, or w set to 0."""
+    """Rescale the scores when the scale was multiplied out or w set to 0."""
     if expected != scale:
         base[:] *= expected / scale

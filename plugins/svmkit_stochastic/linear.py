@@ -1,4 +1,4 @@
-"""w of a linear problem, and the calibration of the first step on a sample."""
+"""The state of linear problems, and the calibration of the first step on a sample."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, Stochastic, clock
 from svmkit_stochastic.steps import Samples, Weights
 
-SOON = int(AHEAD)  # with a sign, as the places it is added to
-SAMPLE = 10_000  # rows that the first step is chosen on
+SOON = int(AHEAD)  # signed, like the places that it is added to
+SAMPLE = 10_000  # rows of X on which the first step is calibrated
 
 
 @dataclass(frozen=True)
 class LinearStochastic(Stochastic):
-    """Of linear problems only."""
+    """Base of the solvers of linear problems only."""
 
     problem: ClassVar[type[Problem]] = LinearRisk
     requires: ClassVar[tuple[Requires, ...]] = (Requires.LINEAR_KERNEL,)
@@ -33,7 +33,19 @@ class LinearStochastic(Stochastic):
 
 
 class LinearState(State):
-    """w (width,) as a scaled vector with its mean; samples : what a compiled loop needs of the problem."""
+    """State of a solve of a linear problem.
+
+    Attributes
+    ----------
+    w : Weights
+        w (width,) as a scaled vector with its mean.
+    samples : Samples
+        The samples as the compiled loops take them.
+    average : str
+        How the mean is taken, see `Stochastic`.
+    eta0 : float
+        The calibrated first step, nan before the calibration.
+    """
 
     def __init__(
         self, problem: LinearRisk, start: np.ndarray | None, draws: Draws, *, average: str = "none", batch: int = 1
@@ -54,7 +66,7 @@ class LinearState(State):
         return {"eta0": self.eta0}
 
     def trial(self, eta0: float) -> LinearState:
-        """Another one at 0, with steps of eta0 each."""
+        """Return another state at 0 whose steps all have the size eta0."""
         tried = LinearState(self.problem, None, self.draws, average=self.average)
         tried.w.now[0]["power"], tried.w.now[0]["eta"] = 0.0, eta0 / self.C.mean()
         return tried
@@ -64,7 +76,7 @@ class LinearState(State):
         return self.waiting
 
     def renew(self, problem: LinearRisk, draws: Draws) -> None:
-        """Columns may have grown: their weights begin at 0."""
+        """Go on with another problem; the weights of columns that are new begin at 0."""
         more = problem.design.d - self.problem.design.d
         self.bind(problem, draws)
         self.waiting = np.arange(self.waiting.size)
@@ -74,10 +86,11 @@ class LinearState(State):
 
 
 def calibrate(solver: Stochastic, state: LinearState) -> None:
-    """Set t0 = 1 / (lambda eta0), which the arrivals do of a stream, and the state's eta0.
+    """Set the state's eta0 and t0 = 1 / (lambda eta0); on a stream the arrivals set t0.
 
-    eta0 is the constant step whose one pass over a sample from 0 ends lowest on it (Bottou's determineEta0). He looks
-    at the last iterate on 1000 rows, which varies: this looks at the mean where the solver takes one, and at more rows.
+    eta0 is the constant step with which one pass over a sample, from 0, ends at the lowest objective on that sample
+    (Bottou's determineEta0). Bottou takes the last iterate on 1000 rows, which varies; here it is the mean where the
+    solver takes one, on more rows.
     """
     p, now, x = state.problem, state.w.now[0], state.samples
     now["bend"] = 2.0 if solver.squared else 1.0
@@ -87,9 +100,9 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     C = x.C[sample]
 
     def ending(eta0: float) -> float:
-        """lambda P there, on the sample; inf when it overflows."""
+        """Return lambda P on the sample after a pass with steps eta0; inf for an overflow."""
         tried = state.trial(eta0)
-        tried.samples = x._replace(sq=np.zeros(p.m))  # no step is cut: those that are too long have to show
+        tried.samples = x._replace(sq=np.zeros(p.m))  # no step is cut short, so that steps that are too long show
         solver.walk(tried, sample)
         with np.errstate(all="ignore"):
             w = tried.w.point
@@ -98,13 +111,14 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         value = float(p.lam * size + loss)
         return value if np.isfinite(value) else np.inf
 
-    gentle = x.C.mean() / max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300)  # moves no margin by more than 1
+    # a step of this size moves no margin by more than 1
+    gentle = x.C.mean() / max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300)
     state.eta0 = _lowest(ending, gentle)
     now["t0"] = now["total"] / state.eta0
 
 
 def _lowest(value: Callable[[float], float], x: float) -> float:
-    """Where `value` is lowest among x 2^k, each way as far as it has not risen twice in a row."""
+    """Return argmin of `value` over x 2^k, in each direction until it has risen twice in a row."""
     tried = {x: value(x)}
     for factor in (2.0, 0.5):
         at, risen = x, 0
@@ -117,7 +131,7 @@ def _lowest(value: Callable[[float], float], x: float) -> float:
 
 @njit(cache=True, inline="always")
 def at(x, order, k):
-    """order[k]; a row that comes a little later is asked for meanwhile."""
+    """Return order[k], and prefetch a row of X that comes a little later."""
     if k + SOON < order.size:
         fetch_row(x.rows, order[k + SOON])
     return order[k]
@@ -125,14 +139,14 @@ def at(x, order, k):
 
 @njit(cache=True)
 def score(x, i, v):
-    """x_i'v, the bias column included."""
+    """Return x_i'v, the bias column included."""
     s = row_dot(x.rows, i, v)
     return s + x.bias * v[v.size - 1] if x.bias != 0.0 else s
 
 
 @njit(cache=True)
 def push(x, i, e, w):
-    """w += scale e x_i, and nothing to the mean."""
+    """Add scale e x_i to w and keep the mean as it is."""
     if e == 0.0:
         return
     share = w.now[0].share
@@ -147,7 +161,7 @@ def push(x, i, e, w):
 
 @njit(cache=True)
 def scores(x, order, v):
-    """x_i'v for the rows in `order`."""
+    """Return x_i'v for the samples in `order`."""
     out = np.empty(order.size)
     for k in range(order.size):
         out[k] = score(x, order[k], v)

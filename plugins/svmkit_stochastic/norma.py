@@ -19,12 +19,22 @@ from svmkit_stochastic.kernel import KernelState
 class NORMA(Streaming, LimitsSupport, Stochastic):
     """NORMA, kernel SGD with truncation (Kivinen, Smola, Williamson 2004, section 3): steps of eta / sqrt(t).
 
-    A step is eta mean(C) sqrt(n / t): with 1, those of the n-th sample are as long as pegasos's. Of a stream n is t.
-    The bias is regularised, as everywhere on this problem. An iteration is an epoch in a fresh order.
+    A step is eta mean(C) sqrt(n / t): with eta = 1 the step on the n-th sample is as long as that of `Pegasos`. In a
+    stream n is t. The bias is regularised, as in every solver of this problem. An iteration is an epoch in a fresh
+    order. The other parameters are those of `Stochastic`; with `tau` the solution is always the last iterate.
 
-    loss, bias : as sgd's; eta : > 0; tau : coefficients kept, those made last, 0 for all (a sample that is looked at
-    again has one, made anew, and one without a loss has none, where the paper counts a 0); average : as sgd's, but
-    with tau always the last iterate
+    Parameters
+    ----------
+    eta : float, default=0.2
+        Factor of the steps, > 0.
+    tau : int, default=0
+        Largest number of coefficients, of which the latest are kept; 0 keeps all. The coefficient of a sample that is
+        drawn again counts as new, and a sample without a loss has none, where the paper counts a coefficient of 0.
+
+    Raises
+    ------
+    InputError
+        If `eta` is not a finite number > 0 or `tau` not an integer >= 0.
     """
 
     name = "norma"

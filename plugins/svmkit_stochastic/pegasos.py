@@ -47,9 +47,20 @@ def _walk(x, order, batch, squared, project, w):
 class Pegasos(Streaming, Stochastic):
     """Pegasos (Shalev-Shwartz, Singer, Srebro, Cotter 2011, Figures 1 to 3): mini-batches in steps of 1 / (lambda t).
 
-    Linear with the linear kernel, else on coefficients of the samples. An iteration is an epoch in a fresh order.
+    With the linear kernel the iterate is w, with other kernels it consists of coefficients of the samples. An iteration
+    is an epoch in a fresh order. The other parameters are those of `Stochastic`.
 
-    loss, bias, average : as sgd's; batch : samples a step, k; project : onto the ball |w| <= 1 / sqrt(lambda)
+    Parameters
+    ----------
+    batch : int, default=1
+        Samples in a step, the paper's k.
+    project : bool, default=False
+        Whether w is projected onto the ball |w| <= 1 / sqrt(lambda) after each step.
+
+    Raises
+    ------
+    InputError
+        If `batch` is not an integer >= 1.
     """
 
     name = "pegasos"

@@ -31,10 +31,8 @@ def _walk(x, order, squared, w):
 class SGD(Streaming, LinearStochastic):
     """Stochastic gradient descent, SVM-SGD (Bottou 2010), with averaging (Polyak, Juditsky 1992; Xu 2011: ASGD).
 
-    Step t has the size 1 / (lambda (t + t0)), t0 calibrated on a sample. An iteration is an epoch in a fresh order.
-
-    loss : hinge or squared_hinge; bias : value of the column added for the bias, 0 for none; average : late (of the
-    last iterates most: Shamir, Zhang 2013), mean (of all), none
+    Step t has the size 1 / (lambda (t + t0)) with t0 calibrated on a sample. An iteration is an epoch in a fresh order.
+    The parameters are those of `Stochastic`.
     """
 
     name = "sgd"

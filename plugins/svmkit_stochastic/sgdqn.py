@@ -43,14 +43,24 @@ def _walk(x, order, squared, skip, clip, parts, w, B, left):
 class SGDQN(LinearStochastic):
     """SGD-QN (Bordes, Bottou, Gallinari 2009), as corrected by Bordes, Bottou, Gallinari, Chang, Smith in 2010.
 
-    Each column has a step of its own, B_jj, learned from how the gradient changes; the penalty's step and the update
-    of B wait for `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as sgd's, and grows by r_j a sample, lambda to
-    clip lambda. In the paper r_j is the curvature of the loss along the whole step, and clip 100 (curvature=step,
-    clip=100); by default it is the column's part of that. SGD-QN does not learn from streams, since skip and the first
-    B are computed from all samples.
+    Each column has a step B_jj of its own, learned from changes of the gradient; a step on the penalty and an update of
+    B follow every `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as by `SGD`, and grows by r_j a sample, where
+    r_j lies between lambda and clip lambda. SGD-QN does not learn from streams, since skip and the first B are computed
+    from all samples. The other parameters are those of `Stochastic`; the papers take no mean of the iterates.
 
-    loss, bias, average : as sgd's, the papers have none; skip : 0 is 8 width / (non-zero values a row); clip : >= 1;
-    curvature : column or step
+    Parameters
+    ----------
+    skip : int, default=0
+        Samples between two steps on the penalty; 0 stands for 8 width / (non-zero values a row).
+    clip : float, default=10000.0
+        Upper bound of r_j / lambda, >= 1; the paper's is 100.
+    curvature : str, default="column"
+        "step" for the paper's r_j, the curvature of the loss along the whole step, "column" for the column's share.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not one of these values.
     """
 
     name = "sgdqn"

@@ -1,12 +1,13 @@
-"""What a step is made of, in compiled code: the time and its rate, w as a scaled vector, the mean of the iterates.
+"""The parts of a step, in compiled code: the time and its rate, w as a scaled vector, the mean of the iterates.
 
 In the form lambda/2 |w|^2 + mean of (C_i / mean C) loss_i, with lambda = 1 / sum C and n samples, the step eta_t of all
-methods here is eta (n / (t + t0))^power mean C: so a step takes the part `rate` / n off w, and adds `rate` C_i times
-minus the slope of the loss. Pegasos and SGD have power 1 and eta 1, which is 1 / (lambda (t + t0)).
+methods here is eta (n / (t + t0))^power mean C: a step multiplies w by 1 - `rate` / n and adds `rate` C_i times
+minus the slope of the loss. Pegasos and SGD have power 1 and eta 1, which is the step 1 / (lambda (t + t0)).
 
-Of a stream n is not known. There n, and with it lambda = 1 / sum C, are those of the arrivals so far, so that what is
-learned from a sequence does not depend on how it is cut into blocks; and t0, which is 1 / (lambda eta0), comes from
-eta0 = 1 / (bend |x|^2), |x|^2 the mean over the arrivals so far: a step moves the margin of its sample by about 1.
+The number of samples n in a stream is not known. There n, and with it lambda = 1 / sum C, are those of the arrivals so
+far, so that the result of a sequence does not depend on how it is cut into blocks; and t0 = 1 / (lambda eta0) comes
+from eta0 = 1 / (bend |x|^2), with the mean of |x|^2 over the arrivals so far: a step moves the margin of its sample by
+about 1.
 """
 
 from __future__ import annotations
@@ -17,24 +18,34 @@ import numpy as np
 from numba import njit
 
 LATE = 3.0  # polynomial-decay averaging: weights of the iterates grow like k^3 (Shamir, Zhang 2013, section 4)
-TINY, HUGE = 1e-6, 1e9  # beyond which factors are multiplied out
+TINY, HUGE = 1e-6, 1e9  # bounds of the factors, which are multiplied out beyond them
 
 CLOCK = np.dtype(
     [
         *((name, np.float64) for name in ("t", "t0", "n", "total", "eta", "power")),
-        # of a stream: arrivals seen, the sums of C and of C |x|^2 over them, and curvature of the loss (0: no t0)
+        # streams: arrivals, the sums of C and of C |x|^2 over them, and the curvature of the loss (0: no t0)
         *((name, np.float64) for name in ("seen", "cost", "load", "bend")),
-        # w = scale v, its squared norm (where it is asked for); the mean of k iterates is (a + share v) / parts
+        # w = scale v, its squared norm where a solver needs it; the mean of k iterates is (a + share v) / parts
         *((name, np.float64) for name in ("scale", "norm", "k", "late", "share", "parts")),
         ("stream", np.bool_),
     ]
 )
-"""t : arrivals, a mini-batch counting as many as it has; n, total : samples and the sum of their C; late : Shamir and
-Zhang's eta, 0 for the plain mean, -1 for none; the others as above."""
+"""The time of a solve. t: arrivals, where a mini-batch counts its samples; n, total: samples and the sum of their C;
+late: Shamir and Zhang's eta, 0 for the plain mean, -1 for none; the other fields as above."""
 
 
 class Samples(NamedTuple):
-    """rows : X as `svmkit.problems.design` gives it; bias : value of the last column, 0 for none; y, C, sq (m,)."""
+    """The samples, as the compiled loops take them.
+
+    Attributes
+    ----------
+    rows : ndarray or CSR
+        Rows of X, as `svmkit.problems.design` gives them.
+    bias : float
+        Value of the last column, 0 for no bias.
+    y, C, sq : ndarray of shape (m,)
+        Labels, costs and squared norms of the rows.
+    """
 
     rows: object
     bias: float
@@ -44,7 +55,15 @@ class Samples(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """v, a (width,), or (m,) where the weights are coefficients; now : CLOCK (1,)."""
+    """A scaled vector, the mean of its past values, and the time.
+
+    Attributes
+    ----------
+    v, a : ndarray of shape (width,), or (m,) for coefficients of the samples
+        The iterate is scale v and the mean (a + share v) / parts.
+    now : ndarray of CLOCK, of shape (1,)
+        The time, with scale, share and parts.
+    """
 
     v: np.ndarray
     a: np.ndarray
@@ -52,14 +71,14 @@ class Weights(NamedTuple):
 
     @property
     def point(self) -> np.ndarray:
-        """The last iterate, or the mean where one is taken."""
+        """The mean of the iterates where one is taken, otherwise the last iterate."""
         now = self.now[0]
         return (self.a + now["share"] * self.v) / now["parts"] if now["k"] > 0.0 else now["scale"] * self.v
 
 
 @njit(cache=True)
 def arrive(now, cost, square):
-    """A sample of this C_i and |x_i|^2 is looked at."""
+    """Count the arrival of a sample with C_i = cost and |x_i|^2 = square."""
     now.t += 1.0
     if now.stream:
         now.n += 1.0
@@ -72,17 +91,17 @@ def arrive(now, cost, square):
 
 @njit(cache=True)
 def rate(now):
-    """eta_t / mean C, once the samples of the step have arrived."""
+    """Return eta_t / mean C, once the samples of the step have arrived."""
     ratio = now.n / (now.t + now.t0)
     return now.eta * (ratio if now.power == 1.0 else ratio**now.power)
 
 
 @njit(cache=True)
 def pull(squared, margin, r, square):
-    """r times minus the derivative of C_i loss_i at this margin y h, r = rate C_i.
+    """Return r times minus the derivative of loss_i at this margin y h, where r = rate C_i.
 
-    The squared hinge's derivative has no bound: where a step would carry its sample past the margin it ends there, as
-    early steps, and those of samples that are far larger than others, would otherwise overflow.
+    The derivative of the squared hinge has no bound: a step that would carry its sample past the margin ends at the
+    margin, since early steps, and steps of samples that are far larger than others, would overflow otherwise.
     """
     slack = 1.0 - margin
     if slack <= 0.0:
@@ -94,7 +113,7 @@ def pull(squared, margin, r, square):
 
 @njit(cache=True)
 def shrink(w, factor):
-    """w *= factor, which touches w only where that is 0 or rarely, to multiply the factors out."""
+    """Multiply w by `factor` in O(1); v is touched for a factor of 0, and now and then to multiply factors out."""
     now = w.now[0]
     if factor <= 0.0:
         _gather(w)
@@ -128,7 +147,7 @@ def average(w):
 
 @njit(cache=True)
 def _gather(w):
-    """The mean into a alone: as a difference of ever larger numbers it would lose its digits."""
+    """Write the mean into a alone: as a difference of ever larger numbers it would lose its digits."""
     now = w.now[0]
     if now.k > 0.0:
         w.a[:] = (w.a + now.share * w.v) / now.parts
