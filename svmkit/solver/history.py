@@ -1,4 +1,4 @@
-"""History of a solve, kept outside the solver, on a clock that stops while others look."""
+"""The history of a solve, kept outside the solver, on a clock that stops during evaluation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,24 @@ if TYPE_CHECKING:
 
 
 class HistoryPoint(NamedTuple):
-    """One row of a history. `gap` is the loop's estimate, None where there is none.
+    """One point of a history.
 
-    `accuracy` is on a validation set, None where it was not measured.
+    Attributes
+    ----------
+    n_iter : int
+        Iterations so far.
+    seconds : float
+        Time in the loop so far, evaluation excluded.
+    objective : float
+        Objective of the problem at the iterate.
+    gap : float or None
+        The loop's estimate of the relative gap; None if unknown.
+    n_support : int
+        Number of non-zero weights.
+    kernel_values : int
+        Kernel values computed so far.
+    accuracy : float or None, default=None
+        Accuracy on a validation set; None if it was not measured.
     """
 
     n_iter: int
@@ -27,13 +42,21 @@ class HistoryPoint(NamedTuple):
 
 
 class History(list[HistoryPoint]):
-    """Points of one solve in order; `columns()` gives them as lists by name, `to_frame()` as a DataFrame."""
+    """The points of one solve in order, a list of `HistoryPoint`."""
 
     def columns(self) -> dict[str, list]:
+        """Return the points as lists by the names of `HistoryPoint`'s fields."""
         return {name: [getattr(p, name) for p in self] for name in HistoryPoint._fields}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a point, one column a field of `HistoryPoint`: counts int64, all others float64, None as NaN."""
+        """Return the points as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each point and a column for each field of `HistoryPoint`. Counts are int64, all other columns
+            float64 with NaN for None.
+        """
         import pandas as pd
 
         counts = {"n_iter", "n_support", "kernel_values"}
@@ -42,7 +65,13 @@ class History(list[HistoryPoint]):
 
 
 class Clock:
-    """Seconds since it was made, `offset` included, less what was spent inside `stopped()`."""
+    """A clock; calling it returns the seconds since it was made, time inside `stopped()` excluded.
+
+    Parameters
+    ----------
+    offset : float, default=0.0
+        Seconds from which to count.
+    """
 
     def __init__(self, offset: float = 0.0) -> None:
         self._start = time.perf_counter() - offset
@@ -52,6 +81,7 @@ class Clock:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
+        """Stop the clock during a block."""
         at = time.perf_counter()
         try:
             yield
@@ -60,12 +90,19 @@ class Clock:
 
 
 class Schedule:
-    """When to write a history point: every iteration at first, then each 3% more, and at least twice a second."""
+    """When to write a history point: each iteration at first, then each 3% more, and at least twice a second.
+
+    Parameters
+    ----------
+    n_iter : int, default=0
+        Iterations of the earlier solve that is continued.
+    """
 
     def __init__(self, n_iter: int = 0) -> None:
         self._next_iter, self._next_time = n_iter + 1, 0.0
 
     def due(self, n_iter: int, seconds: float) -> bool:
+        """Return whether a point is due, and if so schedule the next one."""
         if n_iter < self._next_iter and seconds < self._next_time:
             return False
         self._next_iter = n_iter + max(1, n_iter // 32)

@@ -1,4 +1,4 @@
-"""Quadratic programs on the unit simplex that are no SVM: smallest balls, nearest points, portfolios, mixtures."""
+"""Quadratic programs on the unit simplex beyond SVMs: smallest balls, nearest points, portfolios, mixtures."""
 
 from __future__ import annotations
 
@@ -49,38 +49,64 @@ def minimize_simplex(
     callbacks: Sequence[Callback] = (),
     n_threads: int | None = None,
 ) -> Solution:
-    """min alpha'A alpha + 2 c'alpha over the unit simplex (alpha >= 0, sum 1), with a certificate.
-
-    The smallest ball around the rows of X is A = X X', c = -diag(A) / 2: its squared radius is minus the minimum, its
-    center X'alpha (examples/minimum_enclosing_ball.py).
+    """Minimise alpha'A alpha + 2 c'alpha over the unit simplex (alpha >= 0, sum 1), with a certificate.
 
     Parameters
     ----------
-    A : symmetric, and x'A x >= 0 for all x of sum zero (all x, if positive semidefinite). One of
-        an array (m, m), dense or sparse, float32 or float64;
-        a pair (kernel, X) of a name, Kernel or callable f(X, Z), and X (m, d), for A = K(X, X), or a Gram, which has
-        a memory of its own;
-        a callable rows(idx) -> (len(idx), m), together with `diag` (m,): asked for the rows that a solve needs, mostly
-        few of the m. Rows are kept under `memory`, and asked for again only if that was too little.
-    c : (m,), default zeros
-    solver : name or Solver of the SimplexQP problem, default "swap2o"; cvm needs A_ii + 2 c_i to be the same for all i
-    sampler : name such as "uniform:59", or Sampler; default the solver's own, mostly all points
-    stop : rule instead of tol: text such as "abs:1e-6", or criteria joined with |
-    tol : relative gap (P - D) / max(|P|, |D|) to certify, default 1e-6; where the minimum is next to zero, a solver
-        that looks at all points also ends at P - D = 1e-14 (max |A_ii| + 2 max |c_i|)
-    start : point of the simplex to begin from, (m,), default the solver's choice
-    max_iter, time_limit (seconds) : budgets, default max(100,000, 10 m) iterations
-    memory : of kept rows; seed : of random choices; callbacks : called with each history point; n_threads : default
-        all; BLAS works in one thread meanwhile, in a callable too
+    A : array, tuple (kernel, X), Gram or callable
+        A symmetric matrix with x'A x >= 0 for all x of sum zero, such as a positive semidefinite matrix. It is given as
+
+        - an array of shape (m, m), dense or sparse, float32 or float64;
+        - a tuple (kernel, X) for A = K(X, X), with X of shape (m, d) and the kernel as a name, a `Kernel` or a callable
+          f(X, Z);
+        - a `Gram`, which has its own memory budget;
+        - a callable rows(idx) that returns rows of A, of shape (len(idx), m), together with `diag`. It is asked for the
+          rows of A that a solve needs, mostly few of the m. They are kept within `memory`, and asked for again only
+          when the memory did not suffice.
+    c : ndarray of shape (m,), default=None
+        The linear term; None is zero.
+    diag : ndarray of shape (m,), default=None
+        The diagonal of A, for a callable A only.
+    solver : str or Solver, default="swap2o"
+        A solver of `SimplexQP`. Solver cvm needs A_ii + 2 c_i to be the same for all i.
+    sampler : str or Sampler, default=None
+        A sampler, or its name such as "uniform:59". None is the solver's own sampler, which mostly draws all points.
+    stop : str, Criterion or Stop, default=None
+        Stop rules instead of `tol`: text such as "abs:1e-6|iter:1000", or criteria joined with `|`.
+    tol : float, default=1e-6
+        Relative gap (P - D) / max(|P|, |D|) to certify. A solver that looks at all points also ends at
+        P - D = 1e-14 (max |A_ii| + 2 max |c_i|), which matters where the minimum is close to zero.
+    start : ndarray of shape (m,), default=None
+        A point of the simplex to start from; None is the solver's choice.
+    max_iter : int, default=None
+        Budget of iterations; without any budget it is max(100,000, 10 m).
+    time_limit : float, default=None
+        Budget of seconds.
+    memory : str or int, default="1GB"
+        Budget for the rows of A that are kept, in bytes or as text.
+    seed : int, default=0
+        Seed of all random choices.
+    callbacks : sequence of Callback, default=()
+        Called with each history point.
+    n_threads : int, default=None
+        Number of threads; None is all cores. BLAS works in one thread meanwhile, in a callable A too.
 
     Returns
     -------
-    Solution. `point` is alpha; `certificate.primal` the value there, at most `primal - dual` above the minimum.
+    Solution
+        `point` is alpha, and `certificate.primal` the value at alpha, which exceeds the minimum by at most
+        `primal - dual`.
 
     Raises
     ------
-    InputError when A is not square, finite and symmetric (a callable's rows are looked at as they come) or shows
-    negative curvature, and when c, start or an option does not fit.
+    InputError
+        A is not square, finite and symmetric (the rows of a callable A are checked as they arrive) or shows negative
+        curvature; or c, start or an option is invalid.
+
+    Notes
+    -----
+    The smallest ball around the rows of X is given by A = X X' and c = -diag(A) / 2: its squared radius is minus the
+    minimum, its centre X'alpha (examples/minimum_enclosing_ball.py).
     """
     gram = _gram(A, diag, parse_bytes(memory))
     problem = SimplexQP(gram, linear_term=None if c is None else _vector(c, gram.m, "c"))
@@ -90,13 +116,13 @@ def minimize_simplex(
     scale = np.abs(problem.diag).max() + (
         0.0 if problem.linear_term is None else 2.0 * np.abs(problem.linear_term).max()
     )
-    if stop is None and sampler.every and scale > 0.0:  # what a sample says needs the certificate, which Gap asks for
+    if stop is None and sampler.every and scale > 0.0:  # a sampled gap needs the certificate, which Gap asks for
         rules = rules | Absolute(FLOOR * scale)
     if start is not None:
         start = _vector(start, gram.m, "start")
         why = problem.infeasible(start)
         if why:
-            raise InputError(f"start is no point of the unit simplex: {why}")
+            raise InputError(f"start is infeasible on the unit simplex: {why}")
     solution = solve(
         problem,
         solver,
@@ -112,7 +138,7 @@ def minimize_simplex(
 
 
 def _gram(A: Any, diag: Any, budget: int) -> Gram:
-    """What serves the values of A."""
+    """Return the Gram that serves the values of A."""
     if diag is not None and (isinstance(A, Gram) or not callable(A)):
         raise InputError("diag belongs to a function of A's rows: leave it out for an array, a kernel or a Gram")
     if isinstance(A, Gram):
@@ -133,10 +159,11 @@ def _gram(A: Any, diag: Any, budget: int) -> Gram:
 
 
 def _array(A: Any, budget: int) -> MatrixEngine:
+    """Check an array A and return the engine that serves its rows."""
     A = as_features(A, what="A")
     m = A.shape[0]
     if A.shape != (m, m):
-        raise InputError(f"A has to be square, not {m} x {A.shape[1]}: give the values of all pairs of points")
+        raise InputError(f"A has to be square, not {m} x {A.shape[1]}: give a value for every two points")
     require_finite(A, what="A")
     if hasattr(A, "toarray"):
         _require_symmetric_csr(A)
@@ -154,15 +181,16 @@ def _array(A: Any, budget: int) -> MatrixEngine:
 
 
 def _require_symmetric_csr(A: Any) -> None:
-    apart = abs(A - A.T).tocoo()
-    if apart.nnz and apart.data.max() > np.sqrt(np.finfo(A.dtype).eps) * np.abs(A.data).max():
-        at = int(apart.data.argmax())
-        i, j = apart.row[at], apart.col[at]
+    """Raise InputError if a sparse A is not symmetric."""
+    difference = abs(A - A.T).tocoo()
+    if difference.nnz and difference.data.max() > np.sqrt(np.finfo(A.dtype).eps) * np.abs(A.data).max():
+        at = int(difference.data.argmax())
+        i, j = difference.row[at], difference.col[at]
         raise InputError(f"A is not symmetric: A[{i}, {j}] is {A[i, j]:g} and A[{j}, {i}] is {A[j, i]:g}")
 
 
 def _vector(values: Any, m: int, what: str) -> np.ndarray:
-    """`values` as float64 (m,), or InputError."""
+    """Return `values` as float64 of shape (m,); raise InputError if they do not fit."""
     try:
         vector = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -173,7 +201,7 @@ def _vector(values: Any, m: int, what: str) -> np.ndarray:
 
 
 def _require_convex(problem: SimplexQP, solution: Solution) -> None:
-    """InputError when the curvature from the solution to a vertex is negative: its certificate would be none."""
+    """Raise InputError if the curvature from the solution to a vertex is negative, which voids the certificate."""
     alpha, g = solution.point, solution.certificate.gradient
     assert g is not None
     image = g if problem.linear_term is None else g - problem.linear_term

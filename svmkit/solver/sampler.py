@@ -1,4 +1,7 @@
-"""Samplers: which points a solver looks at next. Index arrays from a seeded Generator: same seed, same arrays."""
+"""Samplers: which points a solver looks at next.
+
+A sampler draws index arrays with a seeded generator, so that the same seed gives the same arrays.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +17,49 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True)
 class Sampler(ABC):
-    """A frozen dataclass of options and one generator. `every`: each draw is all points, in an order that solvers
-    may ignore."""
+    """Base of all samplers: a frozen dataclass whose fields are the options.
+
+    Attributes
+    ----------
+    name : str
+        The registered name.
+    every : bool, default=False
+        Each draw holds all points, in an order that solvers may ignore.
+    """
 
     name: ClassVar[str] = ""
     every: ClassVar[bool] = False
 
     @property
     def before(self) -> int | None:
-        """How many samples of a stream came before those it draws, each of them once; None: there is no stream."""
+        """Samples of a stream that came before the ones to draw, each drawn once; None where there is no stream."""
         return None
 
     @abstractmethod
     def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """Yield int64 index arrays into y (m,), whose values are -1.0 and +1.0, for ever."""
+        """Yield index arrays without end.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (m,)
+            Labels, -1.0 and +1.0.
+        rng : numpy.random.Generator
+            The only source of randomness.
+
+        Yields
+        ------
+        ndarray of int64
+            Points to look at, each in 0, ..., m - 1.
+        """
 
     def __str__(self) -> str:
-        """As the command line spells it: the name, and the first option after a colon."""
+        """Return the spelling of the command line: the name, then the first option after a colon."""
         return ":".join([self.name, *(str(getattr(self, f.name)) for f in fields(self)[:1])])
 
 
 @dataclass(frozen=True)
 class Full(Sampler):
-    """All points, every time."""
+    """Draw all points, every time."""
 
     name: ClassVar[str] = "full"
     every: ClassVar[bool] = True
@@ -49,7 +72,7 @@ class Full(Sampler):
 
 @dataclass(frozen=True)
 class Shuffled(Sampler):
-    """All points, every time in a fresh random order."""
+    """Draw all points, every time in a fresh random order."""
 
     name: ClassVar[str] = "shuffled"
     every: ClassVar[bool] = True
@@ -61,7 +84,23 @@ class Shuffled(Sampler):
 
 @dataclass(frozen=True)
 class _Sized(Sampler):
-    """`size` points a draw. 59 hold, with probability 0.95, one of the best 5%; 194, with 0.98, of the best 2%."""
+    """Draw `size` points.
+
+    Parameters
+    ----------
+    size : int, default=59
+        Points in a draw, >= 1.
+
+    Raises
+    ------
+    InputError
+        The size is not a whole number >= 1.
+
+    Notes
+    -----
+    59 points drawn uniformly hold one of the best 5% with probability 0.95, and 194 points one of the best 2% with
+    probability 0.98.
+    """
 
     size: int = 59
 
@@ -72,7 +111,13 @@ class _Sized(Sampler):
 
 @dataclass(frozen=True)
 class Uniform(_Sized):
-    """`size` points drawn uniformly with replacement (CVM's probabilistic speed-up; FW/CVM paper, section 3.3)."""
+    """Draw `size` points uniformly with replacement (CVM's probabilistic speed-up; FW/CVM paper, section 3.3).
+
+    Parameters
+    ----------
+    size : int, default=59
+        Points in a draw, >= 1.
+    """
 
     name: ClassVar[str] = "uniform"
 
@@ -83,7 +128,13 @@ class Uniform(_Sized):
 
 @dataclass(frozen=True)
 class Balanced(_Sized):
-    """Half of the draw from each class, so that a rare class is looked at as often as the other one."""
+    """Draw half of `size` points from each class, so that a rare class is looked at as often as the other class.
+
+    Parameters
+    ----------
+    size : int, default=59
+        Points in a draw, >= 1.
+    """
 
     name: ClassVar[str] = "balanced"
 
@@ -96,7 +147,13 @@ class Balanced(_Sized):
 
 @dataclass(frozen=True)
 class Cyclic(_Sized):
-    """`size` points in turn, in the order of the data."""
+    """Draw `size` points in turn, in the order of the data.
+
+    Parameters
+    ----------
+    size : int, default=59
+        Points in a draw, >= 1.
+    """
 
     name: ClassVar[str] = "cyclic"
 
@@ -109,7 +166,13 @@ class Cyclic(_Sized):
 
 @dataclass(frozen=True)
 class Permuted(_Sized):
-    """`size` points in turn from a fresh random permutation in each epoch; the last draw of an epoch may be short."""
+    """Draw `size` points in turn from a random permutation, a fresh one in each epoch.
+
+    Parameters
+    ----------
+    size : int, default=59
+        Points in a draw, >= 1; the last draw of an epoch may be shorter.
+    """
 
     name: ClassVar[str] = "permuted"
 
@@ -121,7 +184,26 @@ class Permuted(_Sized):
 
 
 class Draws:
-    """A sampler bound to labels and a Generator: call it for the next index array."""
+    """A sampler bound to labels and a generator; calling it returns the next index array.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        The sampler.
+    y : ndarray of float64, shape (m,)
+        Labels, -1.0 and +1.0.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Attributes
+    ----------
+    every : bool
+        Each draw holds all points (`Sampler.every`).
+    before : int or None
+        Earlier samples of the stream (`Sampler.before`).
+    rng : numpy.random.Generator
+        The generator, for a solver's other random choices.
+    """
 
     def __init__(self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator) -> None:
         self.every, self.before, self.rng = sampler.every, sampler.before, rng

@@ -1,4 +1,4 @@
-"""How a solve ended, and what it found."""
+"""How a solve ended and what it found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,23 @@ from svmkit.solver.history import History
 
 
 class Status(StrEnum):
-    """How a solve ended. Every one of them returns a certified model."""
+    """How a solve ended; whatever the status, the solution is certified.
+
+    Attributes
+    ----------
+    CONVERGED : str
+        The certificate confirms the gap that was asked for, or another rule of convergence holds.
+    MAX_ITER : str
+        The budget of iterations or epochs is spent.
+    TIME_LIMIT : str
+        The budget of time is spent.
+    MAX_SUPPORT : str
+        The limit of support vectors is reached, and no better choice of vectors was found.
+    INTERRUPTED : str
+        A signal or a callback ended the solve.
+    STALLED : str
+        No step makes progress any more, while the gap is larger than the one asked for.
+    """
 
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
@@ -26,8 +42,22 @@ class Status(StrEnum):
 class Solution:
     """A point, how it was found and how good it is.
 
-    point : the problem's variable (alpha, shape (m,), for SimplexQP); seconds : time in the loop, evaluation
-    excluded; n_support : non-zero weights of the point; details : `Solver.details` at the end.
+    Attributes
+    ----------
+    point : ndarray of float64
+        The problem's variable, such as alpha of shape (m,) for SimplexQP.
+    status : Status
+        How the solve ended.
+    n_iter : int
+        Iterations, as the method counts them.
+    seconds : float
+        Time in the loop, evaluation excluded.
+    certificate : Certificate
+        Primal and dual value and gap at the point, computed from scratch on all samples.
+    history : History
+        Points on the way.
+    details : dict of str to float
+        What `Solver.details` returned at the end.
     """
 
     point: np.ndarray
@@ -40,4 +70,5 @@ class Solution:
 
     @property
     def n_support(self) -> int:
+        """Number of non-zero weights of the point."""
         return int(np.count_nonzero(self.point))

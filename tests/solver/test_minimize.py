@@ -213,7 +213,7 @@ REFUSED = {
     "c infinite": (A0, {"c": np.full(12, np.inf)}, "c must be 12 finite numbers"),
     "c text": (A0, {"c": ["x"] * 12}, "c must be 12 finite numbers"),
     "start short": (A0, {"start": np.ones(3) / 3}, "start must be 12 finite numbers"),
-    "start off": (A0, {"start": np.ones(12)}, "start is no point of the unit simplex: weights should sum to 1"),
+    "start off": (A0, {"start": np.ones(12)}, "start is infeasible on the unit simplex: weights should sum to 1"),
     "tol": (A0, {"tol": 0.0}, "needs a number > 0"),
     "stop": (A0, {"stop": "soon"}, "is not a rule"),
     "solver": (A0, {"solver": "simplex"}, "there is no solver"),
