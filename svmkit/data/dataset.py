@@ -1,4 +1,4 @@
-"""What a loader gives back: features, labels, and how the columns were encoded."""
+"""The result of a loader: features, labels and the encoding of the columns."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Dataset:
 
     @property
     def n_samples(self) -> int:
-        """Rows of X."""
+        """Number of rows of X."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """Columns of X."""
+        """Number of columns of X."""
         return int(self.X.shape[1])
 
     @property
@@ -51,7 +51,7 @@ class Dataset:
         return not isinstance(self.X, np.ndarray)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the contents (64 hex digits): the same in every process and for either index width."""
+        """Return the SHA-256 of the contents as 64 hex digits, which depends neither on process nor on index width."""
         return self._fingerprint
 
     @cached_property
@@ -74,7 +74,7 @@ class Dataset:
         return digest.hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """Facts worth a line each, as JSON types.
+        """Return facts about the data set as JSON types.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Checks on the features that a caller hands in: refused in one line that says how to mend them."""
+"""Checks of the features that a caller passes. An error is one line that says how to mend them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CHUNK = 1 << 20  # entries looked at together, so that a check never allocates 
 
 
 class InputTypeError(InputError, TypeError):
-    """An entry of X is no number at all (scikit-learn's conventions ask for a TypeError here)."""
+    """An entry of X is not a number (scikit-learn's conventions require a TypeError here)."""
 
 
 def as_features(X: Any, *, what: str = "X") -> Features:
-    """X as a 2-D float matrix that the solvers read, copied only where it must be.
+    """Return X as a 2-D float matrix that the solvers can read, copied only if necessary.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def as_features(X: Any, *, what: str = "X") -> Features:
         (int32 or int64 indices, explicit zeros allowed). Integers, booleans and other floats become float64,
         other sparse formats CSR. Read-only arrays are fine; the caller's arrays are never written to.
     what : str, default="X"
-        What messages call it.
+        Name of X in messages.
 
     Returns
     -------
@@ -38,7 +38,8 @@ def as_features(X: Any, *, what: str = "X") -> Features:
     Raises
     ------
     InputError
-        Not 2-D, no rows, no columns, complex, text, dates, or a CSR whose index arrays are out of bounds.
+        If X is not 2-D, has no rows or no columns, holds complex numbers, text or dates, or is a CSR matrix whose
+        index arrays are out of bounds.
     """
     if is_sparse(X):
         return _sparse_features(X, what)
@@ -52,6 +53,7 @@ def as_features(X: Any, *, what: str = "X") -> Features:
 
 
 def is_sparse(X: Any) -> bool:
+    """Return whether X is a scipy sparse container."""
     # scipy.sparse costs import time: nothing of scipy's can be here unless its module is loaded
     if not type(X).__module__.startswith("scipy.sparse") and not hasattr(X, "tocsr"):
         return False
@@ -61,6 +63,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def dense_array(X: Any, what: str) -> np.ndarray:
+    """Return X as an ndarray, or raise InputError if it has masked entries or rows of different lengths."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
     try:
@@ -122,7 +125,7 @@ def _sparse_features(X: Any, what: str) -> Features:
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
     nnz = _require_csr(csr, what)
-    if len(csr.data) > nnz or len(csr.indices) > nnz:  # room kept behind the last entry: take a view without it
+    if len(csr.data) > nnz or len(csr.indices) > nnz:  # spare room behind the last entry: take a view without it
         csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -131,7 +134,7 @@ def _sparse_features(X: Any, what: str) -> Features:
 
 
 def _require_csr(X: Any, what: str) -> int:
-    """Number of stored entries; compiled loops trust the index arrays, so bad ones must stop here."""
+    """Return the number of stored entries. Compiled loops trust the index arrays, so invalid ones are refused here."""
     indptr, indices, n = X.indptr, X.indices, X.shape[1]
     nnz = int(indptr[-1])
     sound = len(indptr) == X.shape[0] + 1 and indptr[0] == 0 and bool((indptr[1:] >= indptr[:-1]).all())
@@ -144,14 +147,14 @@ def _require_csr(X: Any, what: str) -> int:
 
 
 def require_finite(X: Features, *, what: str = "X") -> None:
-    """Refuse NaN and infinity, naming the first bad entry.
+    """Refuse NaN and infinity with a message that names the first such entry.
 
     Parameters
     ----------
     X : ndarray or scipy CSR of shape (n_samples, n_features)
         Read in row chunks of about a million entries; never copied.
     what : str, default="X"
-        What the message calls it.
+        Name of X in the message.
 
     Raises
     ------
@@ -162,7 +165,7 @@ def require_finite(X: Features, *, what: str = "X") -> None:
     if values.dtype.kind not in "fc" or values.size == 0:
         return
     with np.errstate(all="ignore"):
-        # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer look
+        # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer check
         if np.isfinite(values.sum()):
             return
     place = _first_bad_sparse(X) if is_sparse(X) else _first_bad_dense(X)
@@ -199,17 +202,17 @@ def _first_bad_sparse(X: Any) -> tuple[int, int, float] | None:
 def pad_or_refuse_columns(
     X: Features, n_features: int, *, what: str = "X", name: str = "SVMModel", pad: bool = False
 ) -> Features:
-    """X with exactly `n_features` columns: sparse rows may lack the last ones, nothing else is mended.
+    """Return X with exactly `n_features` columns. A sparse X may lack the last ones; all else is refused.
 
     Parameters
     ----------
     X : ndarray or scipy CSR of shape (n_samples, d)
     n_features : int
-        Columns wanted.
+        Number of columns that are expected.
     what : str, default="X"
-        What the message calls X.
+        Name of X in the message.
     name : str, default="SVMModel"
-        Who is expecting them, for the message.
+        Name of the model in the message.
     pad : bool, default=False
         Pad a dense X as well (a copy); a CSR is always padded, without copying its data.
 
@@ -220,14 +223,14 @@ def pad_or_refuse_columns(
     Raises
     ------
     InputError
-        More columns than wanted, or fewer in a dense X without `pad`.
+        If X has more columns, or a dense X has fewer and `pad` is false.
     """
     rows, d = X.shape
     if d == n_features:
         return X
     if d < n_features and is_sparse(X):
         padded = type(X)((X.data, X.indices, X.indptr), shape=(rows, n_features), copy=False)
-        padded.has_canonical_format = X.has_canonical_format  # saves a second look at the same index arrays
+        padded.has_canonical_format = X.has_canonical_format  # saves a second check of the same index arrays
         return padded
     if d < n_features and pad:
         return np.pad(X, ((0, 0), (0, n_features - d)))

@@ -1,4 +1,4 @@
-"""Checks on labels: refused in one line that says how to mend them, or encoded as sorted classes and codes."""
+"""Checks of labels and their encoding as sorted classes and codes. An error is one line that says how to mend them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from svmkit.errors import InputError, one_line
 
 
 def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Class labels as sorted classes and integer codes.
+    """Encode class labels as sorted classes and integer codes.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, 1)
         Numbers (integral), booleans or text; an object array may hold either, not both.
     n_samples : int
-        Rows of X, which y must match.
+        Number of rows of X, which y has to match.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
         Sorted as `numpy.unique` does; text has a fixed-width string dtype.
     codes : int64 ndarray of shape (n_samples,)
-        ``classes[codes]`` gives the labels back.
+        ``classes[codes]`` are the labels.
 
     Raises
     ------
     InputError
-        No y, not 1-D, another length, NaN or infinite labels, a continuous target, or fewer than two classes.
+        If y is missing, is not 1-D, has another length, NaN or infinite labels, continuous values or a single class.
     """
     labels = as_labels(y, n_samples=n_samples)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -43,7 +43,7 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_labels(y: Any, *, n_samples: int) -> np.ndarray:
-    """Class labels as a 1-D array of numbers or text; `y` and errors as for `encode_labels`, but one class passes."""
+    """Return class labels as a 1-D array of numbers or text. As `encode_labels`, but a single class is accepted."""
     if y is None:
         raise InputError("a classifier requires y to be passed, but the target y is None: pass one label a sample")
     if is_sparse(y):

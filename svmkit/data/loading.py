@@ -1,4 +1,4 @@
-"""`load`: from a name or a path to a Dataset, whatever the format."""
+"""`load` reads a data set of any supported format by its name or path."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def load(
         and .npz themselves; for any other the first lines decide between svmlight and a table. svmlight
         indices count from 1 unless an index 0 occurs in the file.
     n_features : int, default=None
-        Columns that a model expects of a file read for it: missing last ones of a sparse file are padded.
+        Number of columns that a model expects. The last columns of a sparse file may be missing.
     encoding : Encoding, default=None
-        How the model's training table was encoded; applied to a table instead of learning it anew.
+        Encoding of the model's training table, which is applied to a table instead of learning a new one.
     label : str or int, default=None
         The label column of a table: a name, or a position from 0 (negative: from the end). Default: the one
         called label, target, class or y in any case, else the last.
     labelled : bool, default=True
-        False when labels may be absent (to predict): y is then None where there are none.
+        Whether labels are required. Without them, as for prediction, y is None if the file has none.
 
     Returns
     -------
@@ -56,13 +56,13 @@ def load(
     Raises
     ------
     InputError
-        Not found, unreadable or broken, with ``FILE:LINE:`` where there is one; NaN or infinity; no rows;
-        columns that do not fit `n_features` or `encoding`.
+        If the data set is not found, unreadable or broken (the message begins with ``FILE:LINE:`` if it concerns a
+        line), holds NaN or infinity, has no rows, or has columns that do not fit `n_features` or `encoding`.
 
     Warns
     -----
     SvmkitWarning
-        Once, when a table holds categories that `encoding` does not know; they count as zeros.
+        Once, if a table holds categories that `encoding` does not know; these count as zeros.
     """
     found = find(source)
     if isinstance(found, str):
@@ -118,7 +118,7 @@ def _kind(path: Path) -> str:
 
 
 def _sniff(start: bytes) -> str:
-    """A table, when more of the first lines have a delimiter and no index:value than have one."""
+    """Return "table" if more of the first lines have a delimiter and no index:value than have such a pair."""
     svmlight = table = 0
     lines = (line.partition(b"#")[0] for line in start.splitlines())
     for line in [line for line in lines if line.strip()][:20]:

@@ -190,8 +190,8 @@ def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             total += X[rows].sum(axis=0, dtype=np.float64)
         mean = total / m
         for rows in _row_chunks(X):
-            apart = X[rows] - mean
-            squares += np.einsum("ij,ij->j", apart, apart)
+            deviation = X[rows] - mean
+            squares += np.einsum("ij,ij->j", deviation, deviation)
         variance = squares / m
         # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
         eps = np.finfo(np.float64).eps
@@ -211,8 +211,8 @@ def _sparse_std(X: Any) -> np.ndarray:
     stored = np.bincount(X.indices, minlength=n)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.bincount(X.indices, weights=X.data, minlength=n) / m
-        apart = X.data - mean[X.indices]
-        squares = np.bincount(X.indices, weights=apart * apart, minlength=n) + (m - stored) * mean**2
+        difference = X.data - mean[X.indices]
+        squares = np.bincount(X.indices, weights=difference * difference, minlength=n) + (m - stored) * mean**2
         deviation = np.sqrt(squares / m)
         # a column that stores one value in every row is constant, whatever rounding leaves behind
         return np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)

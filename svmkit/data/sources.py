@@ -1,4 +1,4 @@
-"""Where a data set's name leads: working directory, built-in sets, $SVMKIT_DATA, download cache."""
+"""The places where data sets are found by name: working directory, built-in sets, $SVMKIT_DATA, download cache."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Entry:
     Attributes
     ----------
     name : str
-        What to ask for.
+        The name to load it by.
     origin : {"built-in", "$SVMKIT_DATA", "cache"}
     path : Path or None
         The file; None for a built-in set.
@@ -39,30 +39,35 @@ class Entry:
 
 
 def cache_dir() -> Path:
-    """The folder of downloaded sets: $SVMKIT_CACHE, or ~/.cache/svmkit/datasets. It need not exist."""
+    """Return the folder of downloaded sets, $SVMKIT_CACHE or ~/.cache/svmkit/datasets, which need not exist."""
     given = os.environ.get("SVMKIT_CACHE")
     return Path(given).expanduser() if given else Path.home() / ".cache" / "svmkit" / "datasets"
 
 
 def cached(name: str) -> Path | None:
-    """The file of the download cache that a bare name leads to, None where there is none."""
+    """Return the file of the download cache for a bare name, or None if there is none."""
     return _in_folder(cache_dir(), name)
 
 
 def find(source: str | os.PathLike[str]) -> str | Path:
-    """A built-in set's name or a file's path.
+    """Return the name of a built-in set or the path of a file.
 
     Parameters
     ----------
     source : str or path-like
-        With a folder in it (or a Path): that file. A bare name: a file of the working directory, a built-in
-        set, a file of $SVMKIT_DATA, one of the cache (in both with or without format and compression
-        endings).
+        A path (any Path, or text with a folder in it), or a bare name: a file of the working directory, a built-in
+        set, a file of $SVMKIT_DATA or a file of the cache. In the last two, endings for format and compression may be
+        left out.
+
+    Returns
+    -------
+    str or Path
+        The name of a built-in set, or the path of a file.
 
     Raises
     ------
     InputError
-        Nothing of that name; says where it looked and offers close names.
+        If nothing has that name. The message says where it was looked for and offers similar names.
     """
     text = os.fspath(source)
     if not text or "\x00" in text:
@@ -83,13 +88,13 @@ def find(source: str | os.PathLike[str]) -> str | Path:
 
 
 def available() -> list[Entry]:
-    """The sets that a bare name reaches: built-in ones, then those of $SVMKIT_DATA and of the cache."""
+    """Return the sets that can be loaded by a bare name: built-in ones, then those of $SVMKIT_DATA and the cache."""
     entries = [Entry(name, "built-in", None) for name in sorted(BUILTIN)]
     taken = set(BUILTIN)
     for origin, folder in _folders():
         for path in _data_files(folder):
             name = split_endings(path.name)[0]
-            # two files may share a stem: the one that the stem leads to has it, the other keeps its full name
+            # two files may share a stem: it names the file that `find` returns for it, the other keeps its full name
             if name in taken or _in_folder(folder, name) != path:
                 name = path.name
             if name not in taken:
@@ -157,7 +162,7 @@ def _not_found(name: str) -> str:
 
 
 def offer(name: str, known: list[str]) -> str:
-    """The known names that are close, as the rest of a message: ": did you mean ...?", or "" where none is."""
+    """Return the rest of a message that offers similar names, ": did you mean ...?", or "" if there are none."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     close += [k for k in known if k.lower().startswith(name.lower()) and k not in close][: 3 - len(close)]
     return f": did you mean {' or '.join(close)}?" if close else ""

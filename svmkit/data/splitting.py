@@ -1,4 +1,4 @@
-"""Rows held out to test on."""
+"""Splits of a data set into training and test samples."""
 
 from __future__ import annotations
 
@@ -9,10 +9,28 @@ from svmkit.errors import InputError
 
 
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """(train, test) with `fraction` of the rows held out, at random by `seed`, both in the order of the data.
+    """Hold out samples at random to test on.
 
-    stratify : of each class that fraction, at least one row of each kept; False: of all rows, whatever their class.
-    Raises InputError when no row is held out, or the data have no labels.
+    Parameters
+    ----------
+    data : Dataset
+        The samples, with labels.
+    fraction : float
+        Share of the samples to hold out.
+    seed : int
+        Seed of the random choice.
+    stratify : bool, default=True
+        Hold out this share of each class and keep at least one sample of each; else the share of all samples.
+
+    Returns
+    -------
+    train, test : Dataset
+        Both in the order of the data.
+
+    Raises
+    ------
+    InputError
+        If no sample is held out, or the data have no labels.
     """
     if data.y is None:
         raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
@@ -33,5 +51,5 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 
 
 def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:
-    """Those rows, as a data set of the same name."""
+    """Return some rows of a data set as a data set of the same name."""
     return Dataset(data.X[rows], None if data.y is None else data.y[rows], data.name, data.encoding)

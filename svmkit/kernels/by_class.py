@@ -1,9 +1,9 @@
-"""One-versus-one on shared kernel values: those of a point with its own class are computed once for all of its pairs.
+"""Kernel values shared by the class pairs of one-versus-one: values within a class are computed once for all pairs.
 
-A point of one of k classes has values with its own class in k - 1 pairs and with any other class in one. So the unit
-is the segment, the values of one point with the points of one class: an engine for each class computes it, a pool
-keeps those of points with their own class, and the engine of a pair lays two segments side by side, the points of its
-first class before those of its second.
+With k classes, the kernel values of a point with its own class occur in k - 1 class pairs, those with another class in
+one. The unit is therefore the segment: the values of one point with the points of one class. An engine for each class
+computes segments, a pool keeps the segments of points with their own class, and the engine of a class pair puts two
+segments side by side, the points of its first class before those of its second.
 """
 
 from __future__ import annotations
@@ -17,22 +17,26 @@ from svmkit.kernels.engine import ALL, Engine, engine_for
 from svmkit.kernels.functions import Kernel, square_norms
 from svmkit.kernels.gram import Gram
 
-POOLED = 0.5  # of the memory for kernel rows: the pool's part, the row cache of a pair has the rest
-TOGETHER = 128  # points whose segments are computed together where the pool has no room
+POOLED = 0.5  # the pool's share of the memory for kernel rows; the row cache of a class pair has the rest
+TOGETHER = 128  # points whose segments are computed together if the pool has no room
 FIRST = np.zeros(1, dtype=np.int64)
-WHOLE = 0.5  # of a class: segments that are asked for in so large a part are computed in full, to be kept
-SMALL = 1 << 19  # values: two classes, or one with itself, that have no more cost less in one go than row by row
+WHOLE = 0.5  # share of a class from which on a segment is computed completely, so that it can be kept
+SMALL = 1 << 19  # up to so many values, those of two classes or of one with itself are computed in one go
 
 
 class SharedKernel:
-    """Kernel values of X (n, d), told apart by classes.
+    """Kernel values of X (n, d), grouped by class.
 
     Parameters
     ----------
-    kernel : resolved Kernel, not a precomputed one
-    X : ndarray or CSR, float32 or float64; a class is copied when its values are first asked for
-    members : rows of X of each class, ascending
-    memory : bytes for kernel rows, pool and the row cache of one pair together
+    kernel : Kernel
+        The kernel, resolved and not precomputed.
+    X : ndarray or CSR, float32 or float64, shape (n, d)
+        The samples. The rows of a class are copied when its values are first asked for.
+    members : list of ndarray of int
+        Rows of X of each class, ascending.
+    memory : int
+        Memory in bytes for kernel rows: the pool and the row cache of one class pair together.
     """
 
     def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
@@ -41,7 +45,7 @@ class SharedKernel:
         self._engines: dict[int, Engine] = {}
 
     def gram(self, a: int, b: int) -> SharedGram:
-        """That of classes a < b. Classes below a are taken to be done: what is held for them is dropped."""
+        """Return the Gram of classes a < b. Classes below a count as finished, and their values are dropped."""
         for c in range(a):
             self._engines.pop(c, None)
             self.pool.release(c)
@@ -49,25 +53,30 @@ class SharedKernel:
 
     @cached_property
     def diag(self) -> np.ndarray:
-        """k(x, x), float64 (n,)."""
+        """k(x, x) of each row of X: float64, shape (n,)."""
         return self.kernel.diag(self.X)
 
     @cached_property
     def reach(self) -> float:
-        """The largest |x|^2: a row of any class may meet one of any other."""
+        """The largest |x|^2 of all rows of X, since rows of any two classes are evaluated together."""
         return float(square_norms(self.X).max(initial=0.0))
 
     def engine(self, c: int) -> Engine:
-        """The engine of a class."""
+        """Return the engine of class c."""
         if c not in self._engines:
             self._engines[c] = engine_for(self.kernel, self.X[self.members[c]], self.reach)
         return self._engines[c]
 
 
 class SharedGram(Gram):
-    """The Gram of two classes of a SharedKernel. It counts only the values that are computed for it.
+    """The Gram of two classes of a SharedKernel. `kernel_values` counts only the values that are computed for it.
 
-    Its rows are as precise as if it had all of the memory.
+    The type of its kernel rows is that of a Gram that has all of the memory.
+
+    Attributes
+    ----------
+    class_pair : ClassPairEngine
+        The engine.
     """
 
     def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
@@ -86,10 +95,16 @@ class SharedGram(Gram):
 
 
 class ClassPairEngine:
-    """`svmkit.kernels.Engine` of the points of two classes, those of class a before those of class b.
+    """The `svmkit.kernels.Engine` of the points of two classes, those of class a before those of class b.
 
-    Rows are taken as numbers of points. `spared` counts the values that were asked for and were there already, less
-    those that were computed without being asked for; `between`, the bytes that values of a with b are kept in.
+    `take` returns point numbers, and `Z` holds such numbers.
+
+    Attributes
+    ----------
+    spared : int
+        Number of values that were asked for and known already, minus those computed without being asked for.
+    between : int
+        Size in bytes of the table that keeps values of class a with class b.
     """
 
     def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
@@ -97,19 +112,19 @@ class ClassPairEngine:
         self._shared, self._codes = shared, (a, b)
         self._sizes = (len(shared.members[a]), len(shared.members[b]))
         self._starts, self.n = (0, self._sizes[0]), sum(self._sizes)
-        values = self._sizes[0] * self._sizes[1]  # float32 and float64, each of a with b and of b with a
+        values = self._sizes[0] * self._sizes[1]  # kept in float32 and float64, of a with b and of b with a
         self.between = 24 * values if values <= SMALL and 24 * values <= shared.memory // 8 else 0
         self.batch = shared.engine(a).batch
         self._tables: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = {}
 
     @property
     def rows(self) -> np.ndarray:
-        """Which rows of all of X these are, (n,)."""
+        """Numbers of the two classes' points in X, shape (n,)."""
         return np.concatenate([self._shared.members[c] for c in self._codes])
 
     @cached_property
     def X(self):
-        """The rows themselves, for problems that need no kernel values."""
+        """The samples of the two classes, for problems that need no kernel values."""
         return self._shared.X[self.rows]
 
     def take(self, idx: np.ndarray) -> np.ndarray:
@@ -146,7 +161,7 @@ class ClassPairEngine:
         return self._shared.engine(self._codes[side])
 
     def _sides(self, idx: np.ndarray) -> list[tuple[int, tuple[np.ndarray, np.ndarray]]]:
-        """(0 or 1, (where in idx its points are, their numbers in the class)) for each class with points in idx."""
+        """Return (side, (positions in idx, numbers within the class)) for each class that has points in idx."""
         if len(idx) == 1:
             side = int(idx[0] >= self._sizes[0])
             return [(side, (FIRST, idx - self._starts[side]))]
@@ -164,7 +179,7 @@ class ClassPairEngine:
         return Columns(of, len(of), int(at[0]), ALL if together else at)
 
     def _within(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
-        """Values of points with their own class: what the pool takes is computed in full, what it has is copied."""
+        """Write values of points with their own class: complete segments for the pool, copies of the known ones."""
         kept, there = self._kept(side, vectors, columns, out.dtype)
         points = vectors.points
         if there.all():
@@ -176,7 +191,7 @@ class ClassPairEngine:
             self._compute(side, Vectors(vectors.engine, points[~there]), columns, out, rows[~there])
 
     def _product_within(self, side: int, vectors: Vectors, coef: np.ndarray, columns: Columns) -> np.ndarray:
-        """Values of points with their own class, in float32, times coef (points, p): (points asked for, p)."""
+        """Return the float32 values of points with their own class times coef (points, p): (width of columns, p)."""
         kept, there = self._kept(side, vectors, columns, np.dtype(np.float32))
         product = kept.product(vectors.points[there], coef[there], columns.of)
         if not there.all():
@@ -185,7 +200,7 @@ class ClassPairEngine:
         return product
 
     def _kept(self, side: int, vectors: Vectors, columns: Columns, dtype: np.dtype) -> tuple[Segments, np.ndarray]:
-        """What the pool has of a class, once it has taken what it has room for; which of the points are there."""
+        """Return the pool's segments of a class after filling them, and which of the points are in them."""
         points, n = vectors.points, self._sizes[side]
         kept = self._shared.pool.segments(self._codes[side], n, dtype)
         there = kept.place[points] >= 0
@@ -201,7 +216,7 @@ class ClassPairEngine:
         return kept, there
 
     def _across(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
-        """Values of points with the other class: kept as long as the pair is, if the two classes are small."""
+        """Write values of points with the other class, which are kept with the class pair if both are small."""
         if not self.between:
             self._compute(1 - side, vectors, columns, out, rows)
             return
@@ -214,7 +229,7 @@ class ClassPairEngine:
         self.spared += len(rows) * columns.width
 
     def _compute(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
-        """Values of points of any class with one class, kept nowhere."""
+        """Write values of points of any class with one class without keeping them."""
         engine, most = self._engine(side), min(TOGETHER, len(rows))
         if len(out) == 1 and not columns.at.size:
             engine.block(vectors.values(), out[:, columns.first : columns.first + columns.width], columns.of)

@@ -1,4 +1,4 @@
-"""Segments: kernel values of one point with all points of one class; a pool of them, and their way into blocks."""
+"""Segments, the kernel values of one point with all points of one class: a pool of them and their copies to blocks."""
 
 from __future__ import annotations
 
@@ -9,29 +9,37 @@ from numba import njit
 
 from svmkit.kernels.engine import Engine
 
-PARTIAL = 64  # values that are summed in their own precision, before float64 takes the sums
-CHUNK = 8 << 20  # bytes: the pool grows by so much at a time
+PARTIAL = 64  # number of values that are summed in their own precision before float64 takes the sums
+CHUNK = 8 << 20  # bytes by which the pool grows at a time
 
 
 class Vectors:
-    """Points of a class: their numbers, and the rows themselves once they are asked for."""
+    """Some points of a class: their numbers and, once asked for, their rows of X."""
 
     def __init__(self, engine: Engine, points: np.ndarray) -> None:
         self.engine, self.points = engine, points
         self._values: Any = None
 
     def values(self, lo: int = 0, hi: int | None = None):
-        """Those from lo to hi, as the engine takes them."""
+        """Return the points from lo to hi as the engine takes them."""
         if self._values is None:
             self._values = self.engine.take(self.points)
         return self._values if lo == 0 and hi in (None, len(self.points)) else self._values[lo:hi]
 
 
 class Columns(NamedTuple):
-    """Which points of a class are asked for, and where their values go.
+    """The points of a class whose values are asked for, and the columns of the block for these values.
 
-    of : their numbers, empty for all; width : how many they are; at : columns of the block that take their values,
-    empty for `first` and those that follow it
+    Attributes
+    ----------
+    of : ndarray of int64
+        Numbers of the points; empty for all.
+    width : int
+        Number of the points.
+    first : int
+        First column of the block, if the columns are contiguous.
+    at : ndarray of int64
+        Columns of the block; empty for `first` and the columns that follow it.
     """
 
     of: np.ndarray
@@ -40,7 +48,7 @@ class Columns(NamedTuple):
     at: np.ndarray
 
     def parts(self, step: int) -> list[Columns]:
-        """These columns, at most `step` at a time."""
+        """Return the columns in parts of at most `step`."""
         if self.width <= step:
             return [self]
         of = self.of if self.of.size else np.arange(self.width)
@@ -48,7 +56,7 @@ class Columns(NamedTuple):
         return [Columns(of[s], s.stop - s.start, self.first + s.start, self.at[s]) for s in each]
 
     def copy(self, segments: np.ndarray, slots: np.ndarray, out: np.ndarray, rows: np.ndarray) -> None:
-        """From these slots of segments to rows of out."""
+        """Copy the segments in these slots to `rows` of out."""
         if len(rows) == 1 and not self.of.size and not self.at.size:
             out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
         else:
@@ -56,11 +64,11 @@ class Columns(NamedTuple):
 
 
 class Pool:
-    """Segments of all classes, `memory` bytes at most.
+    """The segments of all classes, in at most `memory` bytes.
 
-    Nothing is pushed out to make room. Pairs come class by class, so a class is due again only after all others, and
-    a pool that drops what was used least recently would have lost it by then. Instead a class is released after its
-    last pair, and those still to come take its room.
+    No segment is evicted to make room. The class pairs come class by class, so that a class is needed again only after
+    all others, and a pool that evicts by last use would have lost it by then. Instead a class is released after its
+    last pair, and the segments of later classes take its room.
     """
 
     def __init__(self, memory: int) -> None:
@@ -68,20 +76,26 @@ class Pool:
         self._segments: dict[tuple[int, np.dtype], Segments] = {}
 
     def segments(self, c: int, n: int, dtype: np.dtype) -> Segments:
-        """Those of class c with n points. Float32 and float64 are held apart: no value depends on who asked first."""
+        """Return the segments of class c, which has n points. Each dtype has its own, so that values do not mix."""
         if (c, dtype) not in self._segments:
             self._segments[c, dtype] = Segments(self, n, dtype)
         return self._segments[c, dtype]
 
     def release(self, c: int) -> None:
+        """Drop the segments of class c."""
         for key in [key for key in self._segments if key[0] == c]:
             self.room += sum(chunk.nbytes for chunk in self._segments.pop(key).chunks)
 
 
 class Segments:
-    """Values of points of one class with all of its n points.
+    """Kernel values of points of one class with all n points of the class.
 
-    place (n,) : where the segment of a point is, counted through all chunks; -1 for nowhere
+    Attributes
+    ----------
+    place : ndarray of int64, shape (n,)
+        Position of each point's segment, counted over all chunks; -1 if there is none.
+    chunks : list of ndarray
+        The segments.
     """
 
     def __init__(self, pool: Pool, n: int, dtype: np.dtype) -> None:
@@ -92,7 +106,7 @@ class Segments:
         self._filled = 0
 
     def free(self) -> bool:
-        """Whether there is room for one more; makes a new chunk if need be."""
+        """Return whether there is room for one more segment, after adding a chunk if necessary."""
         if self._filled == len(self.chunks) * self._rows:
             size = self._rows * self._n * self._dtype.itemsize
             if size > self._pool.room:
@@ -102,7 +116,7 @@ class Segments:
         return True
 
     def fill(self, vectors: Vectors) -> int:
-        """Compute the segments of these points, distinct and missing, while there is room; how many there were."""
+        """Compute the segments of these distinct, missing points while there is room, and return their number."""
         done = 0
         while done < len(vectors.points) and self.free():
             lo = self._filled % self._rows
@@ -113,14 +127,14 @@ class Segments:
         return done
 
     def copy(self, points: np.ndarray, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
-        """Values of points that have their place, into rows of out."""
+        """Copy the values of points that have a segment to `rows` of out."""
         chunks, slots = np.divmod(self.place[points], self._rows)
         for k in np.unique(chunks) if len(self.chunks) > 1 else range(len(self.chunks)):
             here = chunks == k
             columns.copy(self.chunks[k], slots[here], out, rows[here])
 
     def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """Their values with the points `of`, empty for all, times coef (len(points), p): float64, summed as PARTIAL."""
+        """Return the values with the points `of` (all if empty) times coef (len(points), p), summed as by PARTIAL."""
         out = np.zeros((of.size or self._n, coef.shape[1]))
         chunks, slots = np.divmod(self.place[points], self._rows)
         order, weights = np.argsort(chunks, kind="stable"), coef.astype(self._dtype)
@@ -136,7 +150,7 @@ class Segments:
 
 @njit(cache=True)
 def _copy(segments, slots, of, out, rows, first, at):
-    """out[rows[b], first + j] = segments[slots[b], of[j]], or in column at[j]; empty `of`: all of them."""
+    """Set out[rows[b], first + j], or column at[j], to segments[slots[b], of[j]]; an empty `of` means all."""
     width = of.size if of.size else segments.shape[1]
     for b in range(rows.size):
         source, target = segments[slots[b]], out[rows[b]]
