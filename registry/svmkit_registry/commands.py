@@ -1,4 +1,4 @@
-"""svmkit models: the model registry on the command line, found through the entry-point group svmkit.commands."""
+"""svmkit models: the model registry on the command line, found through the entry-point group ``svmkit.commands``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
 
 @app.command()
 def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
-    """Versions of a model, newest first, with what each was made from."""
+    """Versions of a model, newest first, each with its lineage."""
     from svmkit.cli.common import emit
     from svmkit_registry import models
 
@@ -61,7 +61,7 @@ def register(
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
-    """Register a model file as the next version, with the lineage that the file holds."""
+    """Register a model file as the next version, with the lineage in the file."""
     from svmkit.cli.common import emit, warnings_as_notes
     from svmkit_registry import models
 
@@ -78,13 +78,13 @@ def promote(
     name: str = NAME,
     version: str = typer.Argument(help="Number of the version, or latest."),
     alias: str = typer.Argument(help="Such as champion: svmkit predict models:/NAME@champion DATA."),
-    force: bool = typer.Option(False, "--force", help="Also when it is worse or cannot be compared; kept as a tag."),
+    force: bool = typer.Option(False, "--force", help="Also when it is worse or cannot be compared; a tag records it."),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
-    """Give an alias to a version; refused when its test accuracy is below that of the version that has the alias.
+    """Give an alias to a version, unless its test accuracy is below that of the version that has the alias.
 
-    Refused too when one of the two is not known, or they were measured on different test sets.
+    It is refused too when one of the two accuracies is unknown, or they were measured on different test sets.
     """
     from svmkit.cli.common import emit, note
     from svmkit_registry import models
@@ -104,11 +104,11 @@ def promote(
 def pull(
     source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
     out: str = typer.Option(..., "--out", help="Write the model here."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is there."),
+    force: bool = typer.Option(False, "--force", help="Replace an existing file."),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
-    """Bring a model from the registry into a file, for a machine that cannot reach it."""
+    """Download a model from the registry to a file, for a machine that cannot reach the registry."""
     from svmkit.cli.common import emit
     from svmkit_registry import models
 

@@ -15,9 +15,26 @@ _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:
 
 
 def fetch_file(client: Any, uri: str, folder: str) -> str:
-    """Download the model.svmkit behind `uri` into `folder`, made when missing; its path.
+    """Download the model.svmkit behind a URI.
 
-    Raises InputError for an unknown model, alias, version or run, and for a model that svmkit did not log.
+    Parameters
+    ----------
+    client : MlflowClient
+        On the store.
+    uri : str
+        models:/... or runs:/...
+    folder : str
+        Created when missing.
+
+    Returns
+    -------
+    str
+        Path of the file.
+
+    Raises
+    ------
+    InputError
+        The model, alias, version or run is unknown, or svmkit did not log the model.
     """
     from mlflow.artifacts import download_artifacts, list_artifacts
 
@@ -81,7 +98,7 @@ def _aliased(client: Any, name: str, alias: str) -> str:
 
 
 def numbered(client: Any, name: str, version: str) -> str:
-    """The number of a version given as a number or as "latest"; InputError lists those that there are."""
+    """The number of a version that is given as a number or as "latest"; InputError lists the existing versions."""
     registered(client, name)
     known = _versions(client, name)
     if version == "latest" and known:
@@ -92,7 +109,7 @@ def numbered(client: Any, name: str, version: str) -> str:
 
 
 def registered(client: Any, name: str) -> Any:
-    """The RegisteredModel of that name; InputError lists those that there are."""
+    """The RegisteredModel of that name; InputError lists the existing models."""
     model = _asked(lambda: client.get_registered_model(name))
     if model is None:
         raise InputError(f"no registered model {name!r} in {shown(client.tracking_uri)}: {_models(client)}")
@@ -111,7 +128,7 @@ def _versions(client: Any, name: str) -> list[int]:
 
 
 def pages(search: Callable[..., Any], *args: Any) -> list[Any]:
-    """All that a search of the client finds, page by page."""
+    """All results of a search of the client, page by page."""
     page = patiently(search, *args)
     found = list(page)
     while page.token:
@@ -128,7 +145,7 @@ def _models(client: Any) -> str:
 
 
 def _asked(call: Callable[[], T]) -> T | None:
-    """What the store answers; None when it answers that there is no such thing."""
+    """The answer of the store; None when it answers that there is no such entity."""
     from mlflow.exceptions import MlflowException
 
     try:

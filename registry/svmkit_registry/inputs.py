@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def dataset_input(data: Dataset) -> Any:
-    """Name, digest, shape and dtype for "Datasets used"; none of the rows."""
+    """The entry for "Datasets used": name, digest, shape and dtype, but none of the rows."""
     from mlflow.entities import Dataset as LoggedDataset
     from mlflow.entities import DatasetInput, InputTag
 

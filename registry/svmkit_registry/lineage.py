@@ -1,4 +1,4 @@
-"""What a version of a model was made from, as tags `svmkit.*` of the version, and back."""
+"""The origin of a model version as tags `svmkit.*` of the version, and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
 
 PREFIX = "svmkit."
-LONGEST = 5000  # characters of a tag's value: what every mlflow store takes
+LONGEST = 5000  # characters of a tag that every store of mlflow takes
 
 
 def _words(value: Any) -> str:
@@ -65,7 +65,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
 
 
 def known(values: dict[str, Any]) -> dict[str, Any]:
-    """Those of FIELDS that `values` has and that are what they should be: a file or a tag may say anything."""
+    """The valid entries of `values` among `FIELDS`, since a file or a tag may contain anything."""
     found = {}
     for name, read in FIELDS.items():
         try:
@@ -76,18 +76,18 @@ def known(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_model(model: SVMModel) -> dict[str, Any]:
-    """What the model knows of its making; of one saved without its settings, those that can be read off it."""
+    """The origin that a model tells; of a model saved without its settings, the settings that can be derived."""
     about = model.about if isinstance(model.about, dict) else {}
     kernel = {"solver": about.get("solver"), "C": about.get("C"), "kernel": model.kernel.name} | model.kernel.params
     return known({"params": {k: v for k, v in kernel.items() if v is not None}} | about)
 
 
 def of_version(version: Any) -> dict[str, Any]:
-    """What the tags of a ModelVersion say, by the names of FIELDS."""
+    """The origin in the tags of a ModelVersion, by the names of `FIELDS`."""
     return known({key.removeprefix(PREFIX): value for key, value in version.tags.items() if key.startswith(PREFIX)})
 
 
 def tags_of(model: SVMModel) -> dict[str, str]:
-    """Tags for a version of this model; a value that is too long is left out, not cut."""
+    """Tags for a version of this model; values that are too long are left out, not cut."""
     texts = {key: json.dumps(v) if isinstance(v, dict) else str(v) for key, v in of_model(model).items()}
     return {PREFIX + key: text for key, text in texts.items() if len(text) <= LONGEST}

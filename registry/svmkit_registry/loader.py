@@ -1,4 +1,4 @@
-"""What mlflow.pyfunc.load_model calls to bring a model back."""
+"""The loader that mlflow.pyfunc.load_model calls for a model of svmkit."""
 
 from __future__ import annotations
 
@@ -13,35 +13,46 @@ from svmkit.data import Encoding
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 
-# a server asks from several threads, and each prediction uses all cores: taking turns loses nothing, and not every
-# threading layer of numba survives two at once
+# A server predicts in several threads, and each prediction uses all cores: taking turns loses nothing, and not every
+# threading layer of numba survives two predictions at once.
 _turn = threading.Lock()
 
 
 class Refused(MlflowException, InputError):
-    """An InputError that a scoring server answers with status 400 and its line; of any other it shows a traceback."""
+    """An InputError that a scoring server answers with status 400 and one line; other errors show a traceback."""
 
 
 class Predictor:
-    """An SVMModel behind mlflow's predict(model_input, params)."""
+    """An SVMModel behind mlflow's predict(model_input, params).
+
+    Parameters
+    ----------
+    model : SVMModel
+    """
 
     def __init__(self, model: SVMModel) -> None:
         self.model = model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Labels, (n_samples,).
+        """Predict labels.
 
         Parameters
         ----------
-        model_input : DataFrame, ndarray, CSR or list of (n_samples, n_features)
+        model_input : DataFrame, ndarray, CSR or list of shape (n_samples, n_features)
             A DataFrame that has all columns of the training table is taken by name, its text encoded as in training;
             any other is taken in order.
-        params : ignored; mlflow passes it
+        params : dict, default=None
+            Ignored; mlflow passes it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
 
         Raises
         ------
-        Refused (an InputError)
-            Missing columns, another number of them, text where numbers were, NaN or infinity.
+        Refused
+            An InputError: columns are missing, their number is wrong, there is text instead of numbers, NaN or
+            infinity.
         """
         try:
             if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
@@ -66,12 +77,12 @@ class Predictor:
         return onehot.apply(Table(Path("model_input"), plain, names, True, None), positions, encoding)
 
     def get_raw_model(self) -> SVMModel:
-        """The model itself, for decision_function and the like."""
+        """The model itself, for its decision_function and other methods."""
         return self.model
 
 
 def _positions(frame: Any, encoding: Encoding) -> list[int] | None:
-    """Where the encoding's columns are in a DataFrame; None when it holds features that are encoded already."""
+    """The positions of the encoding's columns in a DataFrame; None when its features are encoded already."""
     place = {str(name): i for i, name in enumerate(frame.columns)}
     lacking = [name for name in encoding.columns if name not in place]
     if not lacking:
@@ -92,6 +103,6 @@ def _numbers(frame: Any) -> np.ndarray:
 
 
 def _load_pyfunc(data_path: str) -> Predictor:
-    """The predictor for a model file, or for a folder that holds model.svmkit; InputError for any other."""
+    """The predictor for a model file, or for a folder with a model.svmkit; InputError for any other path."""
     path = Path(data_path)
     return Predictor(SVMModel.load(path / "model.svmkit" if path.is_dir() else path))

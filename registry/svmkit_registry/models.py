@@ -1,4 +1,4 @@
-"""What `svmkit models` does, over an MlflowClient: list, show, register, promote, pull."""
+"""The work of `svmkit models` on an MLflow store: list, show, register, promote, pull."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svmkit_registry.tracker import MLflowTracker, user
 
 
 def require_alias(alias: str) -> str:
-    """`alias`, when MLflow can take it; InputError says what it may hold."""
+    """Return the alias when MLflow can take it; InputError says which characters it may have."""
     if not re.fullmatch(r"[\w-]{1,255}", alias) or re.fullmatch(r"(?i)latest|v\d+", alias):
         raise InputError(
             f"{alias[:80]!r} cannot be an alias: use letters, digits, '_' and '-'; not latest, v1, v2, ..."
@@ -29,7 +29,7 @@ def require_alias(alias: str) -> str:
 
 
 def listed(uri: str | None = None) -> list[dict[str, Any]]:
-    """All registered models by name: name, aliases {alias: version}, versions (how many), latest (as in `shown`)."""
+    """All registered models by name: name, aliases {alias: version}, versions (how many), latest (see `shown`)."""
     address = store.tracking_uri(uri)
     with store.session(address, "the models") as client:
         models = fetching.pages(client.search_registered_models)
@@ -45,10 +45,18 @@ def listed(uri: str | None = None) -> list[dict[str, Any]]:
 
 
 def shown(name: str, uri: str | None = None) -> dict[str, Any]:
-    """One model: name, aliases {alias: version}, versions, newest first, each with its lineage.
+    """One registered model with the lineage of its versions.
 
-    A version: version, aliases, created (ISO 8601, UTC), run_id, forced {alias: who, when, from}, and those of
-    `lineage.FIELDS` that are known. InputError for an unknown name; it lists the known ones.
+    Returns
+    -------
+    dict of str to object
+        name, aliases {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601,
+        UTC), run_id, forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
+
+    Raises
+    ------
+    InputError
+        The name is unknown; the message lists the known names.
     """
     address = store.tracking_uri(uri)
     with store.session(address, f"model {name!r}") as client:
@@ -62,10 +70,28 @@ def shown(name: str, uri: str | None = None) -> dict[str, Any]:
 
 
 def register(file: str, name: str, uri: str | None = None, experiment: str | None = None) -> dict[str, Any]:
-    """A model file as the next version of `name`, in a run of its own that has what the model knows of its making.
+    """Register a model file as the next version of a model, in a run of its own with the lineage of the model.
 
-    Returns name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError for a file that is no model and for
-    a name that cannot be taken, SvmkitError when the store fails.
+    Parameters
+    ----------
+    file : str
+        Path of the model file.
+    name : str
+        Name in the registry.
+    uri, experiment : str, default=None
+        Store and experiment; None is the tracker's default.
+
+    Returns
+    -------
+    dict of str to object
+        name, version, uri (models:/NAME/VERSION) and run_id.
+
+    Raises
+    ------
+    InputError
+        The file is not a model, or the name cannot be taken.
+    SvmkitError
+        The store failed.
     """
     require_model_name(name)
     model = SVMModel.load(file)
@@ -85,11 +111,32 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
 
 
 def promote(name: str, version: str, alias: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
-    """Give a version the alias, unless the one that has it now is better or cannot be compared (see `objection`).
+    """Give a version an alias, unless the version that has it now is better or cannot be compared (see `objection`).
 
-    force : do it all the same; who, when and from which version is kept as the version's tag svmkit.forced.ALIAS
-    Returns name, version, alias, replaced (version or None) and forced (the objection that was overruled, or None).
-    Raises InputError for unknown names, SvmkitError when it is refused.
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    version : str
+        A number or "latest".
+    alias : str
+        The alias.
+    force : bool, default=False
+        Do it in spite of an objection; the tag svmkit.forced.ALIAS of the version keeps who did it, when and why.
+    uri : str, default=None
+        The store.
+
+    Returns
+    -------
+    dict of str to object
+        name, version, alias, replaced (version or None) and forced (the overruled objection or None).
+
+    Raises
+    ------
+    InputError
+        A name is unknown.
+    SvmkitError
+        The promotion is refused, or the store failed.
     """
     require_alias(alias)
     address = store.tracking_uri(uri)
@@ -115,10 +162,28 @@ def promote(name: str, version: str, alias: str, *, force: bool = False, uri: st
 
 
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
-    """The model behind models:/NAME@ALIAS (or /VERSION, or runs:/...) as the file `out`, written whole or not at all.
+    """Download a model from the registry to a file, which is written whole or not at all.
 
-    force : replace a file that is there (a link is replaced, not followed)
-    Returns source, out, and the lineage that the model itself has.
+    Parameters
+    ----------
+    source : str
+        models:/NAME@ALIAS, models:/NAME/VERSION or runs:/...
+    out : str
+        The file.
+    force : bool, default=False
+        Replace an existing file; a link is replaced, not followed.
+    uri : str, default=None
+        The store.
+
+    Returns
+    -------
+    dict of str to object
+        source, out, and the lineage in the model.
+
+    Raises
+    ------
+    InputError
+        The source is unknown, or `out` cannot be written.
     """
     if os.path.lexists(out) and not force:
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
@@ -157,13 +222,13 @@ def _aliases(model: Any) -> dict[str, int]:
 
 
 def _params(known: dict[str, Any]) -> dict[str, Any]:
-    """As `svmkit train` names the parameters of a run."""
+    """The parameters of the run, named as `svmkit train` names them."""
     own = {"data": known.get("data"), "n": known.get("n_samples")}
     return known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
 
 
 def _example(model: SVMModel) -> Any:
-    """A row of zeros in the form that the model's vectors have: the rows it was trained on are not here."""
+    """A row of zeros, stored as the vectors of the model are: the training rows are not at hand."""
     import numpy as np
     import scipy.sparse as sp
 

@@ -1,4 +1,4 @@
-"""A model as an MLflow "python function" folder: our safetensors file, a signature, an example; no pickle."""
+"""A model as an MLflow "python function" folder: svmkit's safetensors file, a signature, an example; no pickle."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from svmkit.data import Encoding
 from svmkit.model.model import SVMModel
 
 FILE = "model.svmkit"
-STORED = f"data/{FILE}"  # where mlflow puts it inside the folder
-WIDE = 1000  # columns from which on a signature is one tensor
+STORED = f"data/{FILE}"  # its place in the folder of mlflow
+WIDE = 1000  # number of columns from which a signature is one tensor
 EXAMPLE_ROWS = 5
 
 
@@ -24,10 +24,19 @@ def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any)
 
     Parameters
     ----------
-    folder : path that does not exist yet
-    model : what is saved; InputError when its kernel is not registered by name
-    example : rows of X, (n, n_features) dense or CSR; the first five are stored
-    meta : fields of mlflow.models.Model: model_id, run_id, ...
+    folder : str or Path
+        It does not exist yet.
+    model : SVMModel
+        The model to save.
+    example : ndarray or CSR of shape (n, n_features)
+        Rows of X; the first five are stored.
+    **meta : object
+        Fields of mlflow.models.Model: model_id, run_id, ...
+
+    Raises
+    ------
+    InputError
+        The kernel of the model is not registered by a name.
     """
     import mlflow.pyfunc
     from mlflow.models import Model
@@ -48,19 +57,30 @@ def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any)
 
 
 def requirements(model: SVMModel) -> list[str]:
-    """What pip has to install for the model to be served: given, so that mlflow does not go and look for it."""
+    """The packages that a server of the model needs; with this list mlflow does not search for them."""
     own = f"svmkit=={__version__}"
     kernel = plugins.requirement("kernel", model.kernel.name)
     return [own] if kernel in (own, None) else [own, kernel]
 
 
 def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
-    """(signature, input example) for mlflow.
+    """The signature and the input example for mlflow.
 
     - A model of a table with text columns takes that table: its columns by name, numbers and text.
     - A dense model of fewer than 1000 features takes so many number columns: float32, float64, a list or a DataFrame
-      (by the names of the training table when it has them all, else in order); computed in float64.
+      (by the names of the training table when it has them all, else in order); it computes in float64.
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
+
+    Parameters
+    ----------
+    model : SVMModel
+        The model to save.
+    example : ndarray or CSR of shape (n, n_features)
+        Rows of X.
+
+    Returns
+    -------
+    (ModelSignature, ndarray or DataFrame)
     """
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, DataType, Schema
@@ -86,7 +106,7 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
 
 
 def as_table(encoding: Encoding, dense: np.ndarray) -> Any:
-    """The DataFrame that these encoded rows, (n, n_features) dense, came from; unknown categories become ""."""
+    """Decode rows of shape (n, n_features) to the DataFrame that they came from; unknown categories become ""."""
     import pandas as pd
 
     columns: dict[str, Any] = {}

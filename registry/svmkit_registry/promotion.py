@@ -1,4 +1,4 @@
-"""Whether a version may take an alias from another: only by a test accuracy that can be compared and is no lower."""
+"""The rule by which a version takes an alias from another: a comparable test accuracy that is not lower."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from typing import Any
 
 
 def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str) -> str | None:
-    """Why the candidate must not replace the version that has the alias; None when it may.
+    """The reason why a candidate must not replace the version that has the alias.
 
-    ours, theirs : lineage of the candidate and of that version; we, they : how the message calls them
+    Parameters
+    ----------
+    ours, theirs : dict of str to object
+        Lineage of the candidate and of that version.
+    we, they : str
+        The names of the two in the message.
+
+    Returns
+    -------
+    str or None
+        None when the candidate may replace it.
     """
     unknown = [name for name, its in ((we, ours), (they, theirs)) if its.get("test_accuracy") is None]
     if unknown:
@@ -24,7 +34,7 @@ def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str) 
 
 
 def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
-    """In what the two test sets differ: contents when both are known, else name and rows."""
+    """The difference of the two test sets: of their contents when both are known, else of names and rows."""
     mine, other = ours.get("test_sha256"), theirs.get("test_sha256")
     if mine and other and mine == other:
         return None

@@ -1,6 +1,6 @@
-"""Opening the MLflow store: where it is, its first creation, and calls that wait for their turn.
+"""Opening the MLflow store: its place, its first creation, and calls that wait for their turn.
 
-Importing this module does not import mlflow; `prepare` does, after saying how mlflow shall behave.
+Importing this module does not import mlflow; `prepare` does, after it has set how mlflow shall behave.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svmkit.errors import InputError, SvmkitError
 
 DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
 PATIENCE = 60.0  # seconds that a call may wait for other processes
-COLLISIONS = 8  # times that one call may lose the race for a row
+COLLISIONS = 8  # times that a call may lose the race for a row
 
 _NOISY = ("mlflow", "alembic", "git", "urllib3.connectionpool", "sqlalchemy")
 _DEFAULTS = {  # unless the user says otherwise: mlflow waits for minutes, prints to stdout and calls home
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def prepare() -> None:
-    """Import mlflow with no telemetry, short timeouts and nothing on stdout; variables already set win."""
+    """Import mlflow with no telemetry, short timeouts and nothing on stdout; variables that are set take precedence."""
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     import mlflow  # noqa: F401
@@ -59,7 +59,7 @@ def tracking_uri(uri: str | None = None) -> str:
 
 
 def shown(uri: str) -> str:
-    """The URI for messages, without user name and password."""
+    """The URI without user name and password, for messages."""
     parts = urlsplit(uri)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else uri
 
@@ -73,16 +73,20 @@ def sqlite_path(uri: str) -> Path | None:
 
 
 def artifact_root(uri: str) -> Path | None:
-    """The folder of a sqlite store's artifacts, ./mlruns beside the database; None: the server decides."""
+    """The folder of a sqlite store's artifacts, mlruns beside the database; None where the server decides."""
     path = sqlite_path(uri)
     return path.parent / ARTIFACTS if path else None
 
 
 def open_client(uri: str) -> Any:
-    """An MlflowClient on `uri`; a sqlite store that is not there yet is created first.
+    """An MlflowClient on a store; a sqlite store that does not exist yet is created first.
 
-    Raises OSError, TimeoutError or what mlflow raises when the store cannot be reached. The model registry is the
-    same store unless $MLFLOW_REGISTRY_URI names another.
+    The model registry is the same store unless $MLFLOW_REGISTRY_URI names another.
+
+    Raises
+    ------
+    OSError, TimeoutError, MlflowException
+        The store cannot be reached.
     """
     from mlflow import MlflowClient
 
@@ -94,10 +98,23 @@ def open_client(uri: str) -> Any:
 
 @contextmanager
 def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
-    """A client on the store, with mlflow's own messages held back.
+    """A client on the store for the block, with mlflow's own messages held back.
 
-    uri : from `tracking_uri`; what : begins the message when the store fails; create : a sqlite store that is missing
-    Raises InputError when there is no store, SvmkitError in one line for whatever fails inside.
+    Parameters
+    ----------
+    uri : str
+        From `tracking_uri`.
+    what : str
+        Beginning of the message when the store fails.
+    create : bool, default=False
+        Whether a missing sqlite store is created.
+
+    Raises
+    ------
+    InputError
+        There is no store.
+    SvmkitError
+        The block failed; the message is one line.
     """
     path = sqlite_path(uri)
     if path and not path.is_file() and not create:
@@ -113,7 +130,7 @@ def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
 
 
 def reason(error: BaseException) -> str:
-    """One line of an error that may be a page."""
+    """An error, which may fill a page, in one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     for said, meant in (("Connection refused", "no server answers there"), ("timed out", "the server does not answer")):
         if said in text:
@@ -122,9 +139,19 @@ def reason(error: BaseException) -> str:
 
 
 def experiment_id(client: Any, name: str | None = None) -> str:
-    """The id of an experiment, created when missing; safe when several processes ask at once.
+    """The id of an experiment, which is created when missing, also when several processes ask at once.
 
-    name : default $MLFLOW_EXPERIMENT_NAME, else "svmkit". InputError when an experiment of that name was deleted.
+    Parameters
+    ----------
+    client : MlflowClient
+        On the store.
+    name : str, default=None
+        None is $MLFLOW_EXPERIMENT_NAME, else "svmkit".
+
+    Raises
+    ------
+    InputError
+        An experiment of that name was deleted.
     """
     from mlflow.exceptions import MlflowException
 
@@ -146,7 +173,7 @@ def experiment_id(client: Any, name: str | None = None) -> str:
 
 
 def patiently(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Call, again with growing pauses while another process is in the way.
+    """Call a function, again with growing pauses while another process is in the way.
 
     A locked database is waited for, at most `PATIENCE` seconds. Two processes that insert the same row at once (the
     data set that both log, the next version of a model) fail in one of them with an IntegrityError, or with mlflow's
@@ -179,7 +206,7 @@ _quiet_levels: dict[str, int] = {}
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hold back the log lines of mlflow and what it calls; levels come back at the end. Nests, also over threads."""
+    """Hold back the log lines of mlflow and of the packages that it calls, for the block; nests, also over threads."""
     global _quiet_depth
     with _quiet_lock:
         _quiet_depth += 1
@@ -202,9 +229,9 @@ def _is_there(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    """Make the database under a lock, in a file of its own that is renamed at the end.
+    """Create the database under a lock, in a file of its own that is renamed at the end.
 
-    Whoever looks sees no database or a whole one, even after a kill half-way through the migrations.
+    Other processes see no database or a complete one, even after a kill half-way through the migrations.
     """
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -246,7 +273,7 @@ def _unsynced(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, made when missing; TimeoutError after `PATIENCE` seconds."""
+    """Hold an exclusive lock on a file, created when missing; TimeoutError after `PATIENCE` seconds."""
     give_up = time.monotonic() + PATIENCE
     with open(path, "a+b") as file:
         while not _try_lock(file.fileno()):

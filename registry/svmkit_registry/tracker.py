@@ -56,14 +56,17 @@ def _guarded(method: Callable) -> Callable:
 class MLflowTracker(Tracker):
     """One run in MLflow; several may be open in one process.
 
+    When the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises.
+
     Parameters
     ----------
-    uri : default $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db (created when missing; artifacts in ./mlruns)
-    experiment : default $MLFLOW_EXPERIMENT_NAME, else "svmkit"; created when missing
-
-    strict : raise what fails
-
-    Otherwise, when the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises.
+    uri : str, default=None
+        The store; None is $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db (created when missing; artifacts are in
+        ./mlruns).
+    experiment : str, default=None
+        Created when missing; None is $MLFLOW_EXPERIMENT_NAME, else "svmkit".
+    strict : bool, default=False
+        Raise the errors of the store instead.
     """
 
     def __init__(self, uri: str | None = None, experiment: str | None = None, *, strict: bool = False) -> None:
@@ -166,11 +169,21 @@ class MLflowTracker(Tracker):
 
     @_guarded
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
-        """Log the model; models:/ID, or models:/NAME/VERSION when it is registered. None when it could not be logged.
+        """Log the model and, where a name is given, register it.
 
-        example : a few rows of X (n, n_features), dense or CSR, for the signature; five are stored with the model
-        register : name in the model registry, created when missing; what `model.about` says of its making becomes
-            tags of the version
+        Parameters
+        ----------
+        model : SVMModel
+            The model.
+        example : ndarray or CSR of shape (n, n_features)
+            A few rows of X for the signature; five of them are stored with the model.
+        register : str, default=None
+            Name in the model registry, created when missing; the lineage in `model.about` becomes tags of the version.
+
+        Returns
+        -------
+        str or None
+            models:/NAME/VERSION when it is registered, else models:/ID; None when it could not be logged.
         """
         from mlflow.entities import LoggedModelOutput
 
@@ -208,14 +221,24 @@ class MLflowTracker(Tracker):
         self._client = None
 
     def fetch(self, uri: str, folder: str) -> str:
-        """Download the model file behind models:/NAME@ALIAS, models:/NAME/VERSION, models:/ID or runs:/RUN/model.
+        """Download the model file behind a URI.
 
-        folder : made when missing. Returns the path of the model.svmkit file in it.
+        Parameters
+        ----------
+        uri : str
+            models:/NAME@ALIAS, models:/NAME/VERSION, models:/ID or runs:/RUN/model.
+        folder : str
+            Created when missing.
+
+        Returns
+        -------
+        str
+            Path of the model.svmkit file in the folder.
 
         Raises
         ------
         InputError
-            An unknown model, alias, version or run (the known ones are listed), or no svmkit model.
+            The model, alias, version or run is unknown (the known ones are listed), or svmkit did not log the model.
         SvmkitError
             The store or the download failed.
         """
@@ -266,7 +289,7 @@ def _texts(values: dict[str, Any], limit: int) -> dict[str, str]:
 
 
 def user() -> str:
-    """Who runs this, as the system knows them."""
+    """The name of the user, as the system knows it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name
