@@ -28,27 +28,53 @@ from svmkit.training.weights import require_C, training_weights
 
 
 class Online:
-    """A model that learns from blocks of samples; two classes, or more by one-versus-one.
+    """A model that learns from blocks of samples, for two classes or by one-versus-one for more.
+
+    Each sample is looked at once, in the order of arrival. The first block settles gamma, scaling and whether samples
+    are kept dense or as CSR.
 
     Parameters
     ----------
-    classes : labels, two or more, numbers or text
-    solver : name or Solver that streams (sfw, msfw; sgd, folos with the linear kernel; pegasos, norma)
-    kernel : Kernel; "scale" and the like are resolved on the first block and kept, as is the scaling
-    C : > 0, weight of the summed losses; class_weight : None or {label: weight}
-    scale : None, standard, minmax or maxabs
-    memory : budget of the kept kernel rows, shared by the pairs; seed : of all random choices
-    max_support : support vectors of each pair at most; n_threads : default all
-    start : SVMModel of the same classes and the same kind of kernel to go on from: its kernel, with its gamma, and its
-        scaling are kept, and its support vectors count as the first samples, of weight 1; a solver of weights of the
-        columns goes on from those
+    classes : array-like of shape (n_classes,)
+        All labels that may come, two or more, numbers or text.
+    solver : str or Solver, default="sfw"
+        A solver that learns from streams: sfw, msfw, pegasos, norma, or with the linear kernel sgd, folos.
+    kernel : Kernel
+        The kernel; any but a precomputed one.
+    C : float, default=1.0
+        The weight of the summed losses, > 0.
+    class_weight : dict of label to float, default=None
+        The weight of each class, > 0.
+    scale : {"standard", "minmax", "maxabs"}, default=None
+        The scaling that is fitted to the first block.
+    memory : str or int, default="1GB"
+        The most memory for kernel rows, in bytes or as text, shared by the class pairs.
+    seed : int, default=0
+        The seed of all random choices.
+    max_support : int, default=None
+        The most support vectors of each class pair.
+    n_threads : int, default=None
+        The number of threads; None uses all.
+    start : SVMModel, default=None
+        A model to continue from, of the same classes and the same kind of kernel. Its gamma and its scaling are kept,
+        and its support vectors count as the first samples, of weight 1; a linear solver continues from its weights.
 
     Attributes
     ----------
-    samples : learned from so far, those of `start` excluded; seen (n_classes,) : samples of each class
-    input : kernel and scaling as settled, and the columns so far, which may grow
-    history : one HistoryPoint now and then, ever more seldom, with the accuracy so far; its objective is nan of
-        solvers that do not know theirs
+    samples : int
+        The number of samples learned from so far, without those of `start`.
+    seen : ndarray of shape (n_classes,), int
+        The number of samples of each class so far.
+    input : StreamInput
+        The kernel and scaling as settled, and the columns so far, which may grow.
+    history : History
+        A point now and then, ever less often, with the accuracy so far. Its objective is nan for solvers that do not
+        know it.
+
+    Raises
+    ------
+    InputError
+        The solver does not learn from streams, or an option cannot be used.
     """
 
     def __init__(
@@ -115,7 +141,7 @@ class Online:
                 pair.begin(rows, coef, self.input.kernel, seen)
 
     def _require_vectors(self, model: SVMModel) -> None:
-        """InputError for a model whose only vectors are weights of the columns: they are no samples."""
+        """Raise InputError for a model whose vectors are weights of the columns: they are no samples."""
         made = model.about.get("solver")
         if made in plugins.names("solver") and plugins.load("solver", made).problem_for(model.kernel).is_linear:
             raise InputError(
@@ -124,14 +150,31 @@ class Online:
             )
 
     def update(self, X, y, sample_weight=None, *, test: bool = True, until: Callable[[], bool] = lambda: False) -> int:
-        """Learn from a block: X (n, d), dense or CSR, y (n,) of announced labels, sample_weight (n,) >= 0.
+        """Learn from a block of samples.
 
-        test : predict the block first, with the model so far; the first block cannot be
-        until : asked before each step; once true (or after Ctrl-C meanwhile) the rest of the block is passed over
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples. New columns count as zeros in all samples before.
+        y : array-like of shape (n_samples,)
+            The labels, among the announced classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each sample, >= 0.
+        test : bool, default=True
+            Whether to predict the block first with the model so far, for `accuracy`; the first block cannot be.
+        until : callable, default=lambda: False
+            Asked before each step. Once it returns True, or after Ctrl-C, the rest of the block is skipped.
 
-        Returns how many samples were learned from: n unless it was cut short.
-        Raises InputError, with the model as it was, for NaN, for labels that are not announced, and for weights that
-        cannot be used. Columns that are new count as zeros in all rows before.
+        Returns
+        -------
+        int
+            The number of samples learned from, n_samples unless the block was cut short.
+
+        Raises
+        ------
+        InputError
+            The block has missing values, labels that are not announced, or weights that cannot be used. It leaves
+            the model as it was.
         """
         X = as_features(X)
         codes = codes_among(self.classes, y, X.shape[0])
@@ -184,46 +227,46 @@ class Online:
 
     @property
     def accuracy(self) -> float | None:
-        """Of predictions for each block made before learning from it; None before the second block."""
+        """The accuracy of the predictions of each block before it is learned from; None before the second block."""
         return self.correct / self.tested if self.tested else None
 
     @property
     def bound(self) -> float | None:
-        """Lower bound on the sum of the optima over all samples so far; None for a solver that has none."""
+        """A lower bound on the sum of the optima over all samples so far; None for a solver without a dual value."""
         duals = [pair.solution()[1].dual for pair in self.pairs]
         return None if None in duals else float(sum(duals))  # type: ignore[arg-type]
 
     @property
     def n_iter(self) -> int:
-        """Steps, over all pairs."""
+        """The number of steps, over all class pairs."""
         return sum(pair.n_iter for pair in self.pairs)
 
     @property
     def n_support(self) -> int:
-        """Non-zero weights, over all pairs."""
+        """The number of non-zero weights, over all class pairs."""
         return sum(pair.info.n_support for pair in self.pairs if pair.info)
 
     @property
     def n_working(self) -> int:
-        """Rows that are kept, over all pairs."""
+        """The number of samples that are kept, over all class pairs."""
         return sum(len(pair.members) for pair in self.pairs)
 
     @property
     def kernel_values(self) -> int:
-        """How many were computed, predictions excluded."""
+        """The number of kernel values that were computed, predictions excluded."""
         return sum(pair.kernel_values for pair in self.pairs)
 
     @property
     def seconds(self) -> float:
-        """Time spent learning."""
+        """The time spent learning."""
         return sum(pair.seconds for pair in self.pairs)
 
     def model(self) -> SVMModel:
-        """The model so far, without a pass over the data. Classes not seen yet lose against those that were."""
+        """Return the model so far, without a pass over the data; classes not seen yet lose against all others."""
         return self._joined()[0]
 
     def fitted(self, status: Status) -> Fit:
-        """The model and how it came about, as `svmkit.fit` tells it: gap None, primal value inf or nan (not known)."""
+        """Return the model as a `Fit` of this status; gap and objective are unknown, None and inf or nan."""
         model, support = self._joined()
         solutions = []
         for pair in self.pairs:
@@ -233,7 +276,7 @@ class Online:
         return Fit(model, solutions, support, self.seconds, self.kernel_values)
 
     def _joined(self) -> tuple[SVMModel, np.ndarray]:
-        """The model, and the numbers of its support vectors in the stream."""
+        """Return the model, and the numbers of its support vectors in the stream."""
         if not self.received:
             raise InputError("no samples have arrived: there is no model yet")
         rows, models = joined(self.pairs)

@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.model.model import SVMModel
 from svmkit.solver.solution import Solution, Status
 
-_WORST = [
+_FROM_BEST_TO_WORST = [
     Status.CONVERGED,
     Status.MAX_SUPPORT,
     Status.STALLED,
@@ -21,10 +21,20 @@ _WORST = [
 
 @dataclass(frozen=True)
 class Fit:
-    """A trained model and how it was found; sums and worst cases run over the binary problems.
+    """A trained model and how it was found.
 
-    solutions : one for each pair of classes, in the order of the model's intercepts; support : rows of X that
-    became vectors, in the model's order; seconds : training, data checks and model included, validation excluded.
+    Attributes
+    ----------
+    model : SVMModel
+        The model.
+    solutions : list of Solution
+        The solution of each class pair, in the order of the model's intercepts.
+    support : ndarray of shape (n_support,), int
+        The rows of X that are support vectors, in the order of the model's vectors.
+    seconds : float
+        The time of training, checks of the data and the model included, measurements on held-out rows excluded.
+    kernel_values : int
+        The number of kernel values that were computed.
     """
 
     model: SVMModel
@@ -35,25 +45,27 @@ class Fit:
 
     @property
     def status(self) -> Status:
-        return max((s.status for s in self.solutions), key=_WORST.index)
+        """The worst status of any class pair."""
+        return max((s.status for s in self.solutions), key=_FROM_BEST_TO_WORST.index)
 
     @property
     def n_iter(self) -> int:
+        """The iterations of all class pairs."""
         return sum(s.n_iter for s in self.solutions)
 
     @property
     def objective(self) -> float:
-        """Sum of the primal values."""
+        """The sum of the primal values of all class pairs."""
         return float(sum(s.certificate.primal for s in self.solutions))
 
     @property
     def dual_objective(self) -> float | None:
-        """Sum of the dual values; None when a solver has none."""
+        """The sum of the dual values of all class pairs; None for a solver without a dual value."""
         duals = [s.certificate.dual for s in self.solutions]
         return None if None in duals else float(sum(duals))  # type: ignore[arg-type]
 
     @property
     def gap(self) -> float | None:
-        """The largest relative duality gap; None when a solver has none."""
+        """The largest relative duality gap of any class pair; None for a solver without a dual value."""
         gaps = [s.certificate.gap for s in self.solutions]
         return None if None in gaps else max(gaps)  # type: ignore[type-var]

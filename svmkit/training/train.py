@@ -41,26 +41,39 @@ def c_path(
     validation: tuple[Any, Any] | None = None,
     watch: Watch | None = None,
 ) -> list[Fit]:
-    """Train a classifier for each of several C, faster than one at a time.
+    """Train a classifier for each of several values of C, faster than one at a time.
 
-    The values are trained from the smallest to the largest, which takes fewer iterations than the other way
-    (docs/frank_wolfe.md, "Warm starts", has the figures).
+    The values are trained from the smallest to the largest, each from the solution of the one before and on the same
+    kernel rows. This order takes fewer iterations than the other (docs/frank_wolfe.md, "Warm starts", has figures).
 
     Parameters
     ----------
-    Cs : values of C, each finite and > 0, in any order
-    all others : as for `svmkit.fit`; stop holds for each C; start is for the first C that is trained; watch is told
-        "a vs b, C=1" and counts every C of every pair
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The training samples, as for `fit`.
+    y : array-like of shape (n_samples,)
+        The labels, as for `fit`.
+    Cs : sequence of float
+        The values of C, each finite and > 0, in any order.
+    stop : Criterion or Stop, default=Gap(1e-3)
+        When to stop, for each C on its own.
+    start : sequence of ndarray or SVMModel, default=None
+        Where training begins for the smallest C.
+    watch : callable, default=None
+        As for `fit`; it is told "a vs b, C=1", and counts every C of every class pair.
+    solver, kernel, sampler, class_weight, sample_weight, scale, memory, seed, n_threads, validation
+        As for `fit`.
 
     Returns
     -------
-    list of Fit, one for each of Cs in that order, each certified on its own. `kernel_values` are those computed for
-    that C: rows that an earlier one left in the cache are free. `seconds` leave out what the path does only once.
-    Ctrl-C ends the solve under way and all that follow, each with a certified model.
+    list of Fit
+        One for each of `Cs`, in their order, each with a certificate of its own. Its `kernel_values` are those that
+        were computed for this C: rows that an earlier C left in the cache are free. Its `seconds` leave out what the
+        path does only once. Ctrl-C ends the current solve and all that follow, each with a certified model.
 
     Raises
     ------
-    InputError as `svmkit.fit`, and for no C at all.
+    InputError
+        `Cs` is empty, or the data or options cannot be used.
     """
     if not len(Cs):
         raise InputError("Cs is empty: give at least one C > 0")
@@ -82,7 +95,7 @@ def c_path(
     parts: list[list[Part]] = [[] for _ in Cs]
     n_pairs = len(data.sizes)
     with threads.using(n_threads), interrupt.catching():
-        for k in range(n_pairs):  # pair by pair, so that there is one row cache at a time
+        for k in range(n_pairs):  # one class pair after the other, so that there is one row cache at a time
             pair, point = trainer.pair(k), None
             for at, i in enumerate(order):
                 watched = k * len(order) + at, n_pairs * len(order), f"{pair.name}, C={Cs[i]:g}"
@@ -112,32 +125,60 @@ def fit(
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:
-    """Train a classifier.
+    """Train a classifier for two classes, or by one-versus-one for more.
 
     Parameters
     ----------
-    X : (n_samples, n_features), dense or CSR, float32 or float64; y : (n_samples,) labels, numbers or text
-    solver, sampler : names, or instances; sampler None is the solver's own, mostly "full"
-    kernel : Kernel, gamma and the like resolved here
-    C : weight of the summed losses, > 0; class_weight : None, "balanced" or {label: weight}; sample_weight :
-        (n_samples,), >= 0; a sample of weight 0 takes no part. C_i is the product of the three.
-    stop : default Gap(1e-3); budgets in seconds are shared by the pairs of classes by rows, others hold for each
-        pair: of three classes, Support(50) leaves up to 50 vectors to each of the three pairs
-    scale : None, standard, minmax or maxabs: applied to X and stored with the model
-    memory : budget of the row cache; seed : of all random choices; n_threads : default all
-    start : a point for each problem, as `Solution.point` of an earlier fit on the same X and y; or an SVMModel of
-        the same classes and columns, whatever its C and kernel, that shares support vectors with X. A start changes
-        where training begins, not where it ends.
-    validation : (X, y) of held-out rows: each history's `accuracy` is measured on those of its classes, off the
-        clock, every time the iterations have grown by a fifth
+    X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+        The training samples, dense or CSR. For a precomputed kernel, the kernel values (n_samples, n_samples).
+    y : array-like of shape (n_samples,)
+        The labels, numbers or text.
+    solver : str or Solver, default="swap2o"
+        The solver, by name or as an instance.
+    kernel : Kernel
+        The kernel. Parameters such as gamma="scale" are computed from X after scaling.
+    C : float, default=1.0
+        The weight of the summed losses, > 0. The weight C_i of a sample is C times its class weight times its sample
+        weight.
+    sampler : str or Sampler, default=None
+        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
+    stop : Criterion or Stop, default=Gap(1e-3)
+        When to stop. A limit in seconds is shared by the class pairs according to their numbers of samples. All other
+        limits hold for each class pair: with three classes, Support(50) leaves up to 50 support vectors to each of
+        the three class pairs.
+    class_weight : {"balanced"} or dict of label to float, default=None
+        The weight of each class, > 0; "balanced" makes all classes count the same.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weight of each sample, >= 0. A sample of weight 0 takes no part.
+    scale : {"standard", "minmax", "maxabs"}, default=None
+        The scaling that is applied to X first and kept with the model.
+    memory : str or int, default="1GB"
+        The most memory for kernel rows, in bytes or as text.
+    seed : int, default=0
+        The seed of all random choices.
+    n_threads : int, default=None
+        The number of threads; None uses all.
+    start : sequence of ndarray or SVMModel, default=None
+        Where training begins; it does not change the optimum. Either a point for each class pair, such as
+        `Solution.point` of an earlier fit on the same X and y; or a model of the same classes and columns, whatever
+        its C and kernel, some of whose support vectors are rows of X.
+    validation : tuple (X, y), default=None
+        Held-out samples. Each history's `accuracy` is measured on the samples of its two classes, off the clock,
+        every time the number of iterations has grown by a fifth.
+    watch : callable, default=None
+        Called as watch(k, n_problems, "a vs b") before each class pair; it returns the callbacks of this solve.
+    checkpoint : Checkpoint, default=None
+        Where progress is saved, and from where training continues.
 
     Returns
     -------
     Fit
+        The model, its certificates and its history. Ctrl-C returns the best model so far.
 
     Raises
     ------
-    InputError for data or options that cannot be used, each with one line on how to mend it.
+    InputError
+        The data or options cannot be used; the message says in one line how to mend it.
     """
     began = time.perf_counter()
     require_C(C)

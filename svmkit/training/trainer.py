@@ -1,4 +1,4 @@
-"""The flow, once: features and labels -> kernel -> gram -> problem -> solve -> model, for two classes or more."""
+"""The training of one class pair after the other, and the model that they make together."""
 
 from __future__ import annotations
 
@@ -27,14 +27,26 @@ from svmkit.training.validation import Measure, Validation
 from svmkit.training.warm_start import ModelStart
 
 Watch = Callable[[int, int, str], Sequence[Callback]]
-"""Called with (k, number of problems, "a vs b") before problem k; returns the callbacks for it."""
+"""Called with (k, number of problems, "a vs b") before problem k; returns the callbacks of its solve."""
 
 Start = Sequence[np.ndarray] | SVMModel
-"""A point for each pair of classes, or a model whose support vectors are rows of the data."""
+"""A point for each class pair, or a model some of whose support vectors are rows of the data."""
 
 
 class Part(NamedTuple):
-    """What training one pair of classes gave."""
+    """The result of training one class pair.
+
+    Attributes
+    ----------
+    solution : Solution
+        How the solve ended, with its certificate.
+    decision : DecisionFunction
+        The decision function over the rows of X that are support vectors.
+    kernel_values : int
+        The number of kernel values that were computed.
+    seconds : float
+        The time of training, measurements on held-out rows excluded.
+    """
 
     solution: Solution
     decision: DecisionFunction
@@ -43,9 +55,26 @@ class Part(NamedTuple):
 
 
 class Trainer:
-    """Everything about training but the C: trains one pair at a time, and puts the pairs together.
+    """Trains class pairs one at a time, for any C, and joins them into a model.
 
-    data : what is trained on; the others as for `fit`
+    Parameters
+    ----------
+    data : TrainingData
+        The data after every check.
+    solver, sampler, stop, seed, start, validation, watch
+        As for `svmkit.fit`.
+
+    Attributes
+    ----------
+    limited : bool
+        Whether `stop` limits the number of support vectors.
+    measuring : float
+        The seconds that went into the accuracy on held-out rows.
+
+    Raises
+    ------
+    InputError
+        An option cannot be used with these data.
     """
 
     def __init__(
@@ -65,15 +94,14 @@ class Trainer:
         self.sampler = by_name.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None
-
         self.limited = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
-        self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
+        self.measuring = 0.0
 
     def _from_model(self, model: SVMModel) -> ModelStart:
         return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
 
     def pair(self, k: int) -> Pair:
-        """The k-th pair. Kernel values are shared unless the solver needs none, or is shown the samples in order."""
+        """Return the k-th class pair, with shared kernel values unless the solver needs none or their order matters."""
         linear = self.solver.problem_for(self.data.kernel).is_linear
         return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))
 
@@ -87,10 +115,32 @@ class Trainer:
         slot: Slot | None = None,
         watched: tuple[int, int, str] | None = None,
     ) -> Part:
-        """Train one pair from `start`, else from the start that was given for all.
+        """Train one class pair.
 
-        before : the parts of the pairs before this one, whose seconds are spent; watched : what `watch` is told,
-        default (k, number of pairs, name of the pair)
+        Parameters
+        ----------
+        pair : Pair
+            The class pair.
+        C : float
+            The weight of the summed losses, > 0.
+        before : sequence of Part, default=()
+            The results of the class pairs before this one, whose seconds count against a limit in seconds.
+        start : ndarray, default=None
+            The point to start from. None uses the start that was given for all class pairs, if any.
+        slot : Slot, default=None
+            Where progress is saved. Progress that it holds already comes before any other start.
+        watched : tuple (int, int, str), default=None
+            The arguments of `watch`. None is (k, number of class pairs, name of the class pair).
+
+        Returns
+        -------
+        Part
+            The result.
+
+        Raises
+        ------
+        InputError
+            A start or checkpoint does not fit the problem, or the solver cannot solve it.
         """
         began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
         problem = pair.problem(self.solver, C)
@@ -115,7 +165,7 @@ class Trainer:
         return Part(solution, decision.restrict(pair.rows), pair.gram.kernel_values - values, seconds)
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
-        """Under a budget of support vectors, the curve is that of the models that the budget is for."""
+        """Return what measures accuracy; where support vectors are limited, the accuracy of refitted models."""
         sized = by_size(problem, measure) if self.limited else None
 
         def score(point: np.ndarray, certificate: Certificate) -> float | None:
@@ -151,11 +201,11 @@ class Trainer:
             raise InputError(f"start has no point of length {m} for problem {k}: it belongs to other data")
         reason = problem.infeasible(self.start[k])
         if reason:
-            raise InputError(f"start for problem {k} is no point of it: {reason}")
+            raise InputError(f"start for problem {k} is infeasible: {reason}")
         return self.start[k]
 
     def joined(self, parts: list[Part], C: float) -> Fit:
-        """The model of all pairs."""
+        """Join the results of all class pairs, trained with this C, into a model."""
         began = time.perf_counter()
         about = {"solver": self.solver.name, "C": float(C)}
         model, support = self.data.model([p.decision for p in parts], about)
@@ -164,7 +214,7 @@ class Trainer:
 
 
 def _share(stop: Criterion | Stop | None, share: float, spent: float) -> Criterion | Stop | None:
-    """`stop` with a share of the seconds that are left: by rows, among the problems that are left."""
+    """Return `stop` with this share of the seconds that are left after `spent` seconds."""
     if stop is None:
         return None
     rules = (Stop(()) | stop).criteria
