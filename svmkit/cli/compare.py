@@ -23,7 +23,7 @@ def compare(
     context: typer.Context,
     data: list[str] = typer.Argument(None, help="Files, or names of sets."),
     solvers: str = typer.Option(
-        None, help="Names joined by commas; of --spec's when that is given.", rich_help_panel=WHAT
+        None, help="Names joined by commas; with --spec, a choice among its solvers.", rich_help_panel=WHAT
     ),
     spec: str = typer.Option(
         None,
@@ -39,11 +39,11 @@ def compare(
         rich_help_panel=WHAT,
     ),
     C: list[float] = typer.Option(
-        None, "-C", help="Weight of the summed losses; several make several problems.", rich_help_panel=MODEL
+        None, "-C", help="Weight of the summed losses; several values make several problems.", rich_help_panel=MODEL
     ),
-    kernel: str = typer.Option(None, help="Default rbf, or linear when a solver needs that.", rich_help_panel=MODEL),
+    kernel: str = typer.Option(None, help="Default rbf, or linear when a solver needs it.", rich_help_panel=MODEL),
     gamma: list[str] = typer.Option(
-        None, help="scale, auto, msd or a number; several make several problems.", rich_help_panel=MODEL
+        None, help="scale, auto, msd or a number; several values make several problems.", rich_help_panel=MODEL
     ),
     degree: str = DEGREE,
     coef0: str = COEF0,
@@ -54,7 +54,9 @@ def compare(
     time_limit: float = typer.Option(None, help="Seconds for one cell; default 300.", rich_help_panel=SOLVE),
     memory: str = typer.Option(None, help="Budget of a row cache; default 1GB.", rich_help_panel=SOLVE),
     repeat: int = typer.Option(None, min=1, help="Seeds 0 to N-1; default 1.", rich_help_panel=RUN),
-    jobs: int = typer.Option(1, min=1, help="Cells side by side: times then disturb each other.", rich_help_panel=RUN),
+    jobs: int = typer.Option(
+        1, min=1, help="Cells side by side, which then disturb each other's times.", rich_help_panel=RUN
+    ),
     threads: int = typer.Option(None, min=1, help="For all jobs together; default all cores.", rich_help_panel=RUN),
     curve: bool = typer.Option(
         True, "--curve/--no-curve", help="Measure test accuracy as models grow, off the clock.", rich_help_panel=RUN
@@ -62,17 +64,19 @@ def compare(
     results: str = typer.Option(
         None, help="Keep finished cells here; default svmkit-compare.jsonl, or the spec's name.", rich_help_panel=RUN
     ),
-    fresh: bool = typer.Option(False, "--fresh", help="Run cells again that are finished there.", rich_help_panel=RUN),
+    fresh: bool = typer.Option(
+        False, "--fresh", help="Run the cells again that are finished there.", rich_help_panel=RUN
+    ),
     report: str = typer.Option(None, help="Write an HTML report here.", rich_help_panel=RUN),
     experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
     no_track: bool = NO_TRACK,
     json: bool = JSON,
 ) -> None:
-    """Compare solvers: time, certified gap, suboptimality, accuracy, and whether differences are more than chance.
+    """Compare solvers: time, certified gap, suboptimality, accuracy, and whether differences are significant.
 
-    Each solver runs on each set in a process of its own; compilation is off the clock. Ctrl-C ends with what is
-    finished; the same command goes on from there. Exit 1 when a cell failed.
+    Each solver runs on each set in a process of its own; compilation is off the clock. Ctrl-C ends with the
+    finished cells; the same command goes on from there. Exit 1 when a cell failed.
     """
     from svmkit.cli.common import warnings_as_notes
     from svmkit.cli.compare_options import CompareOptions

@@ -54,7 +54,7 @@ def train(
     max_epochs: float = typer.Option(None, help="Budget of passes over the data.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds.", rich_help_panel=SOLVE),
     max_support: int = typer.Option(
-        None, help="Budget of support vectors, for each pair of classes.", rich_help_panel=SOLVE
+        None, help="Budget of support vectors, for each class pair.", rich_help_panel=SOLVE
     ),
     class_weight: str = CLASS_WEIGHT,
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
@@ -62,7 +62,7 @@ def train(
     label: str = LABEL,
     memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
     threads: int = THREADS,
-    seed: int = typer.Option(0, min=0, help="Of every random choice.", rich_help_panel=SOLVE),
+    seed: int = typer.Option(0, min=0, help="Seed of all random choices.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
     register: str = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN),
@@ -71,20 +71,20 @@ def train(
     no_track: bool = NO_TRACK,
     checkpoint: str = typer.Option(None, help="Keep progress in this file.", rich_help_panel=RUN),
     resume: bool = typer.Option(
-        False, "--resume", help="Go on from --checkpoint, else start at the model --out.", rich_help_panel=RUN
+        False, "--resume", help="Resume from --checkpoint, else start at the model --out.", rich_help_panel=RUN
     ),
     classes: str = typer.Option(
-        None, help="Labels to expect, as in -1,1; default those of the first block.", rich_help_panel=STREAM
+        None, help="Labels to expect, as in -1,1; default: the labels of the first block.", rich_help_panel=STREAM
     ),
-    on_error: str = typer.Option(None, help="stop (default) or skip: at a bad line.", rich_help_panel=STREAM),
+    on_error: str = typer.Option(None, help="At a bad line: stop (default) or skip.", rich_help_panel=STREAM),
     block: int = typer.Option(None, min=1, help="Samples taken together; default 1024.", rich_help_panel=STREAM),
-    config: str = typer.Option(None, help="YAML file of these options; the command line wins."),
+    config: str = typer.Option(None, help="YAML file of these options; the command line takes precedence."),
     json: bool = JSON,
 ) -> None:
     """Train a classifier, certify how far from optimal it is, log it, and save it.
 
     Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
-    input and learned from once, as they come, by a solver that can (sfw, sgd, ...).
+    input and learned from once, as they arrive, by a solver that learns from streams (sfw, sgd, ...).
     """
     from svmkit.cli.common import warnings_as_notes
     from svmkit.cli.options import merged

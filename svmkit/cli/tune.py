@@ -51,11 +51,11 @@ def tune(
     search: str = typer.Option("grid", help="grid, random or halving.", rich_help_panel=SEARCH),
     n_iter: int = typer.Option(None, min=1, help="Points of --search random; default 20.", rich_help_panel=SEARCH),
     factor: int = typer.Option(
-        None, min=2, help="Of --search halving: 1/factor of the candidates goes on; default 3.", rich_help_panel=SEARCH
+        None, min=2, help="By --search halving 1/factor of the candidates go on; default 3.", rich_help_panel=SEARCH
     ),
     cv: int = typer.Option(5, min=2, help="Folds, stratified and shuffled.", rich_help_panel=SEARCH),
-    jobs: int = typer.Option(1, min=1, help="Fits at a time; they share threads and memory.", rich_help_panel=SEARCH),
-    backend: str = typer.Option("loky", help="loky, threading, dask or ray, of joblib.", rich_help_panel=SEARCH),
+    jobs: int = typer.Option(1, min=1, help="Fits at a time, which share threads and memory.", rich_help_panel=SEARCH),
+    backend: str = typer.Option("loky", help="loky, threading, dask or ray (joblib).", rich_help_panel=SEARCH),
     plot: str = typer.Option(None, help="Picture of the accuracy: .png, .svg or .pdf.", rich_help_panel=SEARCH),
     test: str = typer.Option(None, help="Test set of the best model.", rich_help_panel=RUN),
     test_size: float = typer.Option(
@@ -82,7 +82,7 @@ def tune(
     label: str = LABEL,
     memory: str = typer.Option("1GB", help="Budget of the row caches of all jobs.", rich_help_panel=SOLVE),
     threads: int = THREADS,
-    seed: int = typer.Option(0, min=0, help="Of every random choice, the folds' too.", rich_help_panel=SOLVE),
+    seed: int = typer.Option(0, min=0, help="Seed of all random choices and of the folds.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the best model here.", rich_help_panel=RUN),
     experiment: str = EXPERIMENT,
@@ -92,9 +92,9 @@ def tune(
 ) -> None:
     """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.
 
-    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Of equal accuracies
-    the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: what was tried in all
-    folds counts.
+    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Among equal accuracies
+    the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: the candidates that were tried in
+    all folds count.
     """
     from svmkit.cli.common import emit, warnings_as_notes
     from svmkit.cli.tuning import TuneJob

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.cli import people, svmlight
-from support.compare import strangers  # noqa: F401  a fixture
+from support.compare import misbehaving  # noqa: F401  a fixture
 
 from svmkit.cli import comparison
 from svmkit.compare import runner
@@ -138,7 +138,7 @@ def test_a_table_with_text_columns_and_text_labels(compare):
     assert found[0]["classes"] == ["no", "yes"] and found[0]["n_test"] == 12
 
 
-def test_a_cell_that_fails_is_said_and_is_exit_1(compare, strangers):  # noqa: F811
+def test_a_cell_that_fails_is_said_and_is_exit_1(compare, misbehaving):  # noqa: F811
     done = compare(svmlight(), "--solvers", "refuse,smo")
     assert done.code == 1 and "it is Monday" in done.out and "it is Monday" in done.err
     assert "converged" in done.out and "Traceback" not in done.err

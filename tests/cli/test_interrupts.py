@@ -80,11 +80,11 @@ def test_interrupt_of_several_pairs_ends_all(svmkit):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("apart", [0.0, 0.05])
-def test_interrupt_twice_is_quick_and_clean(endless, svmkit, apart):
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_interrupt_twice_is_quick_and_clean(endless, svmkit, pause):
     child = endless("--out", "m.model")
     child.send_signal(signal.SIGINT)
-    time.sleep(apart)
+    time.sleep(pause)
     child.send_signal(signal.SIGINT)
     done = finish(child)
     assert "Traceback" not in done.err

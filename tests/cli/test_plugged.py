@@ -34,9 +34,9 @@ def plugged(tmp_path, monkeypatch):
     real = plugins.registered
     own = real("command")["models"]
     modules = {"greet": "tests_greet:app", "wrong": "tests_broken:app", "odd": "tests_number:app"}
-    strangers = {n: EntryPoint(n, v, "svmkit.commands") for n, v in (modules | {"predict": "tests_greet:app"}).items()}
+    added = {n: EntryPoint(n, v, "svmkit.commands") for n, v in (modules | {"predict": "tests_greet:app"}).items()}
     monkeypatch.setattr(
-        plugins, "registered", lambda kind: strangers | {"models": own} if kind == "command" else real(kind)
+        plugins, "registered", lambda kind: added | {"models": own} if kind == "command" else real(kind)
     )
     yield
     for name in ("tests_greet", "tests_broken", "tests_number"):

@@ -228,8 +228,8 @@ def test_a_test_set_of_another_width(piped, text, announced):
     else:
         assert done.json["n_features"] == 5 and done.json["n_test"] == 2
     assert SVMModel.load("m.model").n_features == (3 if announced else 5)
-    write("narrow.svm", "+1 1:1\n-1 1:-1\n")
-    assert piped(text, *SFW, "--test", "narrow.svm").json["test_accuracy"] == 1.0
+    write("few_columns.svm", "+1 1:1\n-1 1:-1\n")
+    assert piped(text, *SFW, "--test", "few_columns.svm").json["test_accuracy"] == 1.0
 
 
 def test_options_reach_the_solver(piped, text):

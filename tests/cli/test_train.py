@@ -156,10 +156,10 @@ def test_unknown_category_is_one_note(train, svmkit):
 
 def test_fewer_columns_are_padded(train, svmkit):
     write("train.svm", "".join(f"{1 if i % 2 else -1} 1:{i % 7 + 3 * (i % 2)} 2:{i % 5} 3:1\n" for i in range(40)))
-    write("narrow.svm", "".join(f"{1 if i % 2 else -1} 1:{i % 7 + 3 * (i % 2)}\n" for i in range(10)))
-    assert train("train.svm", "--test", "narrow.svm", "--out", "m.model")["n_test"] == 10
-    assert svmkit("evaluate", "m.model", "narrow.svm", "--json").json["n_test"] == 10
-    assert len(svmkit("predict", "m.model", "narrow.svm").out.split()) == 10
+    write("few_columns.svm", "".join(f"{1 if i % 2 else -1} 1:{i % 7 + 3 * (i % 2)}\n" for i in range(10)))
+    assert train("train.svm", "--test", "few_columns.svm", "--out", "m.model")["n_test"] == 10
+    assert svmkit("evaluate", "m.model", "few_columns.svm", "--json").json["n_test"] == 10
+    assert len(svmkit("predict", "m.model", "few_columns.svm").out.split()) == 10
 
 
 def test_precomputed(train, svmkit):

@@ -103,7 +103,7 @@ def test_seconds(seconds, shown):
     assert words.number(seconds) == shown
 
 
-# --- names of strangers
+# --- names given by third parties
 
 
 def test_names_are_escaped_everywhere(tmp_path):

@@ -45,8 +45,8 @@ def test_friedman_of_sets_that_all_agree_and_of_ties_alone():
 def test_nemenyi_is_that_of_scikit_posthocs(demsar):
     found = stats.nemenyi(stats.friedman(demsar).ranks, len(demsar))
     np.testing.assert_allclose(found, scikit_posthocs.posthoc_nemenyi_friedman(demsar), atol=1e-6)
-    apart = np.abs(np.subtract.outer(ranks := stats.friedman(demsar).ranks, ranks))
-    np.testing.assert_array_equal(found < 0.05, apart > stats.critical_difference(14, 4))
+    difference = np.abs(np.subtract.outer(ranks := stats.friedman(demsar).ranks, ranks))
+    np.testing.assert_array_equal(found < 0.05, difference > stats.critical_difference(14, 4))
 
 
 @pytest.mark.slow

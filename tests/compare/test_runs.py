@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.cli import clouds, svmlight
-from support.compare import strangers  # noqa: F401  a fixture
+from support.compare import misbehaving  # noqa: F401  a fixture
 
 import svmkit
 from svmkit import plugins
@@ -88,7 +88,7 @@ def test_a_finished_cell_is_not_run_again_and_one_that_ran_out_is_given_more(tmp
 
 
 @pytest.mark.slow
-def test_a_cell_that_fails_costs_only_itself(strangers, monkeypatch):  # noqa: F811
+def test_a_cell_that_fails_costs_only_itself(misbehaving, monkeypatch):  # noqa: F811
     monkeypatch.setattr(runner, "GRACE", 0.5)
     path = svmlight(n=200)
     names = ["refuse", "crash", "hang", "broken", "smo"]
@@ -105,7 +105,7 @@ def test_a_cell_that_fails_costs_only_itself(strangers, monkeypatch):  # noqa: F
 
 
 @pytest.mark.slow
-def test_failed_cells_are_run_again_timeouts_only_with_more_time(strangers, tmp_path, monkeypatch):  # noqa: F811
+def test_failed_cells_are_run_again_timeouts_only_with_more_time(misbehaving, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(runner, "GRACE", 0.5)
     raw = {"data": str(svmlight(n=200)), "solvers": ["refuse", "hang"]}
     store = Store(tmp_path / "cells.jsonl")

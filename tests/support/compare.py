@@ -1,4 +1,4 @@
-"""What the tests of comparisons share: solvers that misbehave, registered as a stranger's package would be."""
+"""What the tests of comparisons share: solvers that misbehave, registered as a third party's package would be."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from svmkit import plugins
 
-STRANGERS = '''
+MISBEHAVING = '''
 import os, signal, time
 from dataclasses import dataclass
 from svmkit_decomposition.smo import SMO
@@ -53,28 +53,28 @@ NAMES = ("crash", "hang", "refuse", "broken")
 
 
 @pytest.fixture
-def strangers(tmp_path, monkeypatch):
+def misbehaving(tmp_path, monkeypatch):
     """Solvers crash, hang, refuse and broken, in this process and in those that it starts."""
-    folder = tmp_path / "strangers"
-    info = folder / "strangers-1.0.dist-info"
+    folder = tmp_path / "misbehaving"
+    info = folder / "misbehaving-1.0.dist-info"
     info.mkdir(parents=True)
-    (folder / "strangers.py").write_text(STRANGERS, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n", encoding="utf-8")
-    points = "".join(f"{name} = strangers:{name.capitalize()}\n" for name in NAMES)
-    interface = f"[svmkit.interface]\n{plugins.INTERFACE} = strangers\n"
+    (folder / "misbehaving.py").write_text(MISBEHAVING, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: misbehaving\nVersion: 1.0\n", encoding="utf-8")
+    points = "".join(f"{name} = misbehaving:{name.capitalize()}\n" for name in NAMES)
+    interface = f"[svmkit.interface]\n{plugins.INTERFACE} = misbehaving\n"
     (info / "entry_points.txt").write_text(f"{interface}[svmkit.solvers]\n{points}", encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("PYTHONPATH", str(folder))
     plugins.registered.cache_clear()
     yield folder
     plugins.registered.cache_clear()
-    sys.modules.pop("strangers", None)
+    sys.modules.pop("misbehaving", None)
 
 
 def wide_test(folder: Path) -> tuple[Path, Path]:
     """An svmlight training file, and a test file with one more column."""
     rows = [f"{'+1' if k % 2 else '-1'} 1:{k % 7} 2:{1 + k % 3}" for k in range(40)]
-    train, test = folder / "narrow.svm", folder / "narrow.svm.t"
+    train, test = folder / "few_columns.svm", folder / "few_columns.svm.t"
     train.write_text("\n".join(rows) + "\n", encoding="utf-8")
     test.write_text("\n".join([*rows[:10], "+1 4:1"]) + "\n", encoding="utf-8")
     return train, test

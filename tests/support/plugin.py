@@ -1,4 +1,4 @@
-"""Plugins as a stranger's package would bring them: a folder with a module and its metadata, on the path."""
+"""Plugins as a third party's package would bring them: a folder with a module and its metadata, on the path."""
 
 import sys
 
