@@ -1,4 +1,4 @@
-"""Pictures of how solves went."""
+"""Plots of the history of solves."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ WORDS = {
     "kernel_values": "kernel values computed",
     "accuracy": "accuracy on the validation set",
 }
-"""What the columns of a history are called on an axis."""
+"""The labels of a history's columns on an axis."""
 
-# Okabe and Ito's colours, which stay apart for people who see few, darkest first; 7 of them and 4 styles: 28 pairs
+# Okabe and Ito's colours, which colour-blind readers can distinguish, darkest first; 7 colours and 4 styles: 28 curves
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 STYLES = ("-", "--", "-.", ":")
 
-_MANY = 8  # names above which the legend leaves the picture, pairs above which their lines are thin
+_MANY = 8  # number of names above which the legend moves outside, and of class pairs above which lines are thin
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Frames of one solve for each pair of classes; what is known of the model, for a label."""
+    """The histories of a solve, a DataFrame for each class pair, and facts about the model for a label."""
 
     frames: list[pd.DataFrame]
     about: Mapping[str, Any]
@@ -53,19 +53,21 @@ def plot_history(
     ax: Axes | None = None,
     labels: str | Sequence[str] | None = None,
 ) -> Axes:
-    """Curves of solves, one colour and line style a solve.
+    """Plot the history of solves, with a colour and a line style for each solve.
 
     Parameters
     ----------
     items : fitted SVMClassifier or SVMOneClass, Fit, Solution, History or its DataFrame; list or {label: item} of them
-        Of a model with several pairs of classes the curves of all pairs are drawn alike.
+        The solves. For a model with several class pairs, the curves of all pairs have the same style.
     x, y : {"n_iter", "seconds", "objective", "gap", "n_support", "kernel_values", "accuracy"}
-        Columns of the history. Accuracy is on a linear axis, an objective that is not positive throughout too, all
-        others are on logarithmic ones, where values that are not positive are left out; so are missing ones.
+        Columns of the history. Axes are logarithmic, except for accuracy and for an objective that is not positive
+        everywhere. Missing values are left out, and on a logarithmic axis also values that are not positive.
     ax : matplotlib Axes, default=None
-        Where to draw; default those of a new figure that pyplot does not know: `ax.figure.savefig("gap.png")`.
+        The axes to draw on; by default those of a new figure that pyplot does not manage, so that
+        `ax.figure.savefig("gap.png")` saves it.
     labels : str or sequence of str, default=None
-        Names for the legend, one an item; default the keys, else the solvers' names, with C where these are equal.
+        Names for the legend, one for each item. By default the keys, or else the names of the solvers, with C if names
+        are equal.
 
     Returns
     -------
@@ -74,12 +76,13 @@ def plot_history(
     Raises
     ------
     InputError
-        No item, one without a history, an unknown column, labels that do not fit, or nothing to draw.
+        If there is no item, an item has no history, a column is unknown, the number of labels is wrong, or there is
+        nothing to draw.
 
     Warns
     -----
     SvmkitWarning
-        An item has no point with both values, and is left out.
+        If an item is left out because it has no point with both values.
     """
     for name, column in (("x", x), ("y", y)):
         if column not in WORDS:
@@ -106,7 +109,7 @@ def plot_history(
 
 
 def _labelled(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_Run], list[str]]:
-    """The items as runs, and what the legend calls them: no name twice."""
+    """Return the items as runs, and distinct names for the legend."""
     keys: list[str] | None = None
     if isinstance(items, Mapping):
         keys, items = [str(key) for key in items], list(items.values())
@@ -123,7 +126,7 @@ def _labelled(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_Run
 
 
 def _is_one(item: Any) -> bool:
-    """An item, though it can be iterated over."""
+    """Whether an iterable is a single item."""
     return isinstance(item, History) or hasattr(item, "columns")
 
 
@@ -148,14 +151,14 @@ def _run(item: Any) -> _Run:
 
 
 def _solvers(runs: list[_Run]) -> list[str]:
-    """The solvers' names, with C where two are the same."""
+    """Return the names of the solvers, with C where names are equal."""
     names = [str(run.about.get("solver", "solve")) for run in runs]
     weights = [f", C = {run.about['C']:.3g}" if "C" in run.about else "" for run in runs]
     return [name + weight if names.count(name) > 1 else name for name, weight in zip(names, weights, strict=True)]
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names that occur again get a number."""
+    """Return the names, with a number for each repetition."""
     found: list[str] = []
     for name in names:
         numbered = (f"{name} ({k})" for k in range(2, len(names) + 2))
@@ -178,7 +181,7 @@ def _values(frame: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def _curves(run: _Run, x: str, y: str, logarithmic: set[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """What can be drawn of each pair, those without a point left out."""
+    """Return the points to draw for each class pair that has any."""
     found = []
     for frame in run.frames:
         values = {column: _values(frame, column) for column in (x, y)}
@@ -200,14 +203,14 @@ def _new_axes() -> Axes:
 
 
 def _between_powers(axis: Axis, value: float, place: int | None) -> str:
-    """The label of a tick between powers of ten: short, and only where the axis is not longer than a decade."""
+    """Return the label of a tick between powers of ten, "" if the axis spans more than a decade."""
     low, high = sorted(axis.get_view_interval())
     digit = round(value / 10.0 ** math.floor(math.log10(value)))
     return f"{value:g}" if high <= 10.0 * low and digit in (2, 3, 5, 7) else ""
 
 
 def _dress(ax: Axes, x: str, y: str, logarithmic: set[str]) -> None:
-    """Axes, their names, grid and legend."""
+    """Set scales, labels, grid and legend of the axes."""
     ax.set_xscale("log" if x in logarithmic else "linear")
     ax.set_yscale("log" if y in logarithmic else "linear")
     for axis in (ax.xaxis, ax.yaxis):

@@ -1,4 +1,4 @@
-"""The sets that scikit-learn ships, read from its own files without importing it (that takes a second)."""
+"""The data sets that scikit-learn ships, read from its files without importing it, which would take a second."""
 
 from __future__ import annotations
 
@@ -18,9 +18,21 @@ BUILTIN: dict[str, tuple[str, bool]] = {
 
 
 def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features (float64, dense) and labels (class names; int64 digits) of a built-in set.
+    """Return the features and labels of a built-in set, equal to those of scikit-learn's own loader.
 
-    Equal to scikit-learn's own loader, to which it turns when the file is not where it has been since 2010.
+    That loader is used if the file is not where it has been since 2010.
+
+    Parameters
+    ----------
+    name : str
+        A key of `BUILTIN`.
+
+    Returns
+    -------
+    X : ndarray of float64, shape (n_samples, n_features)
+        The features.
+    y : ndarray of shape (n_samples,)
+        Names of the classes, or digits as int64.
     """
     path = _packaged(BUILTIN[name][0])
     if path is None:

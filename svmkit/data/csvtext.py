@@ -1,4 +1,4 @@
-"""The text side of a table: delimiter, header, and the line that an error is about."""
+"""CSV files as text: their delimiter, their header, and the line that an error concerns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFAULT_NAMES = 5  # "0,1,2,3,4" on is taken for pandas' default header; shorte
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is laid out: delimiter, number of columns, and the header's names if it has one."""
+    """The layout of a CSV file: its delimiter, its number of columns and, if it has a header, the names."""
 
     delimiter: str
     width: int
@@ -31,7 +31,7 @@ class Dialect:
 
 
 def records(path: Path, delimiter: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """(first line, fields) of each record; blank lines are skipped, quoted fields may span lines."""
+    """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines."""
     with opened(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=strict)
@@ -48,7 +48,7 @@ def records(path: Path, delimiter: str, strict: bool = False) -> Iterator[tuple[
 
 
 def not_utf8(path: Path) -> InputError:
-    """The error for a file that is not UTF-8, with the first line that is not."""
+    """Return the error for a file that is not UTF-8, which names the first line that is not."""
     with opened(path) as stream:
         for number, line in enumerate(stream, start=1):
             try:
@@ -61,7 +61,7 @@ def not_utf8(path: Path) -> InputError:
 
 
 def dialect(path: Path, tabs: bool, encoding: Encoding | None, label: str | int | None) -> Dialect:
-    """Delimiter and header of a CSV file, from its first 200 records.
+    """Return the delimiter and the header of a CSV file, found from its first 200 records.
 
     The delimiter is the tab for .tsv, else the first of comma, tab and semicolon that gives every record
     the same number of fields, more than one. A first row is a header when
@@ -74,7 +74,7 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, label: str | int 
     Raises
     ------
     InputError
-        No records, or records of different lengths (with the line).
+        If there are no records, or records of different lengths; the message names the line.
     """
     delimiter, rows = ("\t", _sample(path, "\t")) if tabs else _delimited(path)
     if not rows:
@@ -92,18 +92,18 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, label: str | int 
 
 
 def require_even_lines(path: Path, layout: Dialect, strict: bool = False) -> None:
-    """Refuse the first record with too few or too many fields, or (strict) bad quotes, naming its line."""
+    """Refuse the first record with too few or too many fields or, if strict, wrong quotes, and name its line."""
     _require_even(path, records(path, layout.delimiter, strict), layout.width)
 
 
 def line_of(path: Path, layout: Dialect, row: int) -> tuple[int, list[str]]:
-    """Line and fields of a data row (from 0): a second look at the file, for an error's sake."""
+    """Read the file again for an error message: return line number and fields of a data row, counted from 0."""
     skip = row + (layout.header is not None)
     return next(islice(records(path, layout.delimiter), skip, None))
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell reads as a number (Python's digits_with_underscores do not)."""
+    """Return whether a cell is a number. Python's digits with underscores are not."""
     try:
         float(text)
     except ValueError:

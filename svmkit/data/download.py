@@ -1,4 +1,4 @@
-"""A downloader for pooch that goes on where the last transfer broke off, and unpacks no more than a set is large."""
+"""A downloader for pooch that resumes broken transfers and unpacks no more bytes than a set has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from requests import Response
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes that have come, and how many there are if that is known."""
+"""Called with the number of bytes received, and the total number if it is known."""
 
 _TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 16
@@ -26,23 +26,35 @@ _NO_FILE = (403, 404, 410)  # some stores answer 403 for what they do not have
 
 
 class NotThere(SvmkitError):
-    """The server is there, the file is not."""
+    """The server answers, but does not have the file."""
 
 
 class WrongFile(SvmkitError):
-    """What came is not the set: never to be gone on with."""
+    """The file received is not the data set, so that the transfer must not be resumed."""
 
 
 class Resumable:
-    """Called by pooch as downloader(url, output_file, pooch): the set's contents, unpacked, in output_file.
+    """A downloader that pooch calls as downloader(url, output_file, pooch). It writes the unpacked contents of a set.
 
-    part : file that keeps what has come until all of it has; beside it PART.json says of which URL and version. The
-    next call asks the server for the rest (Range, If-Range); where it sends all of it again, or another version, the
-    transfer starts over. At most as many bytes as the set could have are read or unpacked.
+    Parameters
+    ----------
+    remote : Remote
+        The data set.
+    part : Path
+        File for the bytes received until the transfer is complete. PART.json beside it names the URL and the version.
+        The next call asks the server for the rest (Range, If-Range). If the server sends the whole file or another
+        version, the transfer starts again. No more bytes are read or unpacked than the set can have.
+    progress : callable, optional
+        See `Progress`.
 
     Raises
     ------
-    NotThere, WrongFile, and SvmkitError for all else that can go wrong on the way.
+    NotThere
+        If the server does not have the file.
+    WrongFile
+        If the file received is not the set.
+    SvmkitError
+        If anything else goes wrong.
     """
 
     def __init__(self, remote: Remote, part: Path, progress: Progress | None = None) -> None:
@@ -57,7 +69,7 @@ class Resumable:
         shutil.copymode(self.part, output_file)  # pooch's temporary file would stay closed to others
 
     def discard(self) -> None:
-        """Forget what has come."""
+        """Remove the bytes received so far."""
         self.part.unlink(missing_ok=True)
         self.state.unlink(missing_ok=True)
 
@@ -103,7 +115,7 @@ class Resumable:
             )
 
     def _known(self, url: str) -> dict[str, Any]:
-        """What was noted of the transfer that `part` is from; {} when it was another URL's or cannot be told."""
+        """Return the notes on the transfer that `part` is from, or {} if it was from another URL or there are none."""
         try:
             state = json.loads(self.state.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -132,12 +144,12 @@ class Resumable:
 
 
 def shown_url(url: str) -> str:
-    """A URL as messages show it: without a user's name and password."""
+    """Return a URL without user name and password, for messages."""
     return url.replace(f"{urlsplit(url).netloc.rpartition('@')[0]}@", "", 1) if "@" in urlsplit(url).netloc else url
 
 
 def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
-    """The server's answer from byte `start` on, and the byte at which it does begin: 0 when it sends all."""
+    """Ask the server for the file from byte `start` on. Return its answer and the byte at which it begins."""
     import requests
 
     headers = {"User-Agent": f"svmkit/{__version__}", "Accept-Encoding": "identity"}
@@ -161,20 +173,20 @@ def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
 
 
 def _range_of(response: Response) -> tuple[int, int] | None:
-    """First byte and total length of a partial answer."""
+    """Return the first byte and the total length of a partial answer."""
     span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
     first = span.partition("-")[0]
     return (int(first), int(total)) if first.isdecimal() and total.isdecimal() else None
 
 
 def _length(response: Response, start: int) -> int | None:
-    """Bytes of the whole file, None when the server does not say."""
+    """Return the size of the whole file in bytes, or None if the server does not say."""
     length = response.headers.get("Content-Length", "")
     return start + int(length) if length.isdecimal() else None
 
 
 def _validator(response: Response) -> str | None:
-    """What If-Range takes: a strong ETag, else the date."""
+    """Return the value for If-Range: a strong ETag, else the date."""
     etag = response.headers.get("ETag", "")
     return etag if etag.startswith('"') else response.headers.get("Last-Modified")
 
@@ -191,7 +203,7 @@ def _contents(part: Path) -> Iterator[bytes]:
 
 
 def _root(error: BaseException) -> str:
-    """What an error began with, in a few words."""
+    """Return the root cause of an error in a few words."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     return getattr(error, "strerror", None) or one_line(error)

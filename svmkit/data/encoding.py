@@ -1,4 +1,4 @@
-"""How a table's columns became features, so that the next table is read the same way."""
+"""The encoding of a table's columns as features, so that later tables are read in the same way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True)
 class Encoding:
-    """What training learnt about the columns of a table.
+    """The encoding of the columns that training has learnt from a table.
 
     Attributes
     ----------
@@ -39,24 +39,24 @@ class Encoding:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """For each column, whether it holds numbers."""
+        """Whether each column holds numbers."""
         return tuple(found is None for found in self.categories)
 
     @property
     def n_features(self) -> int:
-        """Features after encoding."""
+        """Number of features after encoding."""
         return sum(1 if found is None else len(found) for found in self.categories)
 
     @property
     def feature_names(self) -> list[str]:
-        """One name a feature: the column's, or ``column=category``."""
+        """The name of each feature: the name of its column, or ``column=category``."""
         names: list[str] = []
         for column, found in zip(self.columns, self.categories, strict=True):
             names += [column] if found is None else [f"{column}={category}" for category in found]
         return names
 
     def to_json(self) -> dict[str, Any]:
-        """The encoding in JSON types, for a model's header."""
+        """Return the encoding in JSON types, for the header of a model file."""
         return {
             "columns": list(self.columns),
             "categories": [None if found is None else list(found) for found in self.categories],
@@ -68,12 +68,12 @@ class Encoding:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Encoding:
-        """What `to_json` gave, checked, as an Encoding again.
+        """Return the Encoding that `to_json` has converted, after checks.
 
         Raises
         ------
         InputError
-            Something missing or of the wrong type.
+            If an entry is missing or has the wrong type.
         """
         try:
             columns, categories = (

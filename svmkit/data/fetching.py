@@ -1,7 +1,7 @@
-"""Sets from the sites that publish them, into the download cache, verified.
+"""Downloads of data sets from the sites that publish them to the cache, with verification.
 
-pooch verifies and puts a file in its place at once; what it cannot do, going on after a broken transfer, does
-`svmkit.data.download`. A set is kept unpacked, under its name, since it is its contents that have a known checksum.
+pooch verifies a file and moves it into place atomically. `svmkit.data.download` adds the resumption of broken
+transfers. A set is kept unpacked under its name, since the known checksum is that of its contents.
 """
 
 from __future__ import annotations
@@ -26,7 +26,21 @@ from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 
 @dataclass(frozen=True)
 class Fetched:
-    """A set in the cache. bytes, sha256 : of its contents; fetched : False when it was there already."""
+    """A data set in the cache.
+
+    Attributes
+    ----------
+    name : str
+        Name of the set.
+    path : Path
+        Its file in the cache.
+    bytes : int
+        Size of the contents in bytes.
+    sha256 : str
+        SHA-256 of the contents.
+    fetched : bool
+        Whether it was downloaded now; False if it was there already.
+    """
 
     name: str
     path: Path
@@ -36,9 +50,12 @@ class Fetched:
 
 
 def wanted(names: Iterable[str]) -> list[str]:
-    """The sets to fetch: each name, then its test half (NAME.t) where there is one, none twice.
+    """Return the sets to fetch: each name, followed by its test set NAME.t if there is one, without repetitions.
 
-    Raises InputError for a name that cannot be fetched, with close ones.
+    Raises
+    ------
+    InputError
+        If a name cannot be fetched; the message offers similar names.
     """
     halves = [half for name in names for half in (_remote(name).name, f"{name}.t") if half in REMOTE]
     return list(dict.fromkeys(halves))
@@ -54,17 +71,17 @@ def _remote(name: str) -> Remote:
 
 
 def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = None) -> Fetched:
-    """Bring one set into the cache ($SVMKIT_CACHE or ~/.cache/svmkit/datasets), unless it is there.
+    """Download one set to the cache ($SVMKIT_CACHE or ~/.cache/svmkit/datasets) unless it is there already.
 
     Parameters
     ----------
     name : str
-        Of `svmkit.data.remote.REMOTE`.
+        Name of a set in `svmkit.data.remote.REMOTE`.
     mirror : str, default=$SVMKIT_MIRROR, else the sets' own sites
         http or https URL of a folder with the files, in it or in its folders binary, multiclass and kddcup99; packed
         as .bz2, .gz, .xz or not at all.
     progress : callable(done, total), default=None
-        Told the bytes that have come, and all there are (None: unknown).
+        Called with the number of bytes received and the total number, which is None if it is unknown.
 
     Returns
     -------
@@ -73,15 +90,15 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
     Raises
     ------
     InputError
-        Unknown name, or a mirror that is no such URL.
+        If the name is unknown or the mirror is not such a URL.
     SvmkitError
-        No answer, a transfer that broke off (the next call goes on), a file of other contents (removed), a cache that
-        cannot be written to. Under the set's name there is never a file of other contents than the set's.
+        If the server does not answer, the transfer breaks off (the next call resumes it), the file has other contents
+        (it is removed), or the cache cannot be written to. A file under the set's name always has the set's contents.
 
     Warns
     -----
     SvmkitWarning
-        Another process is fetching the set; this one waits for it.
+        If another process is fetching the set; this one waits for it.
     """
     remote, folder = _remote(name), cache_dir()
     bases = _bases(remote, mirror)
@@ -103,7 +120,7 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
 
 
 def _bases(remote: Remote, mirror: str | None) -> list[str]:
-    """URLs of the folders that may have the set."""
+    """Return the URLs of the folders that may have the set."""
     source = "--mirror" if mirror else "$SVMKIT_MIRROR"
     mirror = mirror or os.environ.get("SVMKIT_MIRROR")
     if not mirror:
@@ -119,7 +136,7 @@ def _bases(remote: Remote, mirror: str | None) -> list[str]:
 
 
 def _download(remote: Remote, bases: list[str], working: Path, progress: Progress | None) -> Path:
-    """The verified contents, in a file of the folder `working`."""
+    """Return a file in the folder `working` with the verified contents."""
     import pooch
 
     for left_over in working.glob(f"{tempfile.gettempprefix()}*"):  # by a process that was killed while it unpacked
@@ -153,7 +170,7 @@ def _download(remote: Remote, bases: list[str], working: Path, progress: Progres
 
 
 def _present(remote: Remote) -> Path | None:
-    """The file of the cache, if it has the set's contents."""
+    """Return the file of the cache if it has the set's contents."""
     path = cached(remote.name)
     if path is None:
         return None
@@ -170,7 +187,7 @@ def _present(remote: Remote) -> Path | None:
 
 @contextmanager
 def _alone(path: Path, name: str) -> Iterator[None]:
-    """One process at a time; the lock goes with the process, however it ends."""
+    """Hold a lock on the set for the block. The operating system releases it whenever the process ends."""
     with open(path, "ab") as file:
         try:
             import fcntl

@@ -1,4 +1,4 @@
-"""Opening data files: decompression by name or content, and one-line errors for what cannot be read."""
+"""Opening data files: decompression by name or content, and one-line errors for files that cannot be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
 
 
 def split_endings(name: str) -> tuple[str, str, str]:
-    """Stem, format ending and compression ending: ``a.csv.gz`` -> ``a``, ``.csv``, ``.gz``; "" where none."""
+    """Split a file name into stem, format and compression, "" if missing: ``a``, ``.csv``, ``.gz`` of ``a.csv.gz``."""
     stem, compression = _strip(name, COMPRESSIONS)
     stem, kind = _strip(stem, FORMATS)
     return stem, kind, compression
@@ -36,10 +36,10 @@ def _strip(name: str, endings: tuple[str, ...]) -> tuple[str, str]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, decompressed; whatever goes wrong while they are read becomes one InputError.
+    """Open a file for reading its decompressed bytes. Any failure to read them becomes one InputError.
 
-    The compression is told by the ending (.gz .bz2 .xz), and without one by the file's first bytes. It is read as a
-    stream, and refused beyond 64 MiB and 200 times the size of the file: no data grow so, bombs do so 1000-fold.
+    The compression is known by the ending (.gz, .bz2, .xz) or else by the first bytes. The file is read as a stream and
+    refused when it has more than 64 MiB and 200 times its size: data never expand so much, decompression bombs do.
     """
     try:
         raw = open(path, "rb")  # noqa: SIM115 - closed by the `with` below, but opened under its own error message
@@ -78,7 +78,7 @@ def _decompressed(path: Path, raw: IO[bytes], compression: str) -> IO[bytes]:
 
 
 class _Bounded(io.RawIOBase):
-    """What a decompressor yields, up to as much as a file of that size can reasonably hold."""
+    """The stream of a decompressor, limited to as many bytes as a file of that size can reasonably hold."""
 
     def __init__(self, path: Path, stream: Any) -> None:
         self._path, self._stream, self._left = path, stream, max(_FREE, _FOLD * path.stat().st_size)
@@ -99,12 +99,12 @@ class _Bounded(io.RawIOBase):
 
 
 def read_start(path: Path, size: int = 1 << 16) -> bytes:
-    """The first `size` bytes, decompressed.
+    """Return the first `size` bytes, decompressed.
 
     Raises
     ------
     InputError
-        Not a regular file, empty (or only white space), or unreadable.
+        If it is not a regular file, is empty or only white space, or cannot be read.
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a data file: name a file in it")
@@ -120,12 +120,12 @@ def read_start(path: Path, size: int = 1 << 16) -> bytes:
 
 
 def refuse_binary(path: Path, start: bytes) -> None:
-    """Refuse what cannot be text: NUL bytes occur in binary files and in UTF-16."""
+    """Refuse a file that cannot be text, since it has NUL bytes as binary files and UTF-16 have."""
     if b"\x00" in start:
         raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
 
 
 def shown(token: str | bytes) -> str:
-    """A token of a file as messages quote it: printable, and cut at 40 characters."""
+    """Return a token of a file for messages: printable and at most 40 characters long."""
     text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,4 +1,4 @@
-"""How a matrix is kept once it is read: dense or CSR, and the index width."""
+"""The storage of a matrix after reading: dense or CSR, and the width of its indices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DENSE_FROM = 0.5
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """A scipy csr_array of float64 whose index arrays are int32 where shape and entries fit, else int64."""
+    """Return a scipy csr_array of float64 with int32 indices if shape and number of entries fit, else int64."""
     from scipy.sparse import csr_array
 
     width = np.int32 if max(*shape, len(data)) <= np.iinfo(np.int32).max else np.int64
@@ -20,10 +20,10 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
 
 
 def require_sound(X: Any) -> None:
-    """ValueError unless the index arrays of a CSR, CSC or BSR array stay within it: compiled loops trust them.
+    """Raise ValueError unless the indices of a CSR, CSC or BSR array are in bounds, since compiled loops trust them.
 
-    scipy's `check_format` is not enough for a file from a stranger: it does not look where the last pointer is 0, and
-    differences of pointers may wrap.
+    scipy's `check_format` is not enough for an untrusted file: it skips arrays whose last pointer is 0, and differences
+    of pointers may overflow.
     """
     X.check_format(full_check=True)
     pointers = X.indptr
@@ -35,13 +35,13 @@ def require_sound(X: Any) -> None:
 
 
 def settled(X: Any) -> Any:
-    """X dense when at least half of its entries are stored, else as it is."""
+    """Return X as a dense array if at least half of its entries are stored, else unchanged."""
     rows, columns = X.shape
     return X.toarray() if X.nnz >= DENSE_FROM * rows * columns else X
 
 
 def integral(values: np.ndarray) -> np.ndarray:
-    """Labels as int64 where every one is a whole number that int64 holds, else float64."""
+    """Return labels as int64 if all are whole numbers within its range, else as float64."""
     values = np.asarray(values)
     if values.dtype.kind in "bi":
         return values.astype(np.int64)

@@ -18,11 +18,12 @@ _UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFEr
 
 
 def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
-    """Samples and labels of an NPZ file; nothing in it is ever unpickled.
+    """Read samples and labels from an NPZ file. Nothing in the file is unpickled.
 
     Parameters
     ----------
     path : Path
+        The file.
     labelled : bool
         Whether a missing ``y`` is an error.
 
@@ -36,7 +37,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
     Raises
     ------
     InputError
-        Not an NPZ file, object arrays, no X, shapes that do not fit.
+        If it is not an NPZ file, holds object arrays, has no X, or has shapes that do not match.
     """
     arrays = _arrays(path)
     X = _sparse(path, arrays) if "format" in arrays else _dense(path, arrays)

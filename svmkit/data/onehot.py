@@ -1,4 +1,4 @@
-"""From the columns of a table to a feature matrix: numbers as they are, text one 0/1 feature a category."""
+"""Feature matrices of tables: numbers stay as they are, text becomes a 0/1 feature for each category."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRUTH = {"": np.nan, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0, "tru
 
 
 class Column(NamedTuple):
-    """One encoded column: float64 values, or codes (-1: none) into `width` categories."""
+    """An encoded column: float64 values, or codes of `width` categories, where -1 means none of them."""
 
     values: np.ndarray
     width: int
@@ -29,7 +29,7 @@ class Column(NamedTuple):
 
 
 def learn(table: Table, positions: list[int]) -> tuple[Any, tuple[tuple[str, ...] | None, ...]]:
-    """The matrix of these columns, and for each its sorted categories (None for numbers)."""
+    """Return the matrix of these columns and the sorted categories of each, None for numbers."""
     columns: list[Column] = []
     categories: list[tuple[str, ...] | None] = []
     for position in positions:
@@ -49,7 +49,7 @@ def learn(table: Table, positions: list[int]) -> tuple[Any, tuple[tuple[str, ...
 
 
 def apply(table: Table, positions: list[int], encoding: Encoding) -> Any:
-    """The matrix of these columns as learnt before; unknown categories become zeros, with one warning."""
+    """Return the matrix of these columns in a learnt encoding. Unknown categories become zeros, with one warning."""
     columns: list[Column] = []
     unseen, first = 0, ""
     for position, known in zip(positions, encoding.categories, strict=True):
@@ -88,7 +88,7 @@ def _is_text(table: Table, position: int) -> bool:
 
 
 def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
-    """Codes of a text column and the distinct texts in order of appearance; a missing cell is the text ""."""
+    """Return codes of a text column and its texts in order of appearance; a missing cell is the text ""."""
     import pandas as pd
 
     series = table.frame[position]
@@ -111,7 +111,7 @@ def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
 
 
 def _is_mistyped_number(table: Table, position: int, codes: np.ndarray, texts: list[str]) -> bool:
-    """Whether a column that came as text holds nothing but numbers, truth values and empty cells."""
+    """Return whether a text column holds only numbers, truth values and empty cells."""
     empty = np.array([text == "" for text in texts])
     likely = ~empty & np.array([_number(text) is not None for text in texts])
     counts = np.bincount(codes, minlength=len(texts))
@@ -126,14 +126,14 @@ def _is_mistyped_number(table: Table, position: int, codes: np.ndarray, texts: l
 
 
 def _number(text: str) -> float | None:
-    """A cell's number: truth values are 0 and 1, an empty cell NaN; None for any other text."""
+    """Return the number in a cell: 0 or 1 for a truth value, NaN for an empty cell, None for any other text."""
     if text in _TRUTH:
         return _TRUTH[text]
     return float(text) if is_number(text) else None
 
 
 def _numbers(table: Table, position: int) -> np.ndarray:
-    """A number column as float64; a missing, infinite or textual cell is refused."""
+    """Return a number column as float64, or refuse a cell that is missing, infinite or text."""
     if _is_text(table, position):
         codes, texts = _factorized(table, position)
         slipped = np.array([_number(text) is None for text in texts])[codes]
@@ -152,7 +152,7 @@ def _numbers(table: Table, position: int) -> np.ndarray:
 
 
 def _assembled(columns: list[Column], rows: int) -> Any:
-    """One matrix, dense from half full on, without a dense intermediate otherwise."""
+    """Return one matrix: dense if at least half full, else CSR without a dense intermediate."""
     starts = np.concatenate([[0], np.cumsum([column.width for column in columns])])
     width = int(starts[-1])
     stored = sum(int(np.count_nonzero(_present(column))) for column in columns)

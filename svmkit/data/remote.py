@@ -1,8 +1,8 @@
-"""Sets that `svmkit datasets fetch` brings: where they are, how large they are, the SHA-256 of their contents.
+"""The data sets that `svmkit datasets fetch` downloads: their places, sizes and the SHA-256 of their contents.
 
-Of the contents, not of the file that is downloaded: it holds however a site or a mirror packs the set, and packing the
-same bytes anew gives another file. One line end or trailing blank makes other contents, so a set is what its site
-serves, byte for byte: the lines of a9a end in a blank, svmguide1 has CRLF and no end of its last line.
+The checksum is that of the contents, not of the downloaded file, so that it does not depend on the compression that a
+site or a mirror uses. A set is exactly what its site serves, byte for byte: the lines of a9a end in a blank, svmguide1
+has CRLF and no line end after its last line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,19 @@ SITES = {
 
 @dataclass(frozen=True)
 class Remote:
-    """A set of a site. folder : key of SITES; file : as the site names it; size, sha256 : of its contents, unpacked."""
+    """A data set of a site.
+
+    Attributes
+    ----------
+    folder : str
+        Key of `SITES`.
+    file : str
+        Name of the file on the site.
+    size : int
+        Size of the unpacked contents in bytes.
+    sha256 : str
+        SHA-256 of the unpacked contents.
+    """
 
     folder: str
     file: str
@@ -29,7 +41,7 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """What to ask for, and its file's name in the cache."""
+        """Name of the set and of its file in the cache."""
         return split_endings(self.file)[0]
 
 

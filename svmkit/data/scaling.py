@@ -1,4 +1,4 @@
-"""Feature scaling that a model carries along: standard, min-max, max-abs, and the hint that it is missing."""
+"""Feature scaling that is stored with a model: standard, min-max and max-abs; and a hint when it is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scaling:
     Attributes
     ----------
     kind : {"standard", "minmax", "maxabs"}
-        Zero mean and unit variance; to [0, 1]; largest magnitude 1 (keeps zeros, so it is the one for CSR).
+        Zero mean and unit variance; the range [0, 1]; the largest magnitude 1, which keeps zeros and so suits CSR.
     center, scale : float64 ndarray of shape (n_features,)
         In the units of the features. A constant feature keeps scale 1; for maxabs center is 0.
     """
@@ -46,7 +46,7 @@ class Scaling:
         Raises
         ------
         InputError
-            An unknown kind, a CSR with a kind that would fill in its zeros, or a spread that overflows.
+            If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
         """
         _require_kind(kind)
         if _is_csr(X):
@@ -65,7 +65,7 @@ class Scaling:
         return cls(kind, center, np.where(scale == 0.0, 1.0, scale))
 
     def apply(self, X: Any) -> Any:
-        """A scaled copy of X; X itself is not written to.
+        """Return a scaled copy of X.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Scaling:
         Raises
         ------
         InputError
-            Another number of columns than at `fit`, or a CSR with standard or minmax.
+            If X has another number of columns than at `fit`, or is CSR and the kind is standard or minmax.
         """
         if X.shape[1] != len(self.scale):
             raise InputError(
@@ -96,17 +96,17 @@ class Scaling:
         return out
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The two arrays that a model file stores: ``center`` and ``scale``."""
+        """Return the two arrays that a model file stores, ``center`` and ``scale``."""
         return {"center": self.center, "scale": self.scale}
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> Scaling:
-        """What `to_arrays` gave, checked, as a Scaling again.
+        """Return the Scaling that `to_arrays` has converted, after checks.
 
         Raises
         ------
         InputError
-            An unknown kind, a missing array, lengths that differ, or numbers no `fit` could have made.
+            If the kind is unknown, an array is missing, lengths differ, or `fit` cannot have made the numbers.
         """
         _require_kind(kind)
         if not {"center", "scale"} <= set(arrays):
@@ -122,7 +122,7 @@ class Scaling:
 
 
 def scale_hint(X: Any) -> str | None:
-    """One line of advice when the features' scales differ 100-fold, else None.
+    """Return one line of advice if the scales of the features differ 100-fold, else None.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _min_max(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and population standard deviation; 0 for a feature that is constant up to rounding."""
+    """Return mean and population standard deviation, 0 for a feature that is constant up to rounding."""
     m = X.shape[0]
     low, high = _min_max(X)
     with np.errstate(over="ignore", invalid="ignore"):

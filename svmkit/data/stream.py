@@ -1,4 +1,4 @@
-"""svmlight samples from a pipe, block by block as they arrive; never more than a block and 64 KiB are held."""
+"""svmlight samples from a pipe, in blocks as they arrive. At most one block and 64 KiB are in memory."""
 
 from __future__ import annotations
 
@@ -27,22 +27,34 @@ Read = Callable[[float], bytes | None]
 
 
 class SvmlightStream:
-    """Samples of svmlight lines as they arrive; comments, blank lines, ``qid:N`` and CRLF pass as in a file.
+    """Samples of svmlight lines as they arrive. Comments, blank lines, ``qid:N`` and CRLF are accepted as in a file.
 
-    A stream cannot look ahead: indices count from 1, and columns grow with them. Nothing is decompressed.
-    `samples`, `skipped` and `lines` count what was yielded, dropped and received so far (comments are lines too);
-    `first_skipped` is the message of the first line dropped.
+    A stream cannot look ahead, so indices count from 1 and the number of columns grows with them. Nothing is
+    decompressed.
 
     Parameters
     ----------
     source : binary file or file descriptor
         A buffered pipe must not have been read from before: what its buffer holds would be missed.
-    name : str, default "standard input"
-        What messages call the source.
-    n_features, labels : int, collection of float; optional
-        Those announced; labels may be set between two blocks. None: columns grow, any label is accepted.
-    on_error : {"stop", "skip"}, default "stop"
-        What a line that cannot be used does: end the reading with an InputError, or be dropped and counted.
+    name : str, default="standard input"
+        Name of the source in messages.
+    n_features : int, optional
+        Number of columns, if it is announced; else it grows.
+    labels : collection of float, optional
+        The labels, if they are announced; else any label is accepted. They may be set between two blocks.
+    on_error : {"stop", "skip"}, default="stop"
+        Whether a line that cannot be used ends the reading with an InputError, or is dropped and counted.
+
+    Attributes
+    ----------
+    samples : int
+        Number of samples yielded so far.
+    skipped : int
+        Number of lines dropped so far.
+    lines : int
+        Number of lines received so far, comments included.
+    first_skipped : str or None
+        The message for the first line that was dropped.
     """
 
     def __init__(
@@ -67,17 +79,29 @@ class SvmlightStream:
         self._failure: InputError | None = None
 
     def blocks(self, size: int, *, until: Callable[[], bool] = lambda: False, patience: float = 0.5) -> Iterator[Block]:
-        """The samples in order, at most `size` at a time; a later call goes on where an earlier one ended.
+        """Yield the samples in order, at most `size` at a time. A later call continues where an earlier one ended.
 
-        X is a float64 csr_array of shape (rows, n_features), 1 <= rows <= size, and as wide as the largest index so
-        far without announced columns; y is a float64 ndarray of shape (rows,).
-        Once `until`, asked several times a second, is true, the iteration ends after the whole lines received so far.
-        When no byte arrives for `patience` seconds, the samples at hand are yielded, though fewer.
+        Parameters
+        ----------
+        size : int
+            Largest number of samples in a block, >= 1.
+        until : callable, optional
+            Called several times a second. Once it returns true, the iteration ends after the complete lines so far.
+        patience : float, default=0.5
+            Seconds without a byte after which the samples received so far are yielded, although they are fewer.
+
+        Yields
+        ------
+        X : csr_array of float64, shape (rows, n_features)
+            With 1 <= rows <= size. If the columns are not announced, the largest index so far is their number.
+        y : ndarray of float64, shape (rows,)
+            The labels.
 
         Raises
         ------
         InputError
-            `size` below 1; reading failed; ``NAME:LINE:`` and what is wrong there, after all samples before it.
+            If `size` is below 1, reading fails or, after all samples before it, a line is wrong. The message then
+            begins with ``NAME:LINE:``.
         """
         if size < 1:
             raise InputError(f"a block of {size} samples: ask for at least 1")
@@ -94,7 +118,7 @@ class SvmlightStream:
         raise self._failure
 
     def _reader(self, selector: selectors.BaseSelector) -> Read:
-        """A function of the seconds to wait: some bytes, none at the end, None when nothing arrives by then."""
+        """Return a function of the seconds to wait. It returns bytes, no bytes at the end, None if nothing arrives."""
         source = self._source
         try:
             take: Callable[[int], bytes] = partial(os.read, selector.register(source, selectors.EVENT_READ).fd)
@@ -113,7 +137,7 @@ class SvmlightStream:
         return read
 
     def _fill(self, read: Read, size: int, until: Callable[[], bool], patience: float) -> bool:
-        """Read until a block is at hand or patience is up; False when no more is to be read."""
+        """Read until a block is complete or the patience is over. Return False if there is no more to read."""
         while len(self._pending) < size and not (self._over or self._failure):
             if until():
                 return False
@@ -140,7 +164,7 @@ class SvmlightStream:
                 self._pending.append((self.lines, line))
 
     def _next(self, size: int) -> Block | None:
-        """The next `size` lines as samples; None when there are none or none of them can be used."""
+        """Return the next `size` lines as samples, or None if there are none or none can be used."""
         lines = [self._pending.popleft() for _ in range(min(size, len(self._pending)))]
         block = self._parsed(lines)
         if block is None and (lines := self._usable(lines)):
@@ -150,7 +174,7 @@ class SvmlightStream:
         return block
 
     def _parsed(self, lines: Lines) -> Block | None:
-        """All lines at once, at the parser's speed; None when there are none, or one cannot be used."""
+        """Parse all lines at once, which is fast. Return None if there are none or one cannot be used."""
         from sklearn.datasets import load_svmlight_file
 
         try:
@@ -167,7 +191,7 @@ class SvmlightStream:
         return csr(X.data, X.indices - 1, X.indptr, (len(y), self._width)), y
 
     def _usable(self, lines: Lines) -> Lines:
-        """The lines that can be used: all such when skipping, else those before the first that cannot."""
+        """Return the lines that can be used: all of them when skipping, else those before the first that cannot."""
         good = []
         for number, line in lines:
             problem = self._problem(number, line)

@@ -16,7 +16,7 @@ _EXPECTED = "expected 'label index:value ...'"
 
 
 def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
-    """Samples and labels of an svmlight file, plain or compressed.
+    """Read samples and labels from an svmlight file, plain or compressed.
 
     Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must
     ascend within a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are
@@ -26,7 +26,7 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     ----------
     path : Path
     n_features : int or None
-        Columns that a model expects: a file with fewer is padded with zero columns. None: the largest index.
+        Number of columns that a model expects; missing columns become zero. None takes the largest index.
 
     Returns
     -------
@@ -37,7 +37,8 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     Raises
     ------
     InputError
-        ``FILE:LINE:`` and what is wrong there; no samples; no features; more than `n_features`.
+        If a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are
+        more than `n_features`.
     """
     X, y = _parse(path)
     if len(y) == 0:
@@ -73,7 +74,7 @@ def _parse(path: Path) -> tuple[Any, np.ndarray]:
 
 
 def _diagnosis(path: Path, otherwise: str) -> InputError:
-    """The parser does not say where it failed: read line by line, in Python, up to the place."""
+    """Find the line at which the parser failed, which it does not say, by reading line by line in Python."""
     with opened(path) as stream:
         for number, line in enumerate(stream, start=1):
             problem = line_problem(line)

@@ -1,4 +1,4 @@
-"""One table as it was read: its columns, their names, and the way back to the file for messages."""
+"""A table as it was read: its columns, their names, and the place of a cell in the file for messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True)
 class Table:
-    """A table: a DataFrame with columns 0, 1, ... (None until read), their names, the way to the file."""
+    """A table: a DataFrame with columns 0, 1, ... (None until it is read), their names, and the file."""
 
     path: Path
     frame: Any
@@ -22,11 +22,11 @@ class Table:
     layout: Dialect | None  # None for Parquet, which has no lines
 
     def column(self, position: int) -> str:
-        """The column as messages call it."""
+        """Return the name of a column for messages."""
         return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
 
     def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
-        """The error for one cell, with the file's line and the cell's own text."""
+        """Return the error for a cell, with its line in the file and its text."""
         if self.layout is None:
             value = str(self.frame[position].iloc[row])
             place = f"{self.path}: row {row + 1} (counted from 1)"

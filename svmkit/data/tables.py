@@ -31,11 +31,11 @@ def read_table(
     label: str | int | None,
     labelled: bool,
 ) -> tuple[Any, np.ndarray | None, Encoding]:
-    """Samples, labels and encoding of a CSV (kind "table") or Parquet (kind "parquet") file.
+    """Read samples, labels and encoding from a CSV file (kind "table") or a Parquet file (kind "parquet").
 
-    Without `encoding` it is learnt: text columns become one 0/1 feature a category (sorted), numbers and
-    booleans one feature. A text column that is numbers in at least 95 of 100 cells is refused as a number
-    column with a slip in it. With `encoding` the columns are matched by name when both tables have a header
+    Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
+    numbers or booleans one feature. A text column with numbers in at least 95 of 100 cells is refused as a number
+    column with a typing error. With `encoding` the columns are matched by name when both tables have a header
     (others in the file are ignored), else by position; unknown categories become zeros, with one warning.
 
     Returns
@@ -43,7 +43,7 @@ def read_table(
     X : float64 ndarray or csr_array of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or None
     encoding : Encoding
-        The one given, or the one learnt.
+        The given encoding, or the learnt one.
 
     Raises
     ------
@@ -83,14 +83,14 @@ def read_table(
 
 
 def _outline(path: Path, encoding: Encoding | None, label: str | int | None) -> Table:
-    """A CSV file's names and layout; the cells are read once it is known which columns must be text."""
+    """Return names and layout of a CSV file. Cells are read later, when it is known which columns are text."""
     layout = dialect(path, split_endings(path.name)[1] == ".tsv", encoding, label)
     names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
     return Table(path, None, names, layout.header is not None, layout)
 
 
 def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) -> Any:
-    """The cells of a CSV file, in a DataFrame with columns 0, 1, ..."""
+    """Return the cells of a CSV file in a DataFrame with columns 0, 1, ..."""
     import pandas as pd
 
     with opened(path) as stream:
@@ -125,7 +125,7 @@ def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) ->
 
 
 def _exact_numbers() -> dict[str, Any]:
-    """The option for doubles exact to the last bit; from pandas 3.1 on they are so without it."""
+    """Return the option by which numbers are read exactly; pandas 3.1 and later need none."""
     import pandas as pd
 
     exact = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
@@ -133,7 +133,7 @@ def _exact_numbers() -> dict[str, Any]:
 
 
 def _text_columns(positions: list[int], at: int | None, encoding: Encoding | None) -> list[int]:
-    """Positions that must be read as text, whatever they look like."""
+    """Return the positions of the columns that must be read as text whatever they contain."""
     if encoding is None:
         return []
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
@@ -189,7 +189,7 @@ def _named(table: Table, label: str | int) -> int:
 
 
 def _matched(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:
-    """Positions of the encoding's columns in this table, and of the label (None: it has none)."""
+    """Return the positions of the encoding's columns and of the label in this table (None if it has no label)."""
     if encoding.header and table.has_header:
         place = {name: i for i, name in enumerate(table.names)}
         lacking = [name for name in encoding.columns if name not in place]

@@ -1,6 +1,6 @@
-"""The arithmetic of one kernel value, compiled: exp, conversions, and the scalar function on a tile of dot products.
+"""The compiled arithmetic of a kernel value: exp, conversions, and the scalar function on a tile of dot products.
 
-numba's cache watches the file of the calling loop only: after an edit here, clear __pycache__.
+numba's cache watches only the file of the calling loop: clear __pycache__ after an edit of this file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba.extending import overload
 
 
 class Form(IntEnum):
-    """Scalar function applied to a dot product (LAPLACIAN: to an l1 distance)."""
+    """The scalar function of a kernel, applied to a dot product (LAPLACIAN: to an l1 distance)."""
 
     LINEAR = 0
     RBF = 1
@@ -23,7 +23,7 @@ class Form(IntEnum):
 
 
 def fast_exp(x):
-    """exp(x) for x <= 0, in x's own precision; relative error below 2e-7 (float32) and 4e-16 (float64)."""
+    """Return exp(x) for x <= 0 in the precision of x, with a relative error below 2e-7 (float32) or 4e-16 (float64)."""
     return np.exp(x)
 
 
@@ -69,7 +69,7 @@ def _fast_exp(x):
 
 
 def as_type_of(x, like):
-    """x as a scalar of the array's dtype: a float64 constant would turn a float32 loop into a float64 one."""
+    """Return x in the array's dtype, since a float64 constant would turn a float32 loop into a float64 loop."""
     return like.dtype.type(x)
 
 
@@ -80,7 +80,7 @@ def _as_type_of(x, like):
 
 
 def of_type(tile, like):
-    """The tile in the array's dtype, itself where it is."""
+    """Return the tile in the array's dtype, without a copy if it has that dtype."""
     return tile if tile.dtype == like.dtype else tile.astype(like.dtype)
 
 
@@ -102,7 +102,7 @@ def _power(base, degree):
 
 @njit(fastmath={"contract", "nsz", "arcp"}, cache=True, error_model="numpy")
 def epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
-    """out[a, b] = kernel value of dots[a, b], in the precision of dots; rows along axis 0, panel along axis 1."""
+    """Set out[a, b] to the kernel value of dots[a, b] in the precision of dots; rows on axis 0, panel on axis 1."""
     n, q = dots.shape
     zero, two = as_type_of(0.0, dots), as_type_of(2.0, dots)
     gamma, coef0 = as_type_of(gamma, dots), as_type_of(coef0, dots)

@@ -1,19 +1,19 @@
-"""The numba loops under Gram: kernel tiles of dense or CSR rows against a dense panel, fused with their epilogue.
+"""The compiled loops of Gram: tiles of kernel values of dense or CSR rows of X with a dense panel.
 
-Every loop walks the rows of X in tiles that stay in cache, multiplies a tile with the panel Z (GEMM for dense
-rows, a scatter-free CSR x dense product for sparse ones), applies the kernel's scalar function in place and hands
-the tile to its consumer: stored as rows of the kernel matrix, or multiplied by coefficients at once.
+Each loop visits the rows of X in tiles that stay in the cache, multiplies a tile by the panel Z (GEMM for dense rows, a
+CSR x dense product without scatters for sparse ones), and applies the kernel's scalar function in place (the epilogue).
+The tile is then stored as a part of kernel rows, or multiplied by coefficients at once.
 
-numba caches only functions that are called by name, so kernels are told apart by `Form`, not by passing functions.
-Products always run in one BLAS thread (see `svmkit.runtime.threads`): the tiles themselves are spread over the cores.
+numba caches only functions that are called by name, so loops take a kernel's `Form` instead of a function. Products
+always run in one BLAS thread (`svmkit.runtime.threads`), because the tiles are spread over the cores.
 """
 
 from __future__ import annotations
 
 import os
 
-# A thread that spins at the end of a loop keeps its core from whoever is still working there: on two cores with
-# one other busy process a row took 8 ms instead of 0.6. Read by the OpenMP runtime when it is first loaded.
+# A thread that spins at the end of a loop blocks its core: on two cores with one other busy process, a kernel row took
+# 8 ms instead of 0.6. The OpenMP runtime reads this variable when it is first loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
@@ -22,13 +22,13 @@ from numba import njit, prange
 from svmkit.kernels.arithmetic import as_type_of, epilogue, of_type
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
-PAD = 8  # rows a power of two apart share few lines of the cache: a panel of 256 would miss on every read of a column
-STRETCHES = 16  # of the rows of X, for work that is done column by column
+PAD = 8  # extra columns: with a power of two as row length, every read of a column would be a cache miss
+STRETCHES = 16  # number of ranges of rows of X for work that is done column by column
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
 def _dense_dots(tile, panel, form, dots):
-    """dots[a, b] = tile[a] . panel[b], or the l1 distance of the two."""
+    """Set dots[a, b] to tile[a] . panel[b], or to the l1 distance of the two."""
     if form == 4:
         for a in range(tile.shape[0]):
             for b in range(panel.shape[0]):
@@ -42,7 +42,7 @@ def _dense_dots(tile, panel, form, dots):
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
 def _add_rows(data, indices, start, stop, panel, out):
-    """out[:] = one CSR row . panel; a function of its own, with signed indices, because so it vectorises."""
+    """Set out to the product of a CSR row and the panel. As a separate function with signed indices it vectorises."""
     q = panel.shape[1]
     k = start
     out[:] = 0.0
@@ -62,10 +62,10 @@ def _add_rows(data, indices, start, stop, panel, out):
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
 def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows):
-    """dots[a, b] = row lo + a of sel . panel[:, b], or the l1 distance of the two; sq_rows[a] = |row|^2.
+    """Set dots[a, b] to row lo + a of sel . panel[:, b], or to their l1 distance, and sq_rows[a] to |row|^2.
 
-    Sums run over the stored entries in order whatever the width of the panel, so that a row's values do not depend
-    on what it was computed with. A single column reads its indices as unsigned, which saves testing their sign.
+    Sums run over the stored entries in order for any width of the panel, so that the values of a kernel row do not
+    depend on the rows it was computed with. A single column reads indices as unsigned, which saves a test of the sign.
     """
     q = panel.shape[1]
     for a in range(dots.shape[0]):
@@ -89,7 +89,7 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
 
 @njit(cache=True)
 def _place(values, lo, out):
-    """out[:, lo:] = values, row by row: those are in one piece each."""
+    """Copy values to out[:, lo:] row by row, since rows are contiguous."""
     for b in range(values.shape[0]):
         row, part = out[b, lo : lo + values.shape[1]], values[b]
         for a in range(part.size):
@@ -98,7 +98,7 @@ def _place(values, lo, out):
 
 @njit(cache=True)
 def _turn(values, out):
-    """out = values transposed, tile by tile."""
+    """Set out to the transpose of values."""
     for b in range(out.shape[0]):
         row = out[b]
         for a in range(row.size):
@@ -107,7 +107,7 @@ def _turn(values, out):
 
 @njit(cache=True)
 def _add_product(values, coef, lo, out):
-    """out[lo:] += values @ coef; numba takes seconds to compile what `+=` of arrays says when their shapes differ."""
+    """Add values @ coef to out[lo:]. A loop, since numba takes seconds to compile `+=` of arrays."""
     sums = np.dot(values, coef)
     for a in range(sums.shape[0]):
         for c in range(sums.shape[1]):
@@ -116,7 +116,7 @@ def _add_product(values, coef, lo, out):
 
 @njit(parallel=True, cache=True)
 def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
-    """out[b, a] = k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel: all rows."""
+    """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel means all."""
     m, q = out.shape[1], Z.shape[0]
     for t in prange((m + TILE - 1) // TILE):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
@@ -130,7 +130,7 @@ def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
 
 @njit(parallel=True, cache=True)
 def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
-    """out[b, a] = k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel: all rows."""
+    """Set out[b, a] to k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel means all."""
     m, q = out.shape[1], panel.shape[1]
     for t in prange((m + TILE - 1) // TILE):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
@@ -149,7 +149,7 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
 def _find(indices, lo, hi, row):
-    """The first place from lo on whose index is at least `row`; ascending from lo to hi."""
+    """Return the first position in lo..hi, where indices ascend, whose index is at least `row`."""
     while lo < hi:
         middle = (lo + hi) // 2
         if indices[middle] < row:
@@ -167,9 +167,10 @@ def _scatter(data, indices, lo, hi, first, z, dots):
 
 @njit(parallel=True, cache=True)
 def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
-    """out[0, r] = k(x_r, z) for X by columns (CSC) and one sparse z, whose entries are in the order of its columns.
+    """Set out[0, r] to k(x_r, z) for X by columns (CSC) and one sparse z, whose entries are ordered by column.
 
-    Only entries of X in z's columns are touched, in the order in which `csr_block` adds them up: the same values.
+    Only entries of X in the columns of z are read, in the order in which `csr_block` adds them, so that the values are
+    the same.
     """
     m = out.shape[1]
     step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
@@ -187,9 +188,9 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
 
 @njit(parallel=True, cache=True)
 def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
-    """out[a] += sum_b k(X[sel[a]], Z[b]) coef[b]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
+    """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
 
-    Values and the sums over a panel are of Z's precision.
+    Kernel values and their sums over a panel have Z's precision.
     """
     m, q = out.shape[0], Z.shape[0]
     for t in prange((m + TILE - 1) // TILE):
@@ -204,9 +205,9 @@ def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
 
 @njit(parallel=True, cache=True)
 def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
-    """out[a] += sum_b k(row sel[a], panel[:, b]) coef[b]; panel (d, q), coef (q, p) of its dtype, out (m, p) float64.
+    """Add sum_b k(row sel[a], panel[:, b]) coef[b] to out[a]; panel (d, q), coef (q, p) of one dtype, out (m, p).
 
-    Values and the sums over a panel are of the panel's precision.
+    Kernel values and their sums over a panel have the panel's precision.
     """
     m, q = out.shape[0], panel.shape[1]
     for t in prange((m + TILE - 1) // TILE):
@@ -221,7 +222,7 @@ def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, g
 
 @njit(cache=True)
 def csr_to_panel(data, indices, indptr, rows, panel):
-    """panel[:, b] = the CSR row rows[b]; panel (d, q) must come in zeroed."""
+    """Set panel[:, b] to the CSR row rows[b]; panel (d, q) has to be zero before."""
     for b in range(rows.size):
         for k in range(indptr[rows[b]], indptr[rows[b] + 1]):
             panel[indices[k], b] += data[k]
@@ -229,7 +230,7 @@ def csr_to_panel(data, indices, indptr, rows, panel):
 
 @njit(cache=True)
 def csr_square_norms(data, indptr, out):
-    """out[r] = |row r|^2 in float64."""
+    """Set out[r] to |row r|^2 in float64."""
     for r in range(out.size):
         s = 0.0
         for k in range(indptr[r], indptr[r + 1]):
