@@ -94,7 +94,7 @@ def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
     series = table.frame[position]
     try:
         codes, uniques = pd.factorize(series)
-    except TypeError:  # lists and the like cannot be told apart
+    except TypeError:  # lists and the like cannot be distinguished
         codes, uniques = np.zeros(len(series), dtype=np.intp), [series.iloc[0]]
     odd = next((value for value in uniques if not isinstance(value, str | Number | np.bool_)), None)
     if odd is not None:

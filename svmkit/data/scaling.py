@@ -13,7 +13,7 @@ from svmkit.errors import InputError
 KINDS = ("standard", "minmax", "maxabs")
 
 _CHUNK = 1 << 20  # entries worked on together: statistics in float64 without a float64 copy of float32 data
-_HINT_FOLD = 100.0  # standard deviations this far apart earn a hint
+_HINT_FOLD = 100.0  # ratio of standard deviations from which on a hint is given
 _RANGE_FOLD = 10.0  # ... unless the ranges agree: 0/1 columns differ in frequency only, and need no scaling
 
 

@@ -1,4 +1,4 @@
-"""Files from strangers: whatever they hold, a reader returns or raises InputError, soon, and writes nothing.
+"""Files from third parties: whatever they hold, a reader soon returns or raises InputError, and writes nothing.
 
 SVMKIT_FUZZ=10000 sets how many inputs each reader gets, default 200; SVMKIT_FUZZ_SEED where they begin. Each input is a
 file of a shape that the reader knows, mutated: bytes flipped, dropped, repeated, exchanged for tokens that hurt.

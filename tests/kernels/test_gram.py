@@ -20,7 +20,7 @@ KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0
 
 @dataclass(frozen=True)
 class Tent(Kernel):
-    """What a stranger would write: block and diag only, dense and CSR."""
+    """What a third party would write: block and diag only, dense and CSR."""
 
     width: float = 4.0
     name: ClassVar[str] = "tent"
