@@ -1,12 +1,12 @@
-"""Cuts and seconds of svmperf, bmrm and ocas to each certified relative gap, next to dcd and LIBLINEAR.
+"""Measure cuts and seconds of svmperf, bmrm and ocas to each certified relative gap, beside dcd and LIBLINEAR.
 
     python examples/benchmarks/cutting_plane.py a9a:1 a9a:0.1 w8a:1 mnist:0.01:3 --out docs/cutting_plane_table.md
 
-DATA is NAME:C, or NAME:C:CLASS for one class against the rest; each column is divided by its largest value. All solve
-the hinge with a regularised bias. A solver of ours is run to each gap anew, from nothing, checks and certificates
-included, compilation not; times are medians of runs in alternation. scikit-learn's LinearSVC has no certificate: shown
-is the loosest of the tolerances 1, 0.1, ... at which its P is within the gap of the optimum, and its time with that.
-Each pass of svmperf, bmrm and ocas makes a cut, one of dcd and LIBLINEAR goes over all samples in turn.
+DATA is NAME:C, or NAME:C:CLASS for one class against the rest; each column is divided by its largest value. All solvers
+minimise the hinge with a regularised bias. Our solvers run to each gap from a cold start; times include checks and
+certificates but not compilation, and are medians of runs in alternation. scikit-learn's LinearSVC has no certificate:
+the table shows the loosest of the tolerances 1, 0.1, ... at which its P is within the gap of the optimum, and its time
+with this tolerance. A pass of svmperf, bmrm and ocas makes a cut; a pass of dcd and LIBLINEAR visits all samples.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GAPS = (1e-2, 1e-3, 1e-4)
 
 
 class Run(NamedTuple):
-    """passes, the seconds they took, and the gap that was reached, None where time ran out."""
+    """passes, their seconds, and the gap that was reached; None if time ran out."""
 
     passes: int
     seconds: float

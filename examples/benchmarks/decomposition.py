@@ -1,12 +1,12 @@
-"""The decomposition solvers next to LIBSVM (scikit-learn's SVC), run in turns on the same data to the same tolerance.
+"""Compare the decomposition solvers with LIBSVM (scikit-learn's SVC), in turns on the same data to the same tolerance.
 
     python examples/benchmarks/decomposition.py svmguide1 ijcnn1 w8a a9a --solvers smo,smo1,svmlight
 
 DATA are names of sets that are listed below with their C and gamma, or NAME:C:GAMMA; a set NAME.t beside it is the test
-set. Every solver stops at a violation of 1e-3, as LIBSVM does; smol2 solves another problem (squared hinge): no D to
-compare. Each has a cache of 1 GB. Times are medians of runs in alternation, checks and certificate included, next to
-processor time, which says more on a machine that others use. Before them every solver runs on some 200 rows and
-compiles, unless numba has it from before. Prints a table in Markdown.
+set. Every solver stops at a violation of 1e-3, as LIBSVM does; smol2 solves another problem (squared hinge), so its D
+cannot be compared. Each solver has a cache of 1 GB. Times are medians of runs in alternation, with checks and
+certificate, beside processor time, which is more reliable on a machine in use by others. First every solver runs on
+some 200 rows, so that its loops are compiled. Prints a table in Markdown.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Task(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one training run gave; beta (m,) where it is a point of the hinge problem."""
+    """The result of one training run; beta (m,) if it is a feasible point of the hinge problem."""
 
     seconds: float
     cpu: float
@@ -96,8 +96,8 @@ def main() -> None:
         for solver in args.solvers.split(","):
             own = C_squared if solver == "smol2" else C
             contenders[solver] = lambda task, solver=solver, own=own: ours(task, solver, own)
-        apart = max(1, len(task.y) // 200)
-        small = task._replace(X=task.X[::apart], y=task.y[::apart], X_test=None)
+        every = max(1, len(task.y) // 200)
+        small = task._replace(X=task.X[::every], y=task.y[::every], X_test=None)
         for label, train in contenders.items():
             began = time.perf_counter()
             train(small)
@@ -124,19 +124,19 @@ def read(name: str, gamma: float, n: int | None) -> Task:
     try:
         test = load(f"{name}.t", n_features=train.n_features)  # the last columns may be empty there
     except InputError:
-        return Task(name, narrow(train.X[:n]), train.y[:n], None, None, gamma)
-    return Task(name, narrow(train.X[:n]), train.y[:n], narrow(test.X), test.y, gamma)
+        return Task(name, with_int32_indices(train.X[:n]), train.y[:n], None, None, gamma)
+    return Task(name, with_int32_indices(train.X[:n]), train.y[:n], with_int32_indices(test.X), test.y, gamma)
 
 
-def narrow(X):
-    """CSR with the index type that SVC takes."""
+def with_int32_indices(X):
+    """X as CSR with int32 indices, which SVC requires."""
     if not sp.issparse(X):
         return X
     return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def intelex():
-    """scikit-learn-intelex's SVC where it is installed, else None."""
+    """scikit-learn-intelex's SVC if it is installed, otherwise None."""
     try:
         from sklearnex.svm import SVC as Patched
     except ImportError:
@@ -169,7 +169,7 @@ def accuracy(model, task: Task) -> float:
 
 
 def rows(task: Task, C: float, runs: dict[str, list[Run]]) -> list[str]:
-    """Lines of the table; D is computed from scratch in float64 for every one."""
+    """The lines of the table; every D is computed from scratch in float64."""
     signs = np.where(task.y == np.unique(task.y)[-1], 1.0, -1.0)
     problem = BoxQP(Gram(RBF(task.gamma), task.X), signs, C)
     base = problem.objective(runs["LIBSVM"][-1].beta)
@@ -179,11 +179,11 @@ def rows(task: Task, C: float, runs: dict[str, list[Run]]) -> list[str]:
         seconds, cpu = median(run.seconds for run in each), median(run.cpu for run in each)
         slower = median(run.seconds / other.seconds for run, other in zip(each, base_runs, strict=True))
         dearer = median(run.cpu / other.cpu for run, other in zip(each, base_runs, strict=True))
-        apart = "" if last.beta is None else f"{(base - problem.objective(last.beta)) / abs(base):+.1e}"
+        difference = "" if last.beta is None else f"{(base - problem.objective(last.beta)) / abs(base):+.1e}"
         percent = "" if task.X_test is None else f"{100 * last.accuracy:.2f}"
         gap = "" if last.gap is None else f"{last.gap:.1e}"
         lines.append(
-            f"| {task.name} | {label} | {last.n_iter:,} | {last.n_support:,} | {apart} | {gap} "
+            f"| {task.name} | {label} | {last.n_iter:,} | {last.n_support:,} | {difference} | {gap} "
             f"| {percent} | {seconds:.2f} | {cpu:.2f} | {slower:.2f} | {dearer:.2f} |"
         )
     return lines

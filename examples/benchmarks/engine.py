@@ -1,18 +1,18 @@
-"""Nanoseconds a kernel value of the engine, next to GEMM alone, exponentials alone and memory bandwidth.
+"""Measure nanoseconds per kernel value of the engine, beside GEMM alone, exponentials alone and memory bandwidth.
 
     python examples/benchmarks/engine.py --sets a9a w8a ijcnn1 mnist
     python examples/benchmarks/engine.py --sets random --rows 20000 --threads 1 --json
 
-Sets are those below, found by svmkit.data.load, and `random` (50,000 x 20, dense); each is taken as CSR and as a dense
-array, in float32 and float64, with an RBF kernel. "row" is one row against all, "block" --block rows against all,
-"sel" the same rows against a sorted random half, "product" their fused product with one vector of coefficients.
-"GEMM" is numpy's on dense data, of the block's shape and precision, in as many threads, the result written to memory.
+The sets are the ones below, found by svmkit.data.load, and `random` (50,000 x 20, dense); each is used as CSR and as a
+dense array, in float32 and float64, with an RBF kernel. "row" is one row against all, "block" --block rows against all,
+"sel" the same rows against a sorted random half, "product" their fused product with one vector of coefficients. "GEMM"
+is numpy's on dense data, of the block's shape and precision, in as many threads, with its result written to memory.
 
 The floor of a value is 2 e/F + 1/E + 4/BW (8/BW in float64): e entries of a row (d of a dense one), F operations a
 second of a GEMM of this shape whose tiles stay in cache, E exponentials in cache a second, BW bytes written to memory a
-second. A product writes nothing: no last term. A single row reads all of X: in place of 2 e/F stands the time to read
-a row from memory, where that is longer. In brackets: the multiple of the floor. Times are medians of --repeat runs in
-alternation, after one that compiles. Prints tables in Markdown.
+second. A product writes nothing, so it has no last term. A single row reads all of X: the time to read a row from
+memory replaces 2 e/F if it is longer. The multiple of the floor stands in brackets. Times are medians of --repeat runs
+in alternation, after one that compiles. Prints tables in Markdown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from svmkit.runtime import threads
 SETS = {"a9a": 1 / 200, "w8a": 1 / 44, "ijcnn1": 1 / 5.16, "mnist": 0.02, "random": 0.05}  # gamma
 ROWS = {"mnist": 20_000}  # the first ones
 SCALE = {"mnist": 255.0}  # divides all values
-SINGLE = 20  # rows asked for one by one in a run
+SINGLE = 20  # rows that a run computes one by one
 LARGE = 256 << 20  # bytes, several times the cache
 IN_CACHE = 4096  # numbers
 PASSES = 500  # over them
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def found(args) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, {"csr": X, "dense": X}) of the sets asked for, or of those that are there."""
+    """(name, {"csr": X, "dense": X}) of the given sets, or of all sets that are found."""
     there = {entry.name for entry in available()}
     for name in args.sets or [name for name in SETS if name in there] or ["random"]:
         X = np.random.default_rng(0).normal(size=(50_000, 20)) if name == "random" else load(name).X
@@ -83,7 +83,7 @@ def found(args) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def seconds(works: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float]:
-    """Median seconds of each of `works`, which run in turns."""
+    """Median seconds of each of `works`, which run alternately."""
     taken: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(repeat + 1):
         for name, work in works.items():
@@ -95,7 +95,7 @@ def seconds(works: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float
 
 
 def measured(name: str, storage: str, X, terms: dict, args) -> dict[str, Any]:
-    """Nanoseconds a value of one set in one storage, precision and number of threads."""
+    """Nanoseconds per value for one set in one storage, precision and number of threads."""
     rng, (m, d), dtype, count = np.random.default_rng(0), X.shape, X.dtype, terms["threads"]
     engine, q = engine_for(RBF(SETS[name]), X), min(args.block, X.shape[0])
     asked, half = np.sort(rng.permutation(m)[:q]), np.sort(rng.permutation(m)[: m // 2])
@@ -157,7 +157,7 @@ def exponentials(x):
 
 @njit(parallel=True, cache=True)
 def multiply(X, Z):
-    """Z @ X.T in tiles that are thrown away."""
+    """Z @ X.T in tiles that are discarded."""
     for t in prange((X.shape[0] + TILE - 1) // TILE):
         np.dot(Z, X[t * TILE : t * TILE + TILE].T)
 
@@ -177,7 +177,7 @@ def read(x):
 
 
 def show(records, columns: str, as_json: bool) -> None:
-    """Records as they come: a table of nanoseconds, each followed by the multiple of its floor where it has one."""
+    """Print records as a table of nanoseconds, each with the multiple of its floor if it has one."""
     if not as_json:
         print(f"\n| {columns} |\n" + "|---" * len(columns.split(" | ")) + "|")
     for record in records:

@@ -1,9 +1,9 @@
-"""Iterations and time of the Frank-Wolfe family to each tolerance: the PARTAN paper's Tables 2-3 and Figure 3.
+"""Measure iterations and time of the Frank-Wolfe family to each tolerance: the PARTAN paper's Tables 2-3 and Figure 3.
 
     python examples/benchmarks/frank_wolfe.py a9a -C 0.5 --gamma 0.005 --decades 3 --out docs/frank_wolfe_a9a
 
-DATA is a set's name or a file with two classes. Delta is the PARTAN paper's, alpha'g - min g; svmkit's abs is twice it.
-Each solver goes on from one tolerance to the next, on one kernel cache; compilation is not in the times.
+DATA is a set's name or a file with two classes. Delta is that of the PARTAN paper, alpha'g - min g; svmkit's abs is
+twice Delta. Each solver goes on from one tolerance to the next with one kernel cache; times do not include compilation.
 Writes OUT.md (the table) and OUT.png (gap against iterations and against time).
 """
 
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def run(name, X, y, kernel, args, deltas):
-    """For each Delta (iterations, seconds, support vectors, relative gap), None where time ran out; and the curve."""
+    """For each Delta (iterations, seconds, support vectors, relative gap), or None if time ran out; and the curve."""
     problem = SquaredHinge(Gram(kernel, X, memory=args.memory), y, args.C)
     cells, curve, progress = [], [], None
     for delta in deltas:

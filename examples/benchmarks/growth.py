@@ -1,13 +1,14 @@
-"""How time, kernel values and memory grow with the rows of one distribution, to a certified gap of 1e-3.
+"""Measure how time, kernel values and memory grow with the rows of one distribution, to a certified gap of 1e-3.
 
     python examples/benchmarks/growth.py --out docs/growth
 
 kddcup (normal against the rest, 494,021 rows; log(1 + x), columns divided by their largest) and ijcnn1 with ijcnn1.t
-(141,691 rows): nested random subsets of the sizes in --sizes and all rows. Every fit runs in a process of its own, so
-that its peak of memory is its own, after a small fit that compiles. A side that does not end within --limit seconds
-gets no larger sizes. The exponent is the slope of a least-squares line through log time against log rows. Measurements
-go to OUT.jsonl as they are made, and an interrupted run goes on where it was; OUT.md is written between its marks, with
-OUT.png. Peers (--peers svc,intelex) train at their default tolerance of 1e-3 as far as the limit lets them.
+(141,691 rows) are cut into nested random subsets of the sizes in --sizes and all rows. Every fit runs in a process of
+its own, so that its peak of memory can be measured, after a small fit that compiles. A side that does not end within
+--limit seconds is not run on larger sizes. The exponent is the slope of a least-squares line through log time against
+log rows. Measurements go to OUT.jsonl as they are made, and an interrupted run goes on where it stopped; OUT.md is
+written between its marks, with OUT.png. Peers (--peers svc,intelex) train at their default tolerance of 1e-3, as far as
+the limit allows.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def done(records, name: str, solver: str, m: int, args) -> dict[str, Any] | None
 
 
 def data(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
-    """X (m, d) and signs; of kddcup +1 is an attack."""
+    """X (m, d) and signs; in kddcup +1 is an attack."""
     if name == "kddcup":
         found = load("kddcup.data_10_percent")
         X = sp.csr_matrix(found.X)
@@ -154,7 +155,7 @@ def fitted(folder: str, name: str, solver: str, m: int, args) -> dict[str, Any]:
 
 
 def curves(records: list[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    """(set, solver, fits in the order of their rows): those that ended by themselves or were stopped with a model."""
+    """(set, solver, fits in order of their rows); fits that ended by themselves or were stopped with a model."""
     found: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for record in records:
         if "seconds" in record:
@@ -163,7 +164,7 @@ def curves(records: list[dict[str, Any]]) -> list[tuple[str, str, list[dict[str,
 
 
 def exponent(runs: list[dict[str, Any]]) -> float | None:
-    """Slope of log seconds against log rows, of the fits that converged; None of fewer than two."""
+    """Slope of log seconds against log rows for the fits that converged; None if there are fewer than two."""
     used = [(r["m"], r["seconds"]) for r in runs if r["status"] == "converged"]
     if len(used) < 2:
         return None

@@ -1,16 +1,16 @@
-"""dcd next to LIBLINEAR (scikit-learn's LinearSVC): time to the same objective, to the same gap, with the same rule.
+"""Compare dcd with LIBLINEAR (scikit-learn's LinearSVC): time to the same objective, to the same gap, by the same rule.
 
     python examples/benchmarks/linear.py a9a w8a mnist=3 -C 1 --repeat 3
     python examples/benchmarks/linear.py a9a w8a mnist=3 --repeat 5 --eps --gap 1e-2 1e-3 1e-4
 
-DATA are names of sets or files; of NAME=LABEL that label is one class and all others are the other. Values are divided
-by the largest one. LIBLINEAR runs at each eps of --eps and names its dual value D; P is computed from its weights.
-Then dcd is timed until its dual value is as good, and until its gap is certified to be as small; and at `kkt:eps`,
-LIBLINEAR's own rule. All runs alternate, times are medians in seconds, compilation told apart; with --cpu they are of
-the processor, both threads of a certificate counted: on a machine that others use, these say more.
+DATA are names of sets or files; with NAME=LABEL that label is one class and all other labels are the other. Values are
+divided by the largest one. LIBLINEAR runs at each eps of --eps and prints its dual value D; P is computed from its
+weights. Then dcd is timed until its dual value is as good, until its certified gap is as small, and with `kkt:eps`,
+LIBLINEAR's own rule. All runs alternate, and times are medians in seconds without compilation. With --cpu, times are
+processor times with both threads of a certificate, which are more reliable on a machine in use by others.
 
-"solver" leaves out what LIBLINEAR spends on its own copy of the data (the time of a call that may do no iteration) and
-what dcd spends on norms; "fit" is LinearSVC.fit and svmkit.fit, checks and conversions included, at the same rule.
+"solver" leaves out the time that LIBLINEAR takes for its own copy of the data (the time of a call without iterations)
+and that dcd takes for norms; "fit" is LinearSVC.fit and svmkit.fit with checks and conversions, at the same rule.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from svmkit.training.train import fit
 
 CODE = {"hinge": 3, "squared_hinge": 1}  # LIBLINEAR's -s: the dual of the L1 and of the L2 loss
 SHARED = (
-    "data | loss | gap | one worker: passes, looks, solver | {} workers, same gap: passes, looks, solver, ratio | "
+    "data | loss | gap | one worker: passes, visits, solver | {} workers, same gap: passes, visits, solver, ratio | "
     "same D: solver, ratio"
 )
 COLUMNS = (
@@ -53,7 +53,7 @@ COLUMNS = (
 
 
 class Found(NamedTuple):
-    """What LIBLINEAR ended with."""
+    """The result of LIBLINEAR."""
 
     primal: float
     dual: float
@@ -134,7 +134,7 @@ def row(name: str, X, y, loss: str, solver: Solver, eps: float, args) -> str:
 
 
 def together(name: str, X, y, loss: str, solvers: tuple[Solver, Solver], gap: float, args) -> str:
-    """One line of the second table; "looks" are at points, in units of all of them."""
+    """One line of the second table; "visits" are visits to points, in units of all points."""
     runs: list[list[Timed]] = []
     seen = [Seen(1.0), Seen(1.0)]
     for _ in range(args.repeat):
@@ -152,7 +152,7 @@ def together(name: str, X, y, loss: str, solvers: tuple[Solver, Solver], gap: fl
 
 
 class Dual(Criterion):
-    """The dual value is as good as `limit`; ends at once, like a budget."""
+    """Hold when the dual value is as good as `limit`; ends the solve at once, like a budget."""
 
     status = Seconds.status
 
@@ -161,21 +161,21 @@ class Dual(Criterion):
 
 
 class Again(Violation):
-    """Points that were left out are looked at again where LIBLINEAR does so; never ends a solve."""
+    """Look at points that were left out again when LIBLINEAR does so; never ends a solve."""
 
     def holds(self, info, n_iter, epochs, seconds):
         return info.shrunk and info.violation <= self.limit
 
 
 class Nearer(Gap):
-    """The same where the estimated gap says so."""
+    """The same, decided by the estimated gap."""
 
     def holds(self, info, n_iter, epochs, seconds):
         return info.shrunk and info.gap <= self.limit
 
 
 class Seen(Criterion):
-    """Ends nothing; `epochs` are those of the last step."""
+    """Never ends a solve; `epochs` are the epochs of the last step."""
 
     status = Seconds.status
     epochs = 0.0
@@ -186,7 +186,7 @@ class Seen(Criterion):
 
 
 class Timed(NamedTuple):
-    """A solution by svmkit, and what `solve` took, norms left out."""
+    """A solution by svmkit and the seconds of `solve` without the norms."""
 
     solution: Solution
     seconds: float
@@ -214,7 +214,7 @@ def clocked(work: Callable[[], Any], args) -> tuple[Any, float]:
 
 
 def liblinear(X, y, loss: str, eps: float, args) -> Found:
-    """LIBLINEAR itself, without LinearSVC around it; it tells its dual value on stdout only."""
+    """LIBLINEAR itself, without LinearSVC around it; it prints its dual value on stdout only."""
 
     def call(max_iter: int):
         signs, weights = (y > 0).astype(float), np.ones(len(y))
@@ -235,7 +235,7 @@ def liblinear(X, y, loss: str, eps: float, args) -> Found:
 
 
 class Said:
-    """What C code writes to stdout, as `text`."""
+    """Capture what C code writes to stdout, as `text`."""
 
     def __enter__(self) -> Said:
         sys.stdout.flush()

@@ -1,9 +1,9 @@
-"""More than two classes: svmkit's one-versus-one beside LIBSVM (SVC) and scikit-learn-intelex, training and prediction.
+"""Compare one-versus-one training and prediction with LIBSVM (SVC) and scikit-learn-intelex on more than two classes.
 
     python examples/benchmarks/multiclass.py mnist --sides fcsmo,svc,intelex --python intelex=envs/intelex/bin/python
 
-Every side has a process of its own, in turns; the clock starts with the data loaded and the code compiled (a small fit
-first). Columns are divided by the largest value of the whole set.
+Every side has a process of its own, and they run in turns; the clock starts when the data are loaded and the code is
+compiled (by a small fit). Columns are divided by the largest value of the whole set.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def report(runs: dict[str, list[dict]]) -> None:
 
 
 def store(name: str, rows: int | None, folder: str) -> None:
-    """Train and test set as arrays that any interpreter reads."""
+    """Write the train and test set as arrays that any interpreter can read."""
     from svmkit.data import load
 
     train = load(name)

@@ -1,14 +1,14 @@
-"""svmkit beside LIBSVM, LIBLINEAR, scikit-learn-intelex and others, by one command: tables, pictures, raw figures.
+"""Compare svmkit with LIBSVM, LIBLINEAR, scikit-learn-intelex and others: tables, pictures and raw figures.
 
     python examples/benchmarks/peers.py --out docs/benchmark --python intelex=env/bin/python
 
-Every side trains in a process of its own on the same data and hyperparameters, all in turns, with the data loaded and
-a small fit made before; a peer may live in another environment (--python SIDE=PATH; SIDE is svc, libsvm-official,
+Every side trains in a process of its own on the same data and hyperparameters, in turns, after the data are loaded and
+a small fit is made; a peer may live in another environment (--python SIDE=PATH; SIDE is svc, libsvm-official,
 intelex, linearsvc, liblinear-official, liblinear-multicore or snapml). Times are wall clock around fit alone, medians
 of --repeat runs. P, D and the accuracy of every side are computed by svmkit's certificate from the dual weights that it
-returned. Measurements are written to OUT.jsonl as they are made: an interrupted run goes on where it was, and --report
-remakes OUT.md and the pictures without measuring. OUT.md is written between its marks, the text around them stays. A
-side that is not installed is listed and left out.
+returned. Measurements are written to OUT.jsonl as they are made: an interrupted run goes on where it stopped, and
+--report remakes OUT.md and the pictures without measuring. OUT.md is written between its marks; the text around the
+marks stays. A side that is not installed is listed and left out.
 """
 
 from __future__ import annotations

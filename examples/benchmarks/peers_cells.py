@@ -1,4 +1,4 @@
-"""What is measured: data, hyperparameters and contenders of every cell of the benchmark."""
+"""The cells of the benchmark: their data, hyperparameters and contenders."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ GAPS = (0.5, 0.2, 0.1, 0.03, 0.01, 0.001)  # the same for svmkit
 
 @dataclass(frozen=True)
 class Contender:
-    """One side of a cell: who, in which storage, and with what; `job` adds to what the cell asks of all.
+    """One side of a cell: its package, storage and options; `job` adds to the settings of the cell.
 
-    once : one run instead of --repeat, for ladders of a peer that is far slower than the others
+    once : one run instead of --repeat, for series of tolerances of a peer that is far slower than the others
     """
 
     name: str
@@ -152,12 +152,12 @@ def prepare(cell: Cell, folder: Path, n_rows: int | None) -> np.ndarray | None:
 
 
 def _rows(m: int, n: int | None) -> np.ndarray:
-    """All, or n of them evenly spread."""
+    """All rows, or n of them evenly spread."""
     return np.arange(m) if n is None or n >= m else np.unique(np.linspace(0, m - 1, n).astype(np.int64))
 
 
 def write(folder: Path, part: str, X) -> None:
-    """X as float64 CSR with int32 indices, which every side takes."""
+    """Write X as float64 CSR with int32 indices, which every side accepts."""
     X = sp.csr_matrix(X, dtype=np.float64)
     arrays = {"data": X.data, "indices": X.indices.astype(np.int32), "indptr": X.indptr.astype(np.int32)}
     for name, array in {**arrays, "shape": np.array(X.shape)}.items():

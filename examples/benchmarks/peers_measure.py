@@ -1,4 +1,4 @@
-"""Measuring one cell: every side in its own process, runs in turns, each judged by the same certificate."""
+"""Measure one cell: every side in its own process, runs in turns, each judged by the same certificate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STARTS = {  # what is started, and how often
 
 
 class Measuring:
-    """One cell under way; args are those of peers.py."""
+    """The measurement of one cell; args are the arguments of peers.py."""
 
     def __init__(self, cell: Cell, store: Store, args) -> None:
         self.cell, self.store, self.args = cell, store, args
@@ -78,7 +78,7 @@ class Measuring:
                 del self.remotes[contender.side, contender.storage]  # the next one gets a new process
 
     def _remote(self, contender: Contender) -> Remote:
-        """The worker for this side and storage: started, loaded and compiled when first asked for."""
+        """The worker for this side and storage: started, loaded and compiled at its first use."""
         key = contender.side, contender.storage
         if key not in self.remotes:
             self.remotes[key] = None
@@ -112,7 +112,7 @@ class Measuring:
         return job
 
     def _target(self) -> float:
-        """The dual value of the peers' best run, less what counts as the same; LIBLINEAR's own for linear models."""
+        """The dual value of the peers' best run, less a tolerance; for linear models that of LIBLINEAR."""
         runs = self.store.find(cell=self.cell.name, what="run")
         linear = self.cell.kind == "linear"
         known = [r["D"] for r in runs if r.get("D") and (r["side"] == "linearsvc" if linear else r["side"] != "svmkit")]
@@ -138,7 +138,7 @@ class Measuring:
             return self.judge.kernel_model(arrays, job)
 
     def _predicted(self, contender: Contender, remote: Remote, job: dict[str, Any]) -> dict[str, Any]:
-        """Seconds of a prediction; the model is trained, and used once, before the first."""
+        """Seconds of a prediction; the model is trained and used once before the first."""
         fits = self.__dict__.setdefault("fits", {})
         if contender.name not in fits:
             save = str(self.folder / "found.npz")
@@ -152,7 +152,7 @@ class Measuring:
         return {**answer, "accuracy": accuracy, "n_support": fits[contender.name], "m_test": len(self.y_test)}
 
     def _kernel(self) -> None:
-        """The floor's nanoseconds a value, in the same minute as the fits."""
+        """The floor in nanoseconds per value, measured in the same minute as the fits."""
         contender = self.cell.contenders[0]
         try:
             answer = self._remote(contender).ask("other", name="kernel", job=self._job(contender))

@@ -25,15 +25,15 @@ POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NU
 
 
 class Failed(Exception):
-    """A side that cannot do what it was asked, with its own words."""
+    """A side failed; the message is its own."""
 
 
 class TimedOut(Failed):
-    """It took longer than the limit; the process is gone."""
+    """A job took longer than the limit; the process was ended."""
 
 
 class Remote:
-    """A worker process; `ask` sends a job and waits for the answer; `pressure` is the share of it that was waited."""
+    """A worker process. `ask` sends a job and waits for its answer; `pressure` is the share of waiting for a core."""
 
     def __init__(self, python: str, side: str, threads: int) -> None:
         script = Path(__file__).with_name("peers_worker.py")
@@ -74,7 +74,7 @@ class Remote:
 
 
 def waiting() -> float | None:
-    """Microseconds that some process of this machine has waited for a processor; None where Linux does not tell."""
+    """Microseconds that some process of this machine has waited for a processor; None if unknown."""
     try:
         return float(Path("/proc/pressure/cpu").read_text().split("total=")[1].split()[0])
     except (OSError, IndexError):
@@ -82,7 +82,7 @@ def waiting() -> float | None:
 
 
 class Store:
-    """Measurements, one JSON object a line; those of other settings (rows, threads, solvers) stay and are not seen."""
+    """Measurements, one JSON object a line; records of other settings (rows, threads, solvers) are kept."""
 
     def __init__(self, path: Path, settings: dict[str, Any], fresh: bool = False) -> None:
         self.path, self.settings, self.records = path, settings, []
@@ -113,7 +113,7 @@ class Store:
 
 
 class Judge:
-    """P, D and accuracy of whatever a side returned, by svmkit's certificate on all rows in float64."""
+    """P, D and accuracy of the result of any side, by svmkit's certificate on all rows in float64."""
 
     def __init__(self, folder: Path, gamma: float | None, y_test: np.ndarray | None) -> None:
         self.X, self.X_test = _read(folder, "train"), None if y_test is None else _read(folder, "test")
@@ -122,7 +122,7 @@ class Judge:
         self.tester = engine_for(self.kernel, self.X_test) if self.kernel and y_test is not None else None
 
     def kernel_model(self, arrays, job: dict[str, Any]) -> dict[str, Any]:
-        """Of dual weights: on svmkit's own problem for its solvers, on that of C-SVC for the peers."""
+        """The model of dual weights: on svmkit's own problem for its solvers, on C-SVC for the peers."""
         assert self.gram is not None
         problem: Problem = BoxQP(self.gram, self.y, job["C"])
         if "solver" in job:
@@ -143,7 +143,7 @@ class Judge:
         return facts
 
     def linear_model(self, arrays, job: dict[str, Any], told: float | None) -> dict[str, Any]:
-        """Of w and its bias, which is regularised; D is what the side itself says, where it does."""
+        """The model of w and its bias, which is regularised; D is the value that the side reports, if any."""
         w = arrays["w"]
         slack = 1.0 - self.y * (self.X @ w[:-1] + w[-1])
         primal = 0.5 * float(w @ w) + Loss.of(job["loss"]).total(slack, np.full(len(self.y), job["C"]))

@@ -212,7 +212,7 @@ def _starts(store: Store) -> list[str]:
 
 
 def _compiling(store: Store) -> list[str]:
-    """What first fits took beyond later ones of the same size, worst case by side."""
+    """The time of first fits beyond that of later fits of the same size, worst case by side."""
     worst: dict[str, float] = {}
     for r in store.find(what="first"):
         label = r["solver"] or r["side"]

@@ -1,4 +1,4 @@
-"""What each package does when it is told to train or to predict; every one may live in another environment."""
+"""How each package trains and predicts; every package may live in another environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 10**7  # iterations of LIBLINEAR
 
 
 class Side:
-    """What one package does; X (m, d) float64 CSR with int32 indices, or dense, y (m,) of -1.0 and +1.0."""
+    """One package; X (m, d) float64 CSR with int32 indices, or dense, y (m,) of -1.0 and +1.0."""
 
     package = ""
 
@@ -26,11 +26,11 @@ class Side:
         return X, y
 
     def fit(self, data, job):
-        """Train; all of it is on the clock. Returns what `read` and `predict` understand."""
+        """Train; everything here is on the clock. Returns a value for `read` and `predict`."""
         raise NotImplementedError
 
     def read(self, model, data, said: str) -> tuple[dict[str, np.ndarray], dict]:
-        """(arrays: beta or alpha (m,), or w (d + 1,); facts). `said` is what was written to stdout."""
+        """(arrays: beta or alpha (m,), or w (d + 1,); facts). `said` is the text written to stdout."""
         raise NotImplementedError
 
     def predict(self, model, X) -> np.ndarray:
@@ -96,7 +96,7 @@ class Official(Side):
 
 
 class LinearSVC(Side):
-    """LIBLINEAR in scikit-learn; it names its dual value on stdout only."""
+    """LIBLINEAR in scikit-learn; it prints its dual value on stdout only."""
 
     package = "scikit-learn"
 
@@ -160,7 +160,7 @@ class SnapML(Side):
 
 
 def _told(said: str) -> dict:
-    """The dual value that LIBLINEAR printed; empty where it printed none."""
+    """The dual value that LIBLINEAR printed; empty if it printed none."""
     found = re.findall(r"Objective value = (\S+)", said)
     return {"dual": -float(found[-1])} if found else {}
 
@@ -177,7 +177,7 @@ SIDES: dict[str, type[Side]] = {
 
 
 def side(name: str) -> type[Side]:
-    """By the name that a contender gives; svmkit need not be there for the others."""
+    """The side with this name; svmkit need not be installed for the others."""
     if name == "svmkit":
         from peers_svmkit import Svmkit
 

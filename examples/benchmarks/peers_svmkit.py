@@ -1,4 +1,4 @@
-"""svmkit's side of the benchmark, and what only it is asked for: curves certified off the clock, kernel speed."""
+"""svmkit's side of the benchmark, with measurements for svmkit only: curves certified off the clock, kernel speed."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Svmkit(Side):
     def curve(self, worker, job) -> dict:
         """Points [seconds, certified gap, D, test accuracy, support vectors] of one solve, certified off its clock.
 
-        Seconds include what comes before the loop. The certificates come from a Gram of their own: the solve does not
-        get faster by being looked at.
+        Seconds include the work before the loop. The certificates use a Gram of their own, so that they do not speed
+        up the solve.
         """
         solver, kernel, y = _solver(job), _kernel(job), worker.y
         judge = solver.pose(Gram(kernel, worker.X), y, job["C"])
@@ -122,7 +122,7 @@ def _kernel(job):
 
 
 def _stop(job) -> Criterion | Stop:
-    """`gap:1e-3` and the like; `dual:VALUE` is a dual value as good as that, or a gap that says there is none."""
+    """`gap:1e-3` and the like; `dual:VALUE` stops at a dual value as good as VALUE, or when the gap rules it out."""
     kind, _, number = job["stop"].partition(":")
     if kind != "dual":
         return parse_stop(job["stop"]) | Seconds(job.get("limit") or 10**6)

@@ -1,4 +1,4 @@
-"""Tables in Markdown, where they stand in a file, and what the runs of a cell come to."""
+"""Tables in Markdown, their place in a file, and the summary of the runs of a cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from peers_remote import Store
 
 
 def insert(path: Path, text: str, marks: tuple[str, str]) -> None:
-    """Put `text` between the marks of the file at `path`; make the file, or append, where they are missing."""
+    """Put `text` between the marks of the file at `path`; make the file, or append, if they are missing."""
     before, _, rest = (path.read_text(encoding="utf-8") if path.exists() else "").partition(marks[0])
     _, _, after = rest.partition(marks[1])
     before = before if before.endswith("\n") or not before else before + "\n"
@@ -19,7 +19,7 @@ def insert(path: Path, text: str, marks: tuple[str, str]) -> None:
 
 
 def summary(store: Store, cell: Cell) -> dict[str, dict[str, Any]]:
-    """For every contender its last run, with medians of what is timed; those that failed only have `error`."""
+    """For every contender its last run, with medians of its times; contenders that failed have only `error`."""
     found: dict[str, dict[str, Any]] = {}
     for contender in cell.contenders:
         runs = store.find(cell=cell.name, what="run", contender=contender.name)

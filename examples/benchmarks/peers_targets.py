@@ -1,4 +1,4 @@
-"""The figures that targets are about: ratios of times taken in turns, floors, and times to an accuracy."""
+"""The figures behind the targets: ratios of times taken in turns, floors, and times to an accuracy."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def liblinear(runs: Runs) -> dict[str, Any] | None:
 
 
 def ratio(run: dict[str, Any] | None, base: dict[str, Any] | None) -> float | None:
-    """Median of the ratios of runs of the same turn."""
+    """Median of the ratios of runs within the same turn."""
     if run is None or base is None:
         return None
     return median(a / b for a, b in zip(run["all"], base["all"], strict=False))
 
 
 def arrival(run: dict[str, Any], best: float) -> float | None:
-    """Seconds of a fit until D was within SAME of `best`: what is outside the loop, and the history up to there."""
+    """Seconds of a fit until D was within SAME of `best`: the work outside the loop and the history up to then."""
     limit = best * (1.0 - SAME)
     for seconds, objective, *_ in run.get("history", ()):
         if -objective >= limit:
@@ -52,7 +52,7 @@ def arrival(run: dict[str, Any], best: float) -> float | None:
 
 
 def floor(cell: Cell, runs: Runs, store: Store) -> float | None:
-    """n_SV * m kernel values, of our own optimum, at the speed that the micro-benchmark found."""
+    """n_SV * m kernel values, of our own optimum, at the speed that the micro-benchmark measured."""
     kernel, ours = store.find(cell=cell.name, what="kernel"), [r for r in good(runs).values() if r["side"] == "svmkit"]
     if not kernel or not ours:
         return None
@@ -60,7 +60,7 @@ def floor(cell: Cell, runs: Runs, store: Store) -> float | None:
 
 
 def families(runs: Runs) -> list[str]:
-    """Who has a ladder of tolerances in an accuracy cell."""
+    """The families with a series of tolerances in an accuracy cell."""
     named = [name.split(" @ ")[0] for name, run in good(runs).items() if " @ " in name and "accuracy" in run]
     return list(dict.fromkeys(named))
 
@@ -73,13 +73,13 @@ def ladder(runs: Runs, family: str) -> list[tuple[str, float, float]]:
 
 
 def reference(runs: Runs) -> float | None:
-    """The best test accuracy that the peers end with, at their tightest tolerance."""
+    """The best final test accuracy of the peers, at their tightest tolerance."""
     sides = {name.split(" @ ")[0]: run["side"] for name, run in good(runs).items()}
     return max((ladder(runs, each)[-1][2] for each in families(runs) if sides[each] != "svmkit"), default=None)
 
 
 def settled(runs: Runs, family: str) -> tuple[str, float, float] | None:
-    """(tolerance, seconds, accuracy) of the fastest fit from which on a ladder stays within 0.1 point of `reference`.
+    """(tolerance, seconds, accuracy) of the fastest fit from which on a series stays within 0.1 point of `reference`.
 
     `family` may be a prefix: the fastest of several storages.
     """
@@ -186,7 +186,7 @@ def _memory(cells: list[Cell], store: Store) -> list[list[str]]:
 
 
 def _growth(path: Path) -> list[list[str]]:
-    """Exponents and the memory of kddcup, from what growth.py measured."""
+    """Exponents and the memory of kddcup, from the measurements of growth.py."""
     if not path.exists():
         return [["growth", "10k to 494k rows", "not measured", "", "", f"{growth.EXPONENT:g}", ""]]
 

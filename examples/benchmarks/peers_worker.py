@@ -1,8 +1,8 @@
-"""One side of the benchmark in a process of its own: loads the data once, then fits and predicts as it is told.
+"""One side of the benchmark in a process of its own: loads the data once, then fits and predicts on request.
 
 Started by peers_remote.py with any interpreter that has numpy, scipy and the software; svmkit is imported for its own
-side only. Jobs come as lines of JSON on stdin, answers go back as lines of JSON; arrays lie in .npy files between them.
-All sides are timed alike: the wall clock around fit alone, with the data in the form that this side likes best.
+side only. Jobs come as lines of JSON on stdin, answers go back as lines of JSON; arrays are passed in .npy files. All
+sides are timed alike: the wall clock around fit alone, with the data in the form that the side prefers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Worker:
             self.out.flush()
 
     def start(self, side: str, threads: int) -> dict:
-        """Import the software, on as many cores as every other side has."""
+        """Import the software, with as many cores as every other side."""
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
         kind = peers_sides.side(side)
@@ -61,7 +61,7 @@ class Worker:
         return {}
 
     def first(self, small: int, job: dict) -> dict:
-        """Compile: a tiny fit, which also sets the mark that memory is measured from, then a small one, twice."""
+        """Compile with a tiny fit, after which memory is measured, and with two small fits."""
         seconds = []
         for n in (TINY, small, small):
             rows = np.unique(np.linspace(0, len(self.y) - 1, min(n, len(self.y))).astype(np.int64))
@@ -102,7 +102,7 @@ class Worker:
         return {"seconds": seconds, "cpu": cpu}
 
     def other(self, name: str, job: dict) -> dict:
-        """What only one side knows: a curve, the speed of the kernel."""
+        """Jobs for one side only: a curve, the speed of the kernel."""
         return getattr(self.side, name)(self, job)
 
 
@@ -117,7 +117,7 @@ def _stored(folder: Path, part: str, storage: str):
 
 
 def memory(which: str) -> float:
-    """VmRSS (now) or VmHWM (since `reset_peak`) of this process in MB; nan where Linux does not tell."""
+    """VmRSS (now) or VmHWM (since `reset_peak`) of this process in MB; nan if Linux does not provide the figure."""
     with suppress(OSError):
         found = re.search(rf"{which}:\s+(\d+)", Path("/proc/self/status").read_text())
         return int(found[1]) / 1024.0 if found else float("nan")
@@ -125,7 +125,7 @@ def memory(which: str) -> float:
 
 
 def reset_peak() -> None:
-    """Count the peak anew; where that is not allowed, it stays the peak of the process."""
+    """Reset the peak; if that is not allowed, it remains the peak of the process."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

@@ -1,12 +1,12 @@
-"""Prediction next to SVC.predict (LIBSVM) and scikit-learn-intelex's, where that is installed, run in turns.
+"""Compare prediction with SVC.predict of LIBSVM and, if installed, of scikit-learn-intelex, in turns.
 
     python examples/benchmarks/prediction.py a9a ijcnn1 letter.scale mnist
 
-DATA are names of sets that are listed below with their C and gamma, or NAME:C:GAMMA; NAME.t beside it is what is
-predicted, in the storage it is loaded in. SVC is trained once, off the clock, and ours is the very same model, so that
-decisions can be compared; scikit-learn-intelex trains its own. Times are medians of calls of predict in alternation,
-the first calls, which compile, come before. The last column is by how much resident memory grows during a call of
-ours. Labels of more than two classes differ where votes tie: SVC takes the first class, ours the larger sum of margins.
+DATA are names of sets that are listed below with their C and gamma, or NAME:C:GAMMA; the rows of NAME.t are predicted,
+in the storage in which they are loaded. SVC is trained once, off the clock, and our model is the same one, so that
+decisions can be compared; scikit-learn-intelex trains its own model. Times are medians of calls of predict in
+alternation, after first calls that compile. The last column is the growth of resident memory during a call of ours.
+Labels of more than two classes can differ if votes tie: SVC takes the first class, ours the larger sum of margins.
 Prints a table in Markdown.
 """
 
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from decomposition import CACHE, intelex, narrow
+from decomposition import CACHE, intelex, with_int32_indices
 from sklearn.svm import SVC
 
 from svmkit.data import load
@@ -44,7 +44,7 @@ COLUMNS = (
     "intelex s",
     "ours / intelex",
     "labels as SVC %",
-    "decisions apart",
+    "decisions differ by",
     "MB more",
 )
 
@@ -77,7 +77,7 @@ def read(text: str, n: int | None) -> Task:
     C, gamma = (float(number) for number in numbers) if numbers else SETS[name]
     train = load(name)
     test = load(f"{name}.t", n_features=train.n_features)  # the last columns may be empty there
-    X, X_test = (narrow(X) / SCALE.get(name, 1.0) for X in (train.X, test.X))
+    X, X_test = (with_int32_indices(X) / SCALE.get(name, 1.0) for X in (train.X, test.X))
     return Task(name, X[:n], train.y[:n], X_test, C, gamma)
 
 
@@ -112,7 +112,7 @@ def line(task: Task, repeat: int) -> str:
             labels[label] = predict(rows)
             times[label].append(time.perf_counter() - began)
     seconds = {label: median(each) for label, each in times.items()}
-    apart = np.abs(model.decision_function(rows[:2000]) - svc.decision_function(rows[:2000])).max()
+    difference = np.abs(model.decision_function(rows[:2000]) - svc.decision_function(rows[:2000])).max()
     values = rows.shape[0] * model.vectors.shape[0]
     cells = (
         task.name,
@@ -126,14 +126,14 @@ def line(task: Task, repeat: int) -> str:
         f"{seconds['intelex']:.2f}" if kind else "",
         f"{seconds['ours'] / seconds['intelex']:.2f}" if kind else "",
         f"{100 * np.mean(labels['ours'] == labels['SVC']):.2f}",
-        f"{apart:.0e}",
+        f"{difference:.0e}",
         growth(lambda: model.predict(rows)),
     )
     return "| " + " | ".join(cells) + " |"
 
 
 def growth(action: Callable[[], Any]) -> str:
-    """Megabytes by which resident memory grows at most during `action`, looked at every few milliseconds (Linux)."""
+    """The largest growth of resident memory during `action` in MB, sampled every few milliseconds (Linux)."""
     statm = Path("/proc/self/statm")
     if not statm.exists():
         return ""

@@ -1,12 +1,13 @@
-"""Epochs and seconds of the stochastic solvers to 1 % and 0.1 % above the certified optimum, beside scikit-learn's SGD.
+"""Measure epochs and seconds of stochastic solvers to 1 % and 0.1 % above the optimum, beside scikit-learn's SGD.
 
     python examples/benchmarks/stochastic.py a9a w8a -C 1 --epochs 200
 
-Linear problems: every solver takes one epoch after the other; P is measured in between, off the clock, compilation too.
-Medians over the seeds; `-` is never within the epochs given. The optimum is that of dcd, for l1 that of LIBLINEAR. The
-peer is SGDClassifier with alpha = lambda = 1 / (m C) on the same columns, the one of the bias among them. Then pegasos
-and norma with an RBF kernel on the first rows of each set (--rows, --gamma; --rows 0 leaves them out), for which dcd
-solves the same problem on the rows of a factor of the kernel matrix. Prints markdown tables.
+On linear problems every solver takes one epoch after the other; P is measured in between, off the clock, as is
+compilation. Figures are medians over the seeds; `-` means never within the given epochs. The optimum, which is
+certified, is that of dcd, for l1 that of LIBLINEAR. The peer is SGDClassifier with alpha = lambda = 1 / (m C) on the
+same columns, including that of the bias. Then pegasos and norma run with an RBF kernel on the first rows of each set
+(--rows, --gamma; --rows 0 leaves them out), for which dcd solves the same problem on the rows of a factor of the kernel
+matrix. Prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ LEVELS = (1e-2, 1e-3)
 
 
 class Course(NamedTuple):
-    """(seconds, P / optimum - 1) after each epoch; the accuracy on the test set at the end, None without one."""
+    """(seconds, P / optimum - 1) after each epoch; the final accuracy on the test set, None without a test set."""
 
     seconds: list[float]
     above: list[float]
@@ -113,13 +114,13 @@ def linear(name: str, X: Any, y: np.ndarray, test: Any, loss: str, args: argpars
 
 
 def courses(solver: Solver, problem: Problem, best: float, count: int, seeds: int, test: Any = None) -> list[Course]:
-    """One for each seed; one epoch before them all compiles."""
+    """One course for each seed; one epoch before all of them compiles."""
     next(epochs_of(solver, problem, 0))
     return [course(epochs_of(solver, problem, seed), problem, best, count, test) for seed in range(seeds)]
 
 
 def epochs_of(solver: Solver, problem: Problem, seed: int) -> Iterator[Callable[[], np.ndarray]]:
-    """One epoch a time; gives what returns the point."""
+    """A function that makes one epoch, and one that returns the point."""
     state = solver.init(problem, None, Draws(solver.sampler, problem.y, np.random.default_rng(seed)))
     while True:
         solver.step(state)
@@ -127,7 +128,7 @@ def epochs_of(solver: Solver, problem: Problem, seed: int) -> Iterator[Callable[
 
 
 def peer(problem: Any, loss: str, average: bool, seed: int) -> Iterator[Callable[[], np.ndarray]]:
-    """The same for scikit-learn's."""
+    """The same for scikit-learn's SGDClassifier."""
     from sklearn.linear_model import SGDClassifier
 
     X = problem.gram.engine.X
@@ -143,7 +144,7 @@ def peer(problem: Any, loss: str, average: bool, seed: int) -> Iterator[Callable
 
 
 def course(epochs: Iterator[Callable[[], np.ndarray]], problem: Problem, best: float, count: int, test: Any) -> Course:
-    """Walk through the epochs; what comes before the first one (the calibration) counts with it."""
+    """Run the epochs; the calibration before the first epoch counts as part of it."""
     seconds, above, spent, point = [], [], 0.0, np.empty(0)
     for _ in range(count):
         began = time.perf_counter()
@@ -206,7 +207,7 @@ def table(title: str, found: dict[str, list[Course]]) -> str:
 
 
 def reached(courses: list[Course], level: float) -> str:
-    """Median epoch and seconds of the best P so far; `-` where most never get there."""
+    """Median epoch and seconds at which the best P so far is low enough; `-` if most courses never reach it."""
     first = [next((k for k, above in enumerate(c.above) if above <= level), None) for c in courses]
     known = [(k + 1, c.seconds[k]) for k, c in zip(first, courses, strict=True) if k is not None]
     if 2 * len(known) <= len(courses):

@@ -1,10 +1,10 @@
-"""A search with shared paths of C against scikit-learn's own, over SVMClassifier and over SVC, on the same folds.
+"""Compare a search with shared paths of C with scikit-learn's own, over SVMClassifier and SVC, on the same folds.
 
     python examples/benchmarks/tune.py a1a --solvers swap2o smo fcsmo --Cs 9 --gammas 4 --cv 5
 
-DATA is a set's name or a file. Seconds of the whole search, iterations and kernel values of all fits, the best
-accuracy, and how far the accuracies of single candidates are from those of the paths. One fit at a time; compilation
-is not in the times.
+DATA is a set's name or a file. The table shows seconds of the whole search, iterations and kernel values of all fits,
+the best accuracy, and the differences between the accuracies of single candidates and of the paths. One fit runs at a
+time; times do not include compilation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from svmkit.kernels.functions import RBF
 
 
 class Counted(SVMClassifier):
-    """SVMClassifier that adds up what its fits cost."""
+    """An SVMClassifier that adds up the iterations and kernel values of its fits."""
 
     iterations, values = 0, 0
 
@@ -47,7 +47,7 @@ def main() -> None:
     grid = {"C": np.geomspace(0.01, 100, args.Cs).tolist(), "gamma": np.geomspace(2**-9, 2**-3, args.gammas).tolist()}
     folds = StratifiedKFold(args.cv, shuffle=True, random_state=0)
     print(f"{data.name}: {X.shape[0]:,} rows, {args.Cs} C x {args.gammas} gamma, {args.cv} folds\n")
-    print(f"{'':<24} {'seconds':>8} {'iterations':>11} {'values':>9} {'best':>8}  apart: most, mean")
+    print(f"{'':<24} {'seconds':>8} {'iterations':>11} {'values':>9} {'best':>8}  difference: most, mean")
     known: dict[tuple[float, float], float] = {}
     for solver in args.solvers:
         fit(X[:200], y[:200], solver=solver, kernel=RBF(0.1))
@@ -61,8 +61,15 @@ def main() -> None:
         row(f"{solver}: paths", seconds, found.best.mean_accuracy, iterations, values)
         Counted.iterations = Counted.values = 0
         seconds, accuracies = plain(Counted(solver=solver), grid, folds, X, y)
-        apart = [abs(known[at] - accuracy) for at, accuracy in accuracies.items()]
-        row(f"{solver}: GridSearchCV", seconds, max(accuracies.values()), Counted.iterations, Counted.values, apart)
+        differences = [abs(known[at] - accuracy) for at, accuracy in accuracies.items()]
+        row(
+            f"{solver}: GridSearchCV",
+            seconds,
+            max(accuracies.values()),
+            Counted.iterations,
+            Counted.values,
+            differences,
+        )
     seconds, accuracies = plain(SVC(), grid, folds, X, y)
     row("SVC: GridSearchCV", seconds, max(accuracies.values()))
 
@@ -77,10 +84,10 @@ def plain(estimator: Any, grid: dict, folds: Any, X: Any, y: Any) -> tuple[float
     }
 
 
-def row(name: str, seconds: float, best: float, iterations: int = 0, values: int = 0, apart: Any = ()) -> None:
-    """One line of the table; apart : differences of the accuracies of single candidates."""
+def row(name: str, seconds: float, best: float, iterations: int = 0, values: int = 0, differences: Any = ()) -> None:
+    """One line of the table; differences : of the accuracies of single candidates."""
     cost = f"{iterations:>11,} {values / 1e6:>7.0f} M" if iterations else " " * 21
-    distance = f"  {max(apart):.2%}, {np.mean(apart):.2%}" if len(apart) else ""
+    distance = f"  {max(differences):.2%}, {np.mean(differences):.2%}" if len(differences) else ""
     print(f"{name:<24} {seconds:>8.2f} {cost} {best:>8.2%}{distance}", flush=True)
 
 
