@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.base import Certificate, Problem, relative_gap
 from svmkit.problems.design import CSR
 from svmkit.problems.linear_risk import LinearDual
 from svmkit.solver.base import Requires, Solver, StepInfo
@@ -149,7 +149,6 @@ class DCD(Solver):
         state.objective -= gain
         state.n_support += born
         gap = last.gap if every else last.gap * p.m / n
-        size = max(abs(state.objective), abs(gap - state.objective), 1e-300)
         moved = gain > 0.0
         if state.n == 0 or (shrunk and not moved):
             state.all()
@@ -157,7 +156,7 @@ class DCD(Solver):
             state.objective,
             state.n_support,
             looks / p.m,
-            gap=gap / size,
+            gap=relative_gap(gap, -state.objective),
             gap_abs=gap,
             sampled=not every,
             moved=moved,

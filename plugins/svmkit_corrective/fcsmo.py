@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmkit.problems.base import relative_gap
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss, best_bias
 from svmkit.solver import smo_steps
@@ -59,5 +60,4 @@ class FCSMO(Corrective):
         return 0.5 * float(box.beta @ (box.y * box.v - 1.0))
 
     def relative(self, state, gap):
-        size = max(abs(state.value), abs(gap - state.value), 1e-300)
-        return gap / size
+        return relative_gap(gap, -state.value)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from svmkit.kernels.gram import Gram, RestrictedGram
-from svmkit.problems.base import Certificate
+from svmkit.problems.base import Certificate, relative_gap
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss
 from svmkit.solver import smo_steps
@@ -162,12 +162,11 @@ class BoxState:
         if min(self.i, self.k) >= 0:
             b = -0.5 * (box.v[self.i] + box.v[self.k])
             gap = smo_steps.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
-        size = max(abs(self.objective), abs(gap - self.objective), 1e-300)
         return StepInfo(
             self.objective,
             self.n_support,
             steps * len(box.v) / m,
-            gap=gap / size if gap < math.inf else math.inf,
+            gap=relative_gap(gap, -self.objective),
             gap_abs=gap,
             moved=moved,
             steps=steps,

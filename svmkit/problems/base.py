@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -46,6 +47,24 @@ class Certificate:
         """Return the certificate of P and D with their relative gap, which is 0.0 where both are 0."""
         size = max(abs(primal), abs(dual))
         return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient, bias)
+
+
+def relative_gap(gap: float, dual: float) -> float:
+    """Return the relative duality gap (P - D) / max(|P|, |D|) of an estimate.
+
+    Parameters
+    ----------
+    gap : float
+        The absolute gap P - D; inf for an unknown gap.
+    dual : float
+        D.
+
+    Returns
+    -------
+    float
+        The relative gap; inf for an unknown gap.
+    """
+    return gap / max(abs(dual), abs(gap + dual), 1e-300) if gap < math.inf else math.inf
 
 
 @dataclass(frozen=True, eq=False)
