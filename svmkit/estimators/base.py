@@ -1,17 +1,23 @@
-"""What the estimators share: budgets as stop rules, scikit-learn's conventions."""
+"""The conventions of scikit-learn that all estimators share."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral
+from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from svmkit.data.features import Features, as_features, pad_or_refuse_columns
+from svmkit.errors import InputError
 from svmkit.solver.solution import Status
+from svmkit.training.online_input import streaming_solver
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed behind a `random_state`: a whole number is itself; None or a RandomState draws one."""
+    """Return the seed of a `random_state`: an integer itself, else one drawn from the RandomState or from entropy."""
     if isinstance(random_state, Integral):
         return int(random_state)
     from sklearn.utils import check_random_state
@@ -20,9 +26,16 @@ def seed_of(random_state: Any) -> int:
 
 
 def features_to_predict(estimator: Any, X: Any) -> Features:
-    """X for a prediction by a fitted estimator: known feature names, as many columns as `n_features_in_`.
+    """Return the features of X for a prediction by a fitted estimator.
 
-    Raises NotFittedError before a fit, InputError for another width.
+    Raises
+    ------
+    NotFittedError
+        The estimator is not fitted.
+    InputError
+        X has another number of columns than `n_features_in_`.
+    ValueError
+        The names of the columns differ from those of `fit`.
     """
     from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
@@ -36,10 +49,46 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
 
 
 def warn_unless_converged(solver: str, status: Status, gap: float | None, remedy: str) -> None:
-    """ConvergenceWarning, to the caller of `fit`, for a solve that stalled or used up the iterations that it had."""
+    """Give the caller of `fit` a ConvergenceWarning for a solve that stalled or used up its own iterations."""
     if status not in (Status.MAX_ITER, Status.STALLED):
         return
     from sklearn.exceptions import ConvergenceWarning
 
     reached = "" if gap is None else f" at gap {gap:.2g}"
     warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=3)
+
+
+def column_or_1d(y):
+    """Return y as it is; a column vector is flattened with scikit-learn's warning."""
+    shape = getattr(y, "shape", None)
+    if shape is None or len(shape) != 2 or shape[1] != 1:
+        return y
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ).",
+        DataConversionWarning,
+        stacklevel=3,
+    )
+    return np.asarray(y).ravel()
+
+
+class NoStream(InputError, AttributeError):
+    """The solver of an estimator does not learn from streams."""
+
+
+class OnlyStreaming:
+    """A method that only estimators whose solver learns from streams have; the error lists these solvers."""
+
+    def __init__(self, method: Callable) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self.method
+        try:
+            streaming_solver(estimator.solver)
+        except InputError as error:
+            raise NoStream(f"no partial_fit: {error}") from None
+        return MethodType(self.method, estimator)

@@ -1,10 +1,7 @@
-"""scikit-learn estimators over any solver."""
+"""SVMClassifier: a scikit-learn classifier over any solver."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,72 +10,94 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from svmkit import plugins
 from svmkit.data.features import as_features
 from svmkit.errors import InputError
-from svmkit.estimators.base import features_to_predict, seed_of, warn_unless_converged
+from svmkit.estimators.base import OnlyStreaming, column_or_1d, features_to_predict, seed_of, warn_unless_converged
+from svmkit.estimators.fitted import ModelAttributes
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import scores
 from svmkit.solver import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
 from svmkit.training.online import Online
-from svmkit.training.online_input import streaming_solver
 from svmkit.training.result import Fit
 from svmkit.training.train import fit
 
 
-class NoStream(InputError, AttributeError):
-    """The estimator's solver does not learn from streams."""
-
-
-class _Streaming:
-    """A method of estimators whose solver learns from streams; others lack it, and the error names those solvers."""
-
-    def __init__(self, method: Callable) -> None:
-        self.method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self.method
-        try:
-            streaming_solver(estimator.solver)
-        except InputError as error:
-            raise NoStream(f"no partial_fit: {error}") from None
-        return MethodType(self.method, estimator)
-
-
-class SVMClassifier(ClassifierMixin, BaseEstimator):
-    """Support vector classifier with a certificate; two classes, or more by one-versus-one.
+class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
+    """Support vector classifier with a certificate, for two classes or by one-versus-one for more.
 
     Parameters
     ----------
-    solver : name or Solver, default "swap2o"; names: `svmkit plugins`
-    C : float > 0, default 1.0, weight of the summed losses
-    kernel : name, Kernel or callable f(X, Z) -> (rows of X, rows of Z); default None: "rbf", or "linear" where the
-        solver needs it
-    gamma : "scale" (default), "auto", "msd" or a number; degree, coef0 : of the kernels that have them
-    sampler : name such as "full" or "uniform:59", or Sampler; default the solver's own, mostly "full"
-    tol : relative duality gap to reach, default 1e-3
-    stop : rule instead of tol: text such as "abs:1e-6", or criteria joined with |
-    max_iter, max_epochs, time_limit (seconds, shared by the pairs), max_support (for each pair of classes) : budgets,
-        default none
-    class_weight : None, "balanced" or {label: weight}
-    scale : None, "standard", "minmax" or "maxabs": applied first and kept with the model
-    memory : budget of the row cache, default "1GB"; n_threads : default all
-    random_state : default 0
-    warm_start : start at the support vectors of the last model that are among the samples, which may have changed or
-        become more; classes and columns must be the same
-    decision_function_shape : "ovr" (default; (n_samples, n_classes)) or "ovo" ((n_samples, n_pairs))
+    solver : str or Solver, default="swap2o"
+        The solver; `svmkit plugins` lists their names.
+    C : float, default=1.0
+        The weight of the summed losses, > 0.
+    kernel : str, Kernel or callable, default=None
+        The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
+        a solver that needs it.
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        The parameter gamma of the kernels that have it.
+    degree : int, default=3
+        The degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        The constant of the polynomial and sigmoid kernels.
+    sampler : str or Sampler, default=None
+        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
+    tol : float, default=1e-3
+        The relative duality gap to reach.
+    stop : str, Criterion or Stop, default=None
+        A rule that replaces `tol`: text such as "abs:1e-6", or criteria joined with |.
+    max_iter : int, default=None
+        The most iterations for each class pair.
+    max_epochs : float, default=None
+        The most passes over the training samples for each class pair.
+    time_limit : float, default=None
+        The most seconds, shared by the class pairs.
+    max_support : int, default=None
+        The most support vectors for each class pair.
+    class_weight : {"balanced"} or dict of label to float, default=None
+        The weight of each class, > 0.
+    scale : {"standard", "minmax", "maxabs"}, default=None
+        The scaling that is applied to X first and kept with the model.
+    memory : str or int, default="1GB"
+        The most memory for kernel rows, in bytes or as text.
+    n_threads : int, default=None
+        The number of threads; None uses all.
+    random_state : int, RandomState or None, default=0
+        The seed of all random choices.
+    warm_start : bool, default=False
+        Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
+        changed or been added; classes and columns must be the same.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        The columns of `decision_function` among more than two classes: one for each class, or for each class pair.
 
     Attributes
     ----------
-    model_ : SVMModel, with `save`; classes_, n_features_in_
-    support_ : rows of X that have a part in the model, sorted by class; intercept_
-    support_vectors_, n_support_, dual_coef_ : of a model of support vectors; a linear solver keeps weights instead
-    coef_ : (n_classes * (n_classes - 1) / 2, n_features) weights of the columns, scaled where `scale` is given, of a
-        model with the linear kernel, whatever the solver
-    status_, n_iter_, certificate_ (one per pair), gap_ (the largest), bound_ (sum of the dual values),
-    history_ (one per pair)
+    model_ : SVMModel
+        The model, which can be saved.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order.
+    n_features_in_ : int
+        The number of columns of X.
+    support_ : ndarray of shape (n_support,), int
+        The rows of X that have a part in the model, sorted by class.
+    support_vectors_, n_support_, dual_coef_ : ndarray
+        The support vectors, their number in each class, and their coefficients. Linear solvers keep weights instead.
+    coef_ : ndarray of shape (n_pairs, n_features)
+        The weights of the columns, after scaling, of a model with the linear kernel, whatever the solver.
+    intercept_ : ndarray of shape (n_pairs,)
+        The intercept of each class pair.
+    status_ : Status
+        How training ended.
+    n_iter_ : int
+        The iterations of all class pairs.
+    gap_ : float or None
+        The largest certified relative duality gap of any class pair.
+    bound_ : float or None
+        The sum of the dual values, a lower bound on the sum of the optima.
+    certificate_ : list of Certificate
+        The certificate of each class pair.
+    history_ : list of History
+        The history of each class pair.
     """
 
     def __init__(
@@ -127,16 +146,35 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.decision_function_shape = decision_function_shape
 
     def fit(self, X, y, sample_weight=None, validation=None) -> SVMClassifier:
-        """Train on X (n_samples, n_features), dense or CSR, float32 or float64, and labels y (n_samples,).
+        """Train on labelled samples.
 
-        sample_weight : (n_samples,), >= 0, default ones. validation : (X, y) of held-out rows on which `history_`
-        measures accuracy as the model grows, default none. Raises InputError (a ValueError) for data that cannot be
-        trained on. Ctrl-C keeps the best model so far, with `status_` "interrupted".
+        Ctrl-C keeps the best model so far, with `status_` "interrupted".
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            The labels, numbers or text.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each sample, >= 0.
+        validation : tuple (X, y), default=None
+            Held-out samples on which `history_` measures accuracy as the model grows.
+
+        Returns
+        -------
+        SVMClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            The data or parameters cannot be used. It is a ValueError.
         """
         from sklearn.utils.validation import _check_feature_names
 
         _check_feature_names(self, X, reset=True)
-        y = _column_or_1d(y)
+        y = column_or_1d(y)
         trained = fit(
             X,
             y,
@@ -168,16 +206,37 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             warn_unless_converged(trained.model.about["solver"], trained.status, trained.gap, remedy)
         return self
 
-    @_Streaming
+    @OnlyStreaming
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> SVMClassifier:
-        """Learn from one more block of samples in one pass, in its order, with a solver that streams (sfw, sgd, ...).
+        """Learn from one more block of samples in one pass, with a solver that learns from streams (sfw, sgd, ...).
 
-        classes : all labels that may come, needed at the first call; the others as for `fit`. The parameters of the
-        first call hold for all; of the budgets max_support does, and class_weight must not be "balanced". gamma and
-        scale are settled by the first block. After fit, or in a copy or pickle, it goes on from the support vectors
-        of the model. Afterwards support_ counts the samples of all calls (the support vectors that it went on from come
-        first), gap_ is None, and bound_ is a lower bound on the optimum over all these samples.
-        Raises InputError for another width or labels not announced, with the model as it was.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples, learned from in their order.
+        y : array-like of shape (n_samples,)
+            The labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may come, needed at the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each sample, >= 0.
+
+        Returns
+        -------
+        SVMClassifier
+            The estimator, fitted to all samples so far. `gap_` is None, `bound_` is a lower bound on the optimum over
+            all these samples, and `support_` counts the samples of all calls.
+
+        Raises
+        ------
+        InputError
+            The block has another width or labels that are not announced; the model stays as it was.
+
+        Notes
+        -----
+        The parameters of the first call hold for all calls. Its block settles gamma and scaling. Of the limits only
+        `max_support` applies, and `class_weight` must not be "balanced". After `fit`, or in a copy or pickle, learning
+        continues from the support vectors of the model, which come first in `support_`.
         """
         from sklearn.utils.validation import _check_feature_names
 
@@ -187,7 +246,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             raise InputError("classes must be passed on the first call to partial_fit: all labels that may come")
         if fitted is not None and classes is not None and not np.array_equal(np.unique(classes), fitted.classes):
             raise InputError(f"classes differ from those of the first call: {', '.join(map(str, fitted.classes))}")
-        y = _column_or_1d(y)
+        y = column_or_1d(y)
         if fitted is None:
             _check_feature_names(self, X, reset=True)
         X = as_features(X) if fitted is None else features_to_predict(self, X)
@@ -216,7 +275,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _take(self, trained: Fit) -> None:
-        """The fitted attributes."""
+        """Set the fitted attributes."""
         self.model_ = trained.model
         solver = plugins.load("solver", self.solver) if isinstance(self.solver, str) else self.solver
         self._weights_only = solver.problem_for(trained.model.kernel).is_linear
@@ -231,43 +290,23 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.certificate_ = [s.certificate for s in trained.solutions]
         self.history_ = [s.history for s in trained.solutions]
 
-    def _vectors(self, name: str) -> SVMModel:
-        """The model, for its attribute `name`; AttributeError for one that is all weights, and before `fit`."""
-        model = getattr(self, "model_", None)
-        if model is None or self._weights_only:
-            why = "it is not fitted" if model is None else f"solver {model.about['solver']} leaves weights, in coef_"
-            raise AttributeError(f"no {name}: {why}")
-        return model
-
-    @property
-    def support_vectors_(self) -> Any:
-        """Dense or CSR (n_sv, n_features), as the model keeps them; of a precomputed kernel their row numbers."""
-        return self._vectors("support_vectors_").vectors
-
-    @property
-    def n_support_(self) -> np.ndarray:
-        """(n_classes,) support vectors of each class."""
-        return self._vectors("n_support_").n_support
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        """(n_classes - 1, n_sv), in scikit-learn's order."""
-        return self._vectors("dual_coef_").coef
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """(n_classes * (n_classes - 1) / 2, n_features), a row for each pair; AttributeError without linear kernel."""
-        model = getattr(self, "model_", None)
-        if model is None or model.kernel.name != "linear":
-            why = "it is not fitted" if model is None else f"that needs the linear kernel, not {model.kernel.name}"
-            raise AttributeError(f"no coef_: {why}")
-        return model.weights
-
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_online"}
 
     def decision_function(self, X) -> np.ndarray:
-        """Margins at scale one: (n_samples,) for two classes, > 0 for classes_[1]; else by decision_function_shape."""
+        """Compute the decisions, at margins of -1 and +1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes) or (n_samples, n_pairs)
+            For two classes, > 0 means `classes_[1]`. For more, votes with the squashed sum of margins ("ovr") or the
+            decision of each class pair ("ovo"), by `decision_function_shape`.
+        """
         X = self._ready(X)
         decision = self.model_.decision_function(X, n_threads=self.n_threads)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
@@ -275,7 +314,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         return scores(decision, len(self.classes_))
 
     def predict(self, X) -> np.ndarray:
-        """Labels (n_samples,) for X (n_samples, n_features)."""
+        """Predict the labels (n_samples,) of samples X (n_samples, n_features)."""
         X = self._ready(X)
         return self.model_.predict(X, n_threads=self.n_threads)
 
@@ -290,18 +329,3 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
-
-
-def _column_or_1d(y):
-    """y as it is; a column vector is flattened with scikit-learn's warning."""
-    shape = getattr(y, "shape", None)
-    if shape is None or len(shape) != 2 or shape[1] != 1:
-        return y
-    from sklearn.exceptions import DataConversionWarning
-
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ).",
-        DataConversionWarning,
-        stacklevel=3,
-    )
-    return np.asarray(y).ravel()

@@ -1,4 +1,4 @@
-"""One-class support vector machine with squared slacks, over any solver of SimplexQP."""
+"""SVMOneClass: the one-class SVM with squared slacks, over any solver of SimplexQP."""
 
 from __future__ import annotations
 
@@ -24,42 +24,90 @@ from svmkit.training.weights import sample_weights
 
 
 class SVMOneClass(OutlierMixin, BaseEstimator):
-    """Outlier and novelty detection: the L2 one-class SVM, with a certificate.
-
-    min 1/2 |w|^2 - rho + sum_i C_i xi_i^2 subject to w'phi(x_i) >= rho - xi_i, with C_i = w_i / (nu sum w) for sample
-    weights w, 1 / (nu m) without: LIBSVM's objective (Schoelkopf et al. 2001) with its slacks squared. The multipliers
-    alpha sum to 1 (from rho) and are 2 C_i xi_i, so its dual is min alpha'A alpha over the unit simplex with
-    A = K + diag(1 / (2 C_i)) (L2-SVMs as enclosing balls: Tsang, Kwok, Cheung 2005), and
-    w = sum_i alpha_i phi(x_i), rho = alpha'A alpha. The certified gap is the relative gap of that dual, and of the
-    primal at rho = min (A alpha).
-
-    `nu` is softness and no bound on the fraction of outliers: with squared slacks the mean shortfall of the training
-    scores, mean max(0, rho - score), is nu / 2, in units of the kernel. Every support vector scores below rho, so with
-    contamination "auto" they are the training outliers: about 40 % of them for nu = 0.01 and an rbf kernel, all of
-    them for 0.5. `contamination` sets their fraction.
+    """Outlier and novelty detection: the one-class SVM with squared slacks, with a certificate.
 
     Parameters
     ----------
-    solver : name or Solver of the SimplexQP problem, default "swap2o"
-    nu : number > 0, default 0.01
-    contamination : "auto" (default): offset_ is rho; a number in (0, 0.5]: the score that parts the lowest training
-        scores from the rest, as many as weigh at most this share
-    kernel : name, Kernel or callable f(X, Z) -> (rows of X, rows of Z), default "rbf"
-    gamma : "scale" (default), "auto", "msd" or a number; degree, coef0 : of the kernels that have them
-    sampler : name such as "full" or "uniform:59", or Sampler; default the solver's own, mostly "full"
-    tol : relative gap to reach, default 1e-3
-    stop : rule instead of tol: text such as "abs:1e-6", or criteria joined with |
-    max_iter, time_limit (seconds), max_support : budgets, default none
-    memory : budget of the row cache, default "1GB"; n_threads : default all
-    random_state : default 0
+    solver : str or Solver, default="swap2o"
+        A solver of the problem SimplexQP; `svmkit plugins` lists their names.
+    nu : float, default=0.01
+        How soft the boundary is, > 0. It does not bound the fraction of outliers (see Notes).
+    contamination : "auto" or float, default="auto"
+        "auto" sets `offset_` to rho. A number in (0, 0.5] sets it such that the training samples with the lowest
+        scores are outliers, as many as weigh at most this share.
+    kernel : str, Kernel or callable, default="rbf"
+        The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z).
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        The parameter gamma of the kernels that have it.
+    degree : int, default=3
+        The degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        The constant of the polynomial and sigmoid kernels.
+    sampler : str or Sampler, default=None
+        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
+    tol : float, default=1e-3
+        The relative duality gap to reach.
+    stop : str, Criterion or Stop, default=None
+        A rule that replaces `tol`: text such as "abs:1e-6", or criteria joined with |.
+    max_iter : int, default=None
+        The most iterations.
+    time_limit : float, default=None
+        The most seconds.
+    max_support : int, default=None
+        The most support vectors.
+    memory : str or int, default="1GB"
+        The most memory for kernel rows, in bytes or as text.
+    n_threads : int, default=None
+        The number of threads; None uses all.
+    random_state : int, RandomState or None, default=0
+        The seed of all random choices.
 
     Attributes
     ----------
-    model_ : SVMModel of classes -1 and +1; `model_.save(path)`, then `SVMModel.load` or `svmkit predict`
-    offset_ : decision_function is score_samples - offset_; rho_ : rho
-    support_ : rows of X with alpha > 0; support_vectors_ (for a precomputed kernel their row numbers),
-        dual_coef_ (1, n_support)
-    n_features_in_, status_, n_iter_, certificate_, gap_, history_
+    model_ : SVMModel
+        A model of the classes -1 and +1, which can be saved; `svmkit predict` takes it.
+    offset_ : float
+        `decision_function` is `score_samples` minus this offset.
+    rho_ : float
+        The certified value of rho.
+    support_ : ndarray of shape (n_support,), int
+        The rows of X with alpha > 0.
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+        The support vectors; for a precomputed kernel their row numbers.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Their weights alpha.
+    n_features_in_ : int
+        The number of columns of X.
+    status_ : Status
+        How training ended.
+    n_iter_ : int
+        The number of iterations.
+    certificate_ : Certificate
+        The certificate.
+    gap_ : float
+        The certified relative duality gap.
+    history_ : History
+        The history of the solve.
+
+    Notes
+    -----
+    The problem is min 1/2 |w|^2 - rho + sum_i C_i xi_i^2 subject to w'phi(x_i) >= rho - xi_i, where
+    C_i = w_i / (nu sum w) for sample weights w, and 1 / (nu m) without: the objective of Schoelkopf et al. with its
+    slacks squared. The multipliers alpha sum to 1 (from rho) and equal 2 C_i xi_i, so that the dual is
+    min alpha'A alpha over the unit simplex with A = K + diag(1 / (2 C_i)) (Tsang, Kwok, Cheung), and
+    w = sum_i alpha_i phi(x_i), rho = alpha'A alpha. The certified gap is the relative gap of this dual and of the
+    primal value at rho = min (A alpha).
+
+    With squared slacks, the mean shortfall of the training scores, mean max(0, rho - score), is nu / 2 in units of the
+    kernel. Every support vector scores below rho, so that with contamination="auto" all support vectors are training
+    outliers: about 40 % of the samples for nu = 0.01 and an rbf kernel, all of them for nu = 0.5. `contamination` sets
+    their fraction.
+
+    References
+    ----------
+    Schoelkopf, Platt, Shawe-Taylor, Smola, Williamson: Estimating the support of a high-dimensional distribution.
+    Neural Computation 13, 2001.
+    Tsang, Kwok, Cheung: Core vector machines. Journal of Machine Learning Research 6, 2005.
     """
 
     def __init__(
@@ -100,10 +148,26 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, sample_weight=None) -> SVMOneClass:
-        """Learn from X (n_samples, n_features), dense or CSR, float32 or float64; y is ignored.
+        """Train on samples without labels. Ctrl-C keeps the best model so far.
 
-        sample_weight : (n_samples,), >= 0, default ones; a sample of weight 0 takes no part. Raises InputError (a
-        ValueError) for data or options that cannot be used. Ctrl-C keeps the best model so far.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each sample, >= 0. A sample of weight 0 takes no part.
+
+        Returns
+        -------
+        SVMOneClass
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            The data or parameters cannot be used. It is a ValueError.
         """
         from sklearn.utils.validation import _check_feature_names
 
@@ -172,17 +236,17 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
             raise InputError(f"contamination must be auto or a number in (0, 0.5], not {share!r}")
 
     def score_samples(self, X) -> np.ndarray:
-        """sum_i alpha_i k(x_i, x), (n_samples,): high for what is like the training data."""
+        """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""
         X = features_to_predict(self, X)
         # not the decision plus the offset: rounding would tie the scores of all that is far away
         return replace(self.model_, intercept=np.zeros(1)).decision_function(X, n_threads=self.n_threads)
 
     def decision_function(self, X) -> np.ndarray:
-        """score_samples - offset_, (n_samples,): negative for outliers."""
+        """Compute `score_samples` minus `offset_`, (n_samples,), which is negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X) -> np.ndarray:
-        """+1 for inliers, -1 for outliers, (n_samples,)."""
+        """Predict +1 for inliers and -1 for outliers, (n_samples,)."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)
 
     def __sklearn_tags__(self):
@@ -193,10 +257,10 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
 
 
 def _cut(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """The offset below which the lowest scores lie, as many as weigh at most `share` of all.
+    """Return the offset below which the lowest scores lie, as many as weigh at most `share` of all.
 
-    It lies midway between two scores that differ by more than rounding, so that no training sample moves across it,
-    and depends on weights as on repetitions.
+    It lies midway between two scores that differ by more than rounding, so that no training sample moves across it.
+    A sample of weight 2 counts as two samples.
     """
     size = float(np.abs(scores).max()) or 1.0
     values, place = np.unique(np.round(scores / size, 12), return_inverse=True)
