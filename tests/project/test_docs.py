@@ -28,3 +28,24 @@ def test_the_spec_in_the_guide_is_one(tmp_path):
 def test_the_spec_of_ten_sets_is_one(real):
     spec = load_spec(ROOT / "examples" / "compare.yaml")
     assert len(spec.data) == 10 and len(spec.cells()) == 100
+
+
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_and_links_that_a_page_names_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"\b(?:svmkit|examples|tests|docs)/[\w/]+\.(?:py|md|yaml)\b", text)
+    roots = (ROOT, ROOT / "examples" / "third_party_plugin")  # the tutorial names files of the package that it builds
+    assert not [file for file in named if not any((root / file).exists() for root in roots)]
+    linked = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
+    assert not [link for link in linked if not (page.parent / link).exists()]
+
+
+def test_headings_that_pages_link_to_are_there():
+    for page in PAGES:
+        for file, heading in re.findall(r"\]\(([\w./]*)#([\w-]+)\)", page.read_text(encoding="utf-8")):
+            target = (page.parent / file if file else page).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.*)$", target, re.MULTILINE)
+            assert heading in {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
