@@ -23,7 +23,7 @@ from sklearn.svm import OneClassSVM
 import svmkit
 from svmkit.cli import warming
 from svmkit.data.scaling import Scaling
-from svmkit.kernels.functions import resolve_gamma
+from svmkit.kernels.gamma import resolve_gamma
 
 TRAIN, TEST = 20_000, 20_000  # rows of the connections: to train, of each kind to test
 

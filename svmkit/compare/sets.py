@@ -17,7 +17,8 @@ from svmkit.data.scaling import Scaling
 from svmkit.data.sources import find
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
-from svmkit.kernels.functions import Kernel, resolve_gamma
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gamma import resolve_gamma
 
 
 @dataclass(frozen=True)

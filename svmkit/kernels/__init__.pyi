@@ -10,8 +10,8 @@ from .functions import (
     Poly,
     Precomputed,
     Sigmoid,
-    resolve_gamma,
 )
+from .gamma import resolve_gamma
 from .gram import Gram, parse_bytes
 
 __all__ = [

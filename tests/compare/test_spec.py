@@ -9,7 +9,7 @@ from support.compare import wide_test
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import METRICS, load_spec, read
 from svmkit.errors import InputError
-from svmkit.kernels.functions import resolve_gamma
+from svmkit.kernels.gamma import resolve_gamma
 from svmkit.solver.stopping import Absolute, Epochs, parse_stop
 
 BASE = {"data": ["iris"], "solvers": ["smo"]}

@@ -11,7 +11,8 @@ from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.arithmetic import fast_exp
 from svmkit.kernels.engine import engine_for
-from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid, resolve_gamma
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.gram import Gram
 
 pytestmark = pytest.mark.usefixtures("one_pool")

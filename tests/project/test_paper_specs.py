@@ -13,7 +13,7 @@ from svmkit.compare.sets import prepare
 from svmkit.compare.spec import read
 from svmkit.data import load
 from svmkit.errors import InputError
-from svmkit.kernels.functions import resolve_gamma
+from svmkit.kernels.gamma import resolve_gamma
 
 ROOT = Path(__file__).parents[2]
 PAPERS, RECORDS = ROOT / "examples" / "papers", ROOT / "docs" / "papers"
