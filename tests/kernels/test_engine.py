@@ -82,6 +82,7 @@ def exp_of(x):
     return out
 
 
+@pytest.mark.float32
 def test_float32_exponentials_over_the_whole_range():
     """Every 499th float32 from -0 to -87, in order: error, monotone, never above 1."""
     last = int(np.float32(-87.0).view(np.uint32))
@@ -118,6 +119,7 @@ def test_exponentials_below_their_range_stay_at_its_end(dtype, last):
 # --- values in float32
 
 
+@pytest.mark.float32
 @kernels
 @storages
 @pytest.mark.parametrize("kept", [np.float32, np.float64], ids=["X32", "X64"])
@@ -135,6 +137,7 @@ def test_float32_values_keep_their_bound(kernel, stored, kept):
         assert (np.abs(row[0] - truth[:, 4]) <= scale * allowed[:, 4]).all()
 
 
+@pytest.mark.float32
 @kernels
 @storages
 def test_float32_products_keep_their_bound(kernel, stored):
@@ -152,6 +155,7 @@ def test_float32_products_keep_their_bound(kernel, stored):
     assert apart > 0.0  # they were taken in float32
 
 
+@pytest.mark.float32
 @storages
 @pytest.mark.parametrize("shift", [0.0, 30.0, 1e3])
 @pytest.mark.parametrize("kept", [np.float32, np.float64], ids=["X32", "X64"])
@@ -164,6 +168,7 @@ def test_float32_rbf_values_are_right_wherever_the_data_lie(stored, shift, kept)
     assert (np.abs(engine.product(every, coef, dtype=np.float32) - truth @ coef) < 1e-5 * np.abs(coef).sum()).all()
 
 
+@pytest.mark.float32
 @storages
 @pytest.mark.parametrize("d", [2, 100, 800])
 def test_float32_rbf_values_just_before_float64_takes_over(stored, d):

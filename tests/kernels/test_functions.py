@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numba import njit
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
+from support.storages import frozen
 
 from svmkit import plugins
 from svmkit.errors import InputError
@@ -51,12 +52,6 @@ def with_explicit_zeros(X, index_dtype):
     return S
 
 
-def frozen(X):
-    for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-        part.flags.writeable = False
-    return X
-
-
 STORAGES = {
     "dense": lambda X: X.copy(),
     "fortran": np.asfortranarray,
@@ -83,6 +78,7 @@ def test_values_equal_sklearn(case, storage, dtype):
     np.testing.assert_allclose(kernel.diag(stored), np.diag(want), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("case", CASES)
 def test_float32_rows_are_close(case, storage):

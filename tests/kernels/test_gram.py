@@ -260,6 +260,7 @@ def use(kernel, X, budget=1 << 16):
     gram.row(0)
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("kernel", [*KERNELS[1:], Linear(), RBF("msd"), RBF("scale")], ids=lambda k: str(k)[:20])
 def test_float32_data_are_never_copied_whole(kernel):
     X = np.random.default_rng(0).random((150_000, 100), dtype=np.float32)

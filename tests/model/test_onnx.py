@@ -125,6 +125,7 @@ def test_sparse_vectors_one_class_and_no_vectors(tmp_path):
     assert run(onnx_export.write(empty, tmp_path / "m.onnx").path, X)[0].tolist() == [1] * len(X)
 
 
+@pytest.mark.float32
 def test_float32_far_from_the_origin_is_centred_and_advised_on(tmp_path):
     X, y = binary()
     X = X + 1000.0

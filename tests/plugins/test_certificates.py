@@ -60,7 +60,7 @@ def data():
     return X, y
 
 
-def optimum(X, y, kernel: str, loss: str, free: bool) -> float:
+def smallest_primal(X, y, kernel: str, loss: str, free: bool) -> float:
     """The smallest P, by LIBSVM, LIBLINEAR or quadprog."""
     C = CS[kernel]
     if kernel == "linear" and not free:
@@ -91,7 +91,7 @@ def best(data):
 
     def look_up(*key):
         if key not in known:
-            known[key] = optimum(*data, *key)
+            known[key] = smallest_primal(*data, *key)
         return known[key]
 
     return look_up

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numba import njit
+from support.storages import frozen, int64
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
@@ -13,18 +14,6 @@ from svmkit.problems.design import Design, fetch_row, row_add, row_dot
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 NEVER = np.inf, -np.inf
-
-
-def int64(X):
-    S = sp.csr_array(X)
-    return sp.csr_array((S.data, S.indices.astype(np.int64), S.indptr.astype(np.int64)), shape=S.shape)
-
-
-def frozen(X):
-    X = X.copy()
-    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-        array.flags.writeable = False
-    return X
 
 
 STORAGES = {

@@ -104,6 +104,7 @@ def test_without_bias_there_is_no_intercept():
     assert problem.decision_function(best, problem.certificate(best)).intercept == 0.0
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_certificates_of_dense_csr_and_float32_rows_agree(dtype):
     X, y = blobs(60)

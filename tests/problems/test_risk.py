@@ -1,13 +1,11 @@
 """Losses, the best bias, and the regularised risks: their certificates against LIBLINEAR, quadprog and definitions."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import LinearSVC
+from support.liblinear import liblinear, primal
 from support.problems import blobs, make
 
 from svmkit.errors import InputError
@@ -105,31 +103,6 @@ def test_best_bias_of_the_hinge_ignores_who_is_far_off():
 # Linear: what LIBLINEAR finds is certified, and bounds what anybody finds
 
 
-def liblinear(X, y, C, loss, bias=1.0, penalty="l2"):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = LinearSVC(
-            C=1.0,
-            loss=loss,
-            penalty=penalty,
-            dual=penalty == "l2",
-            tol=1e-9,
-            max_iter=2_000_000,
-            fit_intercept=bias > 0.0,
-            intercept_scaling=bias or 1.0,
-            random_state=0,
-        ).fit(np.asarray(X, dtype=np.float64), y, sample_weight=C)
-    w = model.coef_[0]
-    return np.append(w, model.intercept_[0] / bias) if bias else w
-
-
-def by_definition(X, y, C, w, loss, bias, penalty="l2"):
-    h = np.asarray(X, dtype=np.float64) @ w[: X.shape[1]] + (bias * w[-1] if bias else 0.0)
-    size = np.abs(w).sum() if penalty == "l1" else 0.5 * w @ w
-    slack = np.maximum(1.0 - y * h, 0.0)
-    return size + C @ (slack if loss is Loss.HINGE else slack**2)
-
-
 def samples(m=70, seed=0):
     X, y = blobs(m, 4, seed=seed, apart=0.5)
     X[3], X[4] = 0.0, X[5]
@@ -146,7 +119,7 @@ def test_liblinears_optimum_is_certified(storage, loss, bias):
     risk = LinearRisk(Gram(Linear(), storage(X)), y, C, loss=loss, bias=bias)
     assert risk.infeasible(w) is None and risk.shape == w.shape
     first = risk.certificate(w)
-    assert first.primal == pytest.approx(by_definition(X, y, C, w, loss, bias), rel=1e-12)
+    assert first.primal == pytest.approx(primal(X, y, C, w, loss, bias), rel=1e-12)
     assert risk.objective(w) == first.primal
     for _ in range(60):
         last = risk.certificate(w)
@@ -161,7 +134,7 @@ def test_liblinears_l1_optimum_is_certified(bias):
     w = liblinear(X, y, C, Loss.SQUARED_HINGE, bias, "l1")
     risk = LinearRisk(Gram(Linear(), X), y, C, loss="squared_hinge", bias=bias, penalty="l1")
     certificate = risk.certificate(w)
-    assert certificate.primal == pytest.approx(by_definition(X, y, C, w, Loss.SQUARED_HINGE, bias, "l1"), rel=1e-12)
+    assert certificate.primal == pytest.approx(primal(X, y, C, w, Loss.SQUARED_HINGE, bias, "l1"), rel=1e-12)
     assert -1e-9 <= certificate.gap <= 1e-5
     worse = risk.certificate(1.3 * w)
     assert worse.primal > certificate.primal and worse.dual <= certificate.primal * (1.0 + 1e-9)
@@ -226,7 +199,7 @@ def test_dual_is_bounded_by_and_meets_liblinears(loss):
     X, y, C = samples()
     w = liblinear(X, y, C, loss)
     dual = LinearDual(Gram(Linear(), X), y, C, loss=loss)
-    best = by_definition(X, y, C, w, loss, 1.0)
+    best = primal(X, y, C, w, loss, 1.0)
     full = np.append(X, np.ones((len(y), 1)), axis=1)
     Q = np.outer(y, y) * (full @ full.T) + np.diag(dual.ridge)
     rng = np.random.default_rng(0)

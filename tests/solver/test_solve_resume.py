@@ -191,6 +191,7 @@ def test_impossible_numbers_of_threads(n_threads):
         solve(problem(), make("swap"), n_threads=n_threads)
 
 
+@pytest.mark.threads
 def test_one_thread_and_all_reach_the_same():
     one, every = (solve(problem(), make("swap2o"), stop=Gap(1e-8), n_threads=n) for n in (1, None))
     assert one.certificate.dual == pytest.approx(every.certificate.dual, rel=1e-7)

@@ -3,21 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from support.problems import make
+from support.problems import make, posed
 
-from svmkit.kernels.functions import Linear
-from svmkit.kernels.gram import Gram
-from svmkit.problems.linear_risk import LinearRisk
 from svmkit.solver.sampler import Draws, Full
 
 NAMES = ["svmperf", "bmrm", "ocas"]
 LOSSES = ["hinge", "squared_hinge"]
 every = pytest.mark.parametrize("name", NAMES)
 both = pytest.mark.parametrize("loss", LOSSES)
-
-
-def posed(solver, X, y, C=1.0) -> LinearRisk:
-    return solver.pose(Gram(Linear(), X), y, C)
 
 
 def started(name, X, y, C=1.0, start=None, **options):

@@ -10,8 +10,10 @@ from sklearn.metrics import pairwise
 from svmkit_frank_wolfe.step import FrankWolfe
 
 from svmkit import plugins
-from svmkit.kernels.functions import RBF, Kernel
+from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Full, Sampler
@@ -55,6 +57,21 @@ def problem_of(X, y, C=1.0, kernel: Kernel | None = None, *, bias: float = 1.0, 
     return SquaredHinge(Gram((kernel or RBF(0.5)).resolve(X), X, **gram), y, C, bias=bias)
 
 
+def posed(solver: Solver, X, y, C=1.0, kernel: Kernel | None = None, **gram) -> Problem:
+    """The solver's problem; the kernel is linear by default for those that see X itself, else rbf."""
+    if kernel is None:
+        kernel = Linear() if solver.problem_for(Linear()).is_linear else RBF(0.5)
+    return solver.pose(Gram(kernel.resolve(X), X, **gram), y, C)
+
+
+def linear_dual(X, y, C=1.0, **terms) -> LinearDual:
+    return LinearDual(Gram(Linear(), X), y, C, **terms)
+
+
+def dual_of_blobs(m=120, C=1.0, loss="hinge", seed=0, d=3, **data) -> LinearDual:
+    return linear_dual(*blobs(m, d, seed=seed, **data), C, loss=loss)
+
+
 def matrix(problem: SquaredHinge, K: np.ndarray) -> np.ndarray:
     """A of math.md, dense, from a kernel matrix computed elsewhere."""
     return problem.y[:, None] * problem.y * (K + problem.bias) + np.diag(1.0 / (2.0 * problem.C))
@@ -71,14 +88,17 @@ def dense_A(problem, X, kernel):
 
 def qp_optimum(A: np.ndarray) -> tuple[np.ndarray, float]:
     """(alpha, f) that minimise alpha'A alpha over the simplex, by quadprog's active-set method."""
-    quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
-    m = len(A)
-    size = np.trace(A) / m
-    constraints = np.hstack([np.ones((m, 1)), np.eye(m)])
-    alpha = quadprog.solve_qp(A / size, np.zeros(m), constraints, np.r_[1.0, np.zeros(m)], 1)[0]
-    alpha = np.maximum(alpha, 0.0)
-    alpha /= alpha.sum()
+    alpha = over_simplex(A / (np.trace(A) / len(A)), np.zeros(len(A)))
     return alpha, float(alpha @ A @ alpha)
+
+
+def over_simplex(G: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The alpha that minimises alpha'G alpha / 2 - b'alpha over the simplex, by quadprog's active-set method."""
+    quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
+    m = len(b)
+    alpha = quadprog.solve_qp(G, b, np.hstack([np.ones((m, 1)), np.eye(m)]), np.r_[1.0, np.zeros(m)], 1)[0]
+    alpha = np.maximum(alpha, 0.0)
+    return alpha / alpha.sum()
 
 
 def certified(A: np.ndarray, problem: SquaredHinge, alpha: np.ndarray) -> tuple[float, float]:

@@ -4,13 +4,15 @@
    loops are compiled for another precision), `browser`, `install` and `data` are left out.
 2. Of a test that is parametrised over solvers, one solver of each family runs, with every value of all other
    parameters. Every solver, kernel and sampler runs through the light contract, tests/plugins/test_light_contract.py.
-3. Of a test that is parametrised over precisions or seeds, float64 and the first seed run.
+3. Of a test that is parametrised over precisions, storages or seeds, float64, dense and CSR, and the first seed run;
+   each other storage is compiled for by itself.
 
 A rule that would leave nothing of a test keeps its first case. What is left out is deselected, never skipped.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 import pytest
 
 FULL_ONLY = ("slow", "float32", "browser", "install", "data")
+OTHER_STORAGES = re.compile("float32|int64|csr64|fortran|by columns|read only")
 ONE_A_FAMILY = {
     "svmkit_frank_wolfe": "swap",
     "svmkit_decomposition": "smo",
@@ -38,7 +41,7 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     out: set[pytest.Item] = set()
     for cases in tests.values():
         kept = [case for case in cases if not any(case.get_closest_marker(mark) for mark in FULL_ONLY)]
-        for others in (_other_solvers, _float32, _other_seeds):
+        for others in (_other_solvers, _other_storages, _other_seeds):
             kept = _without(others, kept)
         out.update(set(cases) - set(kept))
     return out
@@ -63,13 +66,12 @@ def _other_solvers(case: pytest.Item) -> tuple:
     return tuple(name for name in named if ONE_A_FAMILY.get(families[name], name) != name)
 
 
-def _float32(case: pytest.Item) -> tuple:
-    """The parameters that are of single precision."""
-    return tuple(
-        key
-        for key, value in _parameters(case).items()
-        if value is np.float32 or (isinstance(value, str) and "float32" in value)
-    )
+def _other_storages(case: pytest.Item) -> tuple:
+    """The parameters of single precision, and what the name of the case says of the storage."""
+    if not hasattr(case, "callspec"):
+        return ()
+    single = [key for key, value in case.callspec.params.items() if value is np.float32]
+    return (*single, *OTHER_STORAGES.findall(case.callspec.id))
 
 
 def _other_seeds(case: pytest.Item) -> tuple:

@@ -1,10 +1,8 @@
 """The stochastic methods in plain numpy on dense rows, each step written as its paper has it."""
 
 import numpy as np
-from support.problems import blobs, make
+from support.problems import blobs, make, posed
 
-from svmkit.kernels.functions import RBF, Linear
-from svmkit.kernels.gram import Gram
 from svmkit.solver.sampler import Draws, Full
 
 LINEAR = ["pegasos", "sgd", "sgdqn", "folos"]
@@ -17,11 +15,6 @@ def rows(m=40, seed=0):
     X = np.where(np.random.default_rng(seed).random(X.shape) < 0.7, X, 0.0)
     X[:, 2] = 0.0
     return X, y, np.random.default_rng(seed + 1).uniform(0.3, 1.7, size=m)
-
-
-def posed(solver, X, y, C, kernel=None):
-    needs_rbf = solver.name == "norma"
-    return solver.pose(Gram(kernel or (RBF(0.5) if needs_rbf else Linear()), X), y, C)
 
 
 def state_of(solver, problem, sampler=None, seed=0, start=None):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
+from support.liblinear import liblinear
 from support.problems import SOLVERS, SUBLINEAR, every_fast, overlapping
 
 from svmkit.kernels.functions import Linear
@@ -14,21 +15,12 @@ from svmkit.training.train import fit
 TIGHT = Gap(1e-12) | Iterations(400_000)
 
 
-def liblinear(X, y, C, class_weight=None, sample_weight=None):
+def optimum(X, y, C, class_weight=None, sample_weight=None):
+    each = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if class_weight == "balanced":  # scikit-learn counts rows by their weight in newer versions only
-        each = np.ones(len(y)) if sample_weight is None else sample_weight
         class_weight = {c: each.sum() / (2 * each[y == c].sum()) for c in (-1, 1)}
-    model = LinearSVC(
-        C=C,
-        loss="squared_hinge",
-        intercept_scaling=1,
-        dual=False,
-        tol=1e-12,
-        max_iter=1_000_000,
-        class_weight=class_weight,
-    )
-    model.fit(X, y, sample_weight=sample_weight)
-    return np.r_[model.coef_[0], model.intercept_]
+    weights = np.array([(class_weight or {}).get(c, 1.0) for c in y]) * each
+    return liblinear(X, y, C * weights, "squared_hinge", tol=1e-12, dual=False)
 
 
 def hyperplane(model):
@@ -42,7 +34,7 @@ def hyperplane(model):
 def test_linear_equals_liblinear(name, C, storage):
     X, y = overlapping()
     trained = fit(storage(X), y, solver=name, kernel=Linear(), C=C, stop=TIGHT)
-    np.testing.assert_allclose(hyperplane(trained.model), liblinear(X, y, C), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(hyperplane(trained.model), optimum(X, y, C), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(SUBLINEAR & set(SOLVERS)))
@@ -51,7 +43,7 @@ def test_linear_equals_liblinear_within_the_gap(name):
     X, y = overlapping()
     trained = fit(X, y, solver=name, kernel=Linear(), C=1e-2, stop=Gap(1e-3) | Iterations(300_000))
     assert trained.status is Status.CONVERGED
-    apart = hyperplane(trained.model) - liblinear(X, y, 1e-2)
+    apart = hyperplane(trained.model) - optimum(X, y, 1e-2)
     assert apart @ apart <= 2.0 * (trained.objective - trained.dual_objective)
     assert np.abs(apart).max() < 0.02
 
@@ -61,7 +53,7 @@ def test_liblinears_two_algorithms_agree_with_us():
     dual = LinearSVC(C=0.1, intercept_scaling=1, dual=True, tol=1e-9, max_iter=5_000_000, random_state=0).fit(X, y)
     ours = hyperplane(fit(X, y, kernel=Linear(), C=0.1, stop=TIGHT).model)
     np.testing.assert_allclose(np.r_[dual.coef_[0], dual.intercept_], ours, atol=1e-6)
-    np.testing.assert_allclose(liblinear(X, y, 0.1), ours, atol=1e-6)
+    np.testing.assert_allclose(optimum(X, y, 0.1), ours, atol=1e-6)
 
 
 @pytest.mark.parametrize("class_weight", [None, {-1: 3.0, 1: 0.5}, "balanced"], ids=str)
@@ -70,8 +62,8 @@ def test_weights_equal_liblinears(weighted, class_weight):
     X, y = overlapping(share=0.2)
     sample_weight = np.random.default_rng(1).uniform(0.1, 3.0, len(y)) if weighted else None
     trained = fit(X, y, kernel=Linear(), C=0.7, stop=TIGHT, class_weight=class_weight, sample_weight=sample_weight)
-    want = liblinear(X, y, 0.7, class_weight, sample_weight)
+    want = optimum(X, y, 0.7, class_weight, sample_weight)
     np.testing.assert_allclose(hyperplane(trained.model), want, rtol=1e-6, atol=1e-6)
-    plain = liblinear(X, y, 0.7)
+    plain = optimum(X, y, 0.7)
     assert weighted or class_weight or np.allclose(want, plain)
     assert not (weighted or class_weight) or np.abs(want - plain).max() > 1e-2

@@ -53,6 +53,7 @@ def test_blocks_equal_the_whole(name, size, storage):
     assert fitted.model.intercept[0] == pytest.approx(found.intercept, rel=1e-8)
 
 
+@pytest.mark.float32
 @every_stream
 def test_scarce_memory_and_float32_samples_change_little(name):
     X, y = blobs(400, 3)

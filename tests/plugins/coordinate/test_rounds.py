@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 from numba import njit, prange
-from support.problems import blobs
+from support.problems import blobs, linear_dual
 from svmkit_coordinate import atomic, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
-from svmkit.kernels.functions import Linear
-from svmkit.kernels.gram import Gram
 from svmkit.problems.coordinate_descent import coordinate_pass
-from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
 every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
-
-
-def dual(X, y, C=1.0, **terms) -> LinearDual:
-    return LinearDual(Gram(Linear(), X), y, C, **terms)
 
 
 def round_of(problem, K, seeds=0, beta=None, high=np.inf, low=-np.inf):
@@ -40,7 +33,7 @@ def round_of(problem, K, seeds=0, beta=None, high=np.inf, low=-np.inf):
 @pytest.mark.parametrize("K", [2, 3])
 def test_a_pass_is_a_round_of_cocoa(K, loss):
     """Each part by itself, as `coordinate_pass` goes over it with this sigma; the sum of what they add."""
-    problem = dual(*blobs(700, 5, apart=0.2), 0.01, loss=loss)
+    problem = linear_dual(*blobs(700, 5, apart=0.2), 0.01, loss=loss)
     d, m = problem.design, problem.m
     start = np.where(np.arange(m) % 3, np.minimum(problem.upper, 0.01), 0.0)
     done, beta, v, order, shared, held = round_of(problem, K, 0, start, 0.5, -0.5)
@@ -63,7 +56,7 @@ def test_a_pass_is_a_round_of_cocoa(K, loss):
 def test_a_pass_that_overshoots_is_searched_exactly(loss):
     """Equal rows: the steps together go too far, and no other share of them is better than the one taken."""
     y = np.where(np.arange(900) % 3, 1.0, -1.0)
-    problem = dual(y[:, None] * [1.0, 2.0], y, 1.0, loss=loss, bias=0.0)
+    problem = linear_dual(y[:, None] * [1.0, 2.0], y, 1.0, loss=loss, bias=0.0)
     done, beta, v, _, _, held = round_of(problem, 3)
     values = [problem.objective(held + t * (beta - held)) for t in (0.98, 1.0, 1.02)]
     assert values[1] < min(values[0], values[2])
@@ -74,7 +67,7 @@ def test_a_pass_that_overshoots_is_searched_exactly(loss):
 
 def test_parts_are_dealt_anew():
     """With seeds, each of the next parts has as many points of every part before, in an order of its own."""
-    problem = dual(*blobs(900, 5))
+    problem = linear_dual(*blobs(900, 5))
     *_, order, shared, _ = round_of(problem, 3, [5, 6, 7])
     assert sorted(order.tolist()) == list(range(900))
     np.testing.assert_array_equal(shared.ends, [0, 300, 600, 900])
@@ -87,7 +80,7 @@ def test_parts_are_dealt_anew():
 
 def test_one_thread_that_the_others_leave_does_all_parts(monkeypatch):
     """Threads that come when all is done find nothing; so does one that waits in vain."""
-    problem = dual(*blobs(800, 5))
+    problem = linear_dual(*blobs(800, 5))
     d, shared = problem.design, Shared.of(problem, 4)
     order, beta, v = np.arange(800), np.zeros(800), np.zeros(d.width)
     given = d.rows, d.bias, order, beta, v, np.array([np.inf, -np.inf]), True, 3000, 3, shared

@@ -5,14 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
-from support.problems import blobs, make
+from support.problems import blobs, dual_of_blobs, make
 from svmkit_coordinate.passes import passes, shuffle
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.kernels.gram import Gram
 from svmkit.problems.coordinate_descent import coordinate_pass
-from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
 from svmkit.solver import by_name
 from svmkit.solver.loop import solve
@@ -27,11 +25,6 @@ every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 every_sampler = pytest.mark.parametrize("sampler", ["shuffled", "full", "uniform:9", "permuted:50"])
 
 
-def dual(m=120, C=1.0, loss="hinge", seed=0, d=3, **data) -> LinearDual:
-    X, y = blobs(m, d, seed=seed, **data)
-    return LinearDual(Gram(Linear(), X), y, C, loss=loss)
-
-
 def steps(solver, problem, sampler=None, start=None, seed=0):
     """(state, infos without end)."""
     draws = Draws(sampler or Shuffled(), problem.y, np.random.default_rng(seed))
@@ -42,7 +35,7 @@ def steps(solver, problem, sampler=None, start=None, seed=0):
 @every_sampler
 @every_loss
 def test_what_a_step_reports(loss, sampler):
-    problem = dual(C=3.0, loss=loss)
+    problem = dual_of_blobs(C=3.0, loss=loss)
     state, infos = steps(make("dcd", loss=loss), problem, by_name.sampler(sampler))
     before, passes = 0.0, 0
     for info in itertools.islice(infos, 60):
@@ -62,7 +55,7 @@ def test_what_a_step_reports(loss, sampler):
 @every_loss
 def test_estimate_of_a_pass_over_all_points_is_near_the_certified_gap(loss):
     """Each point's part is taken as it is met, the certificate is of the end: they agree within a factor, both ways."""
-    problem = dual(400, loss=loss)
+    problem = dual_of_blobs(400, loss=loss)
     state, infos = steps(make("dcd", loss=loss, shrinking=False), problem)
     for info in itertools.islice(infos, 2, 40):
         gap = problem.certificate(state.beta).gap
@@ -71,7 +64,7 @@ def test_estimate_of_a_pass_over_all_points_is_near_the_certified_gap(loss):
 
 @every_loss
 def test_estimates_from_samples_stand_for_all_points(loss):
-    problem = dual(400, loss=loss)
+    problem = dual_of_blobs(400, loss=loss)
     state, infos = steps(make("dcd", loss=loss), problem, by_name.sampler("uniform:40"))
     infos = list(itertools.islice(infos, 30))
     mean = np.mean([info.gap_abs for info in infos[-10:]])
@@ -81,7 +74,7 @@ def test_estimates_from_samples_stand_for_all_points(loss):
 
 @every_loss
 def test_points_are_left_out_and_taken_back(loss):
-    problem = dual(300, loss=loss, apart=1.5)
+    problem = dual_of_blobs(300, loss=loss, apart=1.5)
     solver = make("dcd", loss=loss)
     state, infos = steps(solver, problem)
     info = next(info for info in itertools.islice(infos, 40) if info.epochs < 0.6 * info.steps)
@@ -94,7 +87,7 @@ def test_points_are_left_out_and_taken_back(loss):
 @pytest.mark.parametrize("stop", [Gap(1e-6) | Iterations(50_000), Iterations(20_000)], ids=["gap", "budget alone"])
 def test_points_that_were_left_out_too_early_are_found_again(stop):
     """From a start that is far off, points that looked settled have to move, whatever would end the solve."""
-    problem = dual(300, apart=1.0)
+    problem = dual_of_blobs(300, apart=1.0)
     start = np.where(np.random.default_rng(0).random(300) < 0.5, problem.upper, 0.0)
     solution = solve(problem, make("dcd"), start=start, stop=stop)
     best = solve(problem, make("dcd", shrinking=False), stop=Gap(1e-8) | Iterations(50_000))
@@ -104,7 +97,7 @@ def test_points_that_were_left_out_too_early_are_found_again(stop):
 
 @pytest.mark.parametrize("few", [0, 1, 10])
 def test_when_those_that_take_part_have_nothing_to_gain_all_take_part(few):
-    problem = dual(200)
+    problem = dual_of_blobs(200)
     state, infos = steps(make("dcd"), problem)
     next(infos)
     state.order, state.n = np.arange(few), few
@@ -116,7 +109,7 @@ def test_when_those_that_take_part_have_nothing_to_gain_all_take_part(few):
 
 @every_loss
 def test_thresholds_are_the_extremes_of_the_last_pass(loss):
-    problem = dual(200, loss=loss, apart=1.0)
+    problem = dual_of_blobs(200, loss=loss, apart=1.0)
     d, m = problem.design, problem.m
     beta, v, order, thresholds = np.zeros(m), np.zeros(d.width), np.arange(m), np.array([np.inf, -np.inf])
     n = m
@@ -145,7 +138,7 @@ def test_every_order_is_as_likely_as_any_other():
 
 @every_loss
 def test_without_shrinking_every_pass_looks_at_every_point(loss):
-    _, infos = steps(make("dcd", loss=loss, shrinking=False), dual(loss=loss))
+    _, infos = steps(make("dcd", loss=loss, shrinking=False), dual_of_blobs(loss=loss))
     assert all(info.epochs == 1.0 == info.steps and not info.shrunk for info in itertools.islice(infos, 50))
 
 
@@ -153,7 +146,7 @@ def test_without_shrinking_every_pass_looks_at_every_point(loss):
 @pytest.mark.parametrize("eps", [1.0, 0.1, 1e-3])
 def test_violation_is_liblinears_eps(eps, loss):
     """It ends there like LIBLINEAR: with no projected gradient far outside eps, for all points at the final weights."""
-    problem = dual(300, C=0.5, loss=loss)
+    problem = dual_of_blobs(300, C=0.5, loss=loss)
     solution = solve(problem, make("dcd", loss=loss), stop=Violation(eps))
     assert solution.status is Status.CONVERGED
     beta, slope = solution.point, solution.certificate.gradient
@@ -166,14 +159,14 @@ def test_violation_is_liblinears_eps(eps, loss):
 
 
 def test_an_iteration_budget_is_kept_to_within_a_sixteenth():
-    problem = dual(3000, C=100.0, apart=2.0)  # few points take part after some passes
+    problem = dual_of_blobs(3000, C=100.0, apart=2.0)  # few points take part after some passes
     for budget in (1, 10, 40, 100):
         solution = solve(problem, make("dcd"), stop=Iterations(budget))
         assert budget <= solution.n_iter <= budget * 17 / 16 + 1
 
 
 def test_small_passes_are_done_together_and_counted():
-    state, infos = steps(make("dcd"), dual(3000, C=5.0, apart=1.2))
+    state, infos = steps(make("dcd"), dual_of_blobs(3000, C=5.0, apart=1.2))
     many = [info for info in itertools.islice(infos, 400) if info.steps > 1]
     assert many and all(info.epochs <= 8192 / 3000 and info.shrunk for info in many)
     assert state.count > 400
@@ -181,7 +174,7 @@ def test_small_passes_are_done_together_and_counted():
 
 def test_nothing_left_to_gain_ends_the_solve():
     """Far below what float64 can tell: it ends by itself, with the best there is."""
-    problem = dual(60, C=0.5)
+    problem = dual_of_blobs(60, C=0.5)
     solution = solve(problem, make("dcd"), stop=Gap(1e-30) | Iterations(1_000_000))
     assert solution.status in (Status.STALLED, Status.CONVERGED) and solution.n_iter < 100_000
     assert solution.certificate.gap <= 1e-9
@@ -190,7 +183,7 @@ def test_nothing_left_to_gain_ends_the_solve():
 @every_sampler
 def test_same_seed_same_result(sampler):
     runs = [
-        solve(dual(200), make("dcd"), stop=Iterations(80), seed=seed, sampler=by_name.sampler(sampler)).point
+        solve(dual_of_blobs(200), make("dcd"), stop=Iterations(80), seed=seed, sampler=by_name.sampler(sampler)).point
         for seed in (3, 3, 4)
     ]
     np.testing.assert_array_equal(runs[0], runs[1])
@@ -198,7 +191,7 @@ def test_same_seed_same_result(sampler):
 
 
 def test_full_goes_through_the_data_in_their_order():
-    problem = dual(50)
+    problem = dual_of_blobs(50)
     state, infos = steps(make("dcd"), problem, Full())
     next(infos)
     beta, v, X = np.zeros(50), np.zeros(4), np.append(problem.gram.engine.X, np.ones((50, 1)), axis=1)
@@ -209,7 +202,7 @@ def test_full_goes_through_the_data_in_their_order():
 
 
 def test_a_shuffled_pass_has_an_order_of_its_own():
-    problem, firsts = dual(200, C=1e6), []
+    problem, firsts = dual_of_blobs(200, C=1e6), []
     for seed in range(2):
         state, infos = steps(make("dcd"), problem, seed=seed)
         next(infos)

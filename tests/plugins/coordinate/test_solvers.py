@@ -1,12 +1,12 @@
 """dcd: its optimum is LIBLINEAR's, whatever the storage, the weights, the bias, C and the order of the points."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
+from support.liblinear import liblinear, primal
 from support.problems import blobs, make
+from support.storages import frozen, int64
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
@@ -23,21 +23,9 @@ TIGHT = Gap(1e-9) | Iterations(100_000)
 every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 
 
-def int64(X):
-    S = sp.csr_array(X)
-    return sp.csr_array((S.data, S.indices.astype(np.int64), S.indptr.astype(np.int64)), shape=S.shape)
-
-
 def explicit_zeros(X):
     S = sp.csr_array(X)
     S.data[::3] = 0.0
-    return S
-
-
-def frozen(X):
-    S = sp.csr_array(X)
-    for array in (S.data, S.indices, S.indptr):
-        array.flags.writeable = False
     return S
 
 
@@ -57,7 +45,7 @@ STORAGES = {
     "csr, int64": int64,
     "csr, float32": lambda X: sp.csr_array(X.astype(np.float32)),
     "csr, explicit zeros": explicit_zeros,
-    "csr, read only": frozen,
+    "csr, read only": lambda X: frozen(sp.csr_array(X)),
     "csr, entries to be summed": twice,
 }
 
@@ -71,25 +59,10 @@ def ugly(m=90, share=0.4, seed=0):
     return X, y
 
 
-def liblinear(X, y, C=1.0, loss="hinge", bias=1.0, weights=None) -> tuple[np.ndarray, float]:
-    """(w with the weight of the bias column behind it, P)."""
-    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # no answer that has not converged
-        model = LinearSVC(
-            C=C,
-            loss=loss,
-            dual=True,
-            tol=1e-9,
-            max_iter=3_000_000,
-            fit_intercept=bias > 0.0,
-            intercept_scaling=bias or 1.0,
-            random_state=0,
-        ).fit(X, y, sample_weight=weights)
-    w = np.append(model.coef_[0], model.intercept_[0] / bias if bias else 0.0)
-    each = C * (np.ones(len(y)) if weights is None else weights)
-    slack = 1.0 - y * model.decision_function(X)
-    return w, 0.5 * float(w @ w) + Loss.of(loss).total(slack, each)
+def optimum(X, y, C=1.0, loss="hinge", bias=1.0) -> tuple[np.ndarray, float]:
+    """(w with the weight of the bias column behind it, P) of LIBLINEAR."""
+    w = liblinear(X, y, C, loss, bias)
+    return w if bias else np.append(w, 0.0), primal(X, y, C, w, loss, bias)
 
 
 def dcd(X, y, C=1.0, loss="hinge", bias=1.0, stop=TIGHT, **others):
@@ -110,7 +83,7 @@ def same(trained, reference):
 def test_every_storage_gives_liblinears_optimum(storage, loss):
     X, y = ugly()
     stored = storage(X)
-    same(dcd(stored, y, 0.3, loss), liblinear(stored, y, 0.3, loss))
+    same(dcd(stored, y, 0.3, loss), optimum(stored, y, 0.3, loss))
 
 
 @every_loss
@@ -119,8 +92,8 @@ def test_bias_is_a_column(bias, loss):
     X, y = ugly()
     y[:20] = 1.0
     trained = dcd(X, y, 0.3, loss, bias)
-    w, primal = liblinear(X, y, 0.3, loss, bias)
-    same(trained, (w, primal))
+    w, P = optimum(X, y, 0.3, loss, bias)
+    same(trained, (w, P))
     assert trained.model.intercept[0] == pytest.approx(bias * w[-1], abs=1e-4)
     assert bias > 0.0 or trained.model.intercept[0] == 0.0
 
@@ -130,7 +103,7 @@ def test_weights_of_samples_are_costs(loss):
     X, y = ugly()
     weights = np.random.default_rng(3).uniform(0.05, 4.0, len(y))
     weights[::7] = 0.0
-    same(dcd(X, y, 0.5, loss, sample_weight=weights), liblinear(X, y, 0.5, loss, weights=weights))
+    same(dcd(X, y, 0.5, loss, sample_weight=weights), optimum(X, y, 0.5 * weights, loss))
 
 
 @every_loss
@@ -138,7 +111,7 @@ def test_weights_of_samples_are_costs(loss):
 @pytest.mark.parametrize("share", [0.5, 0.03])
 def test_every_C(C, share, loss):
     X, y = ugly(share=share)
-    reference = liblinear(X, y, C, loss)
+    reference = optimum(X, y, C, loss)
     same(dcd(X, y, C, loss), reference)
 
 
@@ -149,8 +122,8 @@ def test_a_huge_C_takes_long_but_never_misleads(C, share, loss):
     X, y = ugly(share=share)
     trained = dcd(X, y, C, loss, stop=Gap(1e-3) | Iterations(500))
     assert -1e-12 <= trained.gap <= 1.0
-    _, optimum = liblinear(X, y, 1.0, loss)
-    assert trained.dual_objective <= C * optimum  # P(C) <= C P(1)
+    _, P = optimum(X, y, 1.0, loss)
+    assert trained.dual_objective <= C * P  # P(C) <= C P(1)
     assert (trained.status is Status.CONVERGED) == (trained.gap <= 1e-3)
 
 
@@ -160,7 +133,7 @@ def test_every_shape(shape, loss):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=shape), np.where(np.arange(shape[0]) % 3, 1.0, -1.0)
     for bias in (0.0, 1.0):
-        same(dcd(X, y, 0.5, loss, bias), liblinear(X, y, 0.5, loss, bias))
+        same(dcd(X, y, 0.5, loss, bias), optimum(X, y, 0.5, loss, bias))
 
 
 @every_loss
@@ -169,7 +142,7 @@ def test_no_information_at_all(bias, loss):
     y = np.where(np.arange(20) < 8, 1.0, -1.0)
     trained = dcd(np.zeros((20, 3)), y, 1.0, loss, bias)
     assert trained.gap <= 1e-9 and (trained.model.weights == 0.0).all()
-    assert trained.objective == pytest.approx(liblinear(np.zeros((20, 3)), y, 1.0, loss, bias)[1], rel=1e-8)
+    assert trained.objective == pytest.approx(optimum(np.zeros((20, 3)), y, 1.0, loss, bias)[1], rel=1e-8)
 
 
 @every_loss
@@ -190,7 +163,7 @@ def test_every_order_leads_to_the_same_optimum(order, shrinking, loss):
     problem = solver.pose(Gram(Linear(), X), y, 0.1)
     solution = solve(problem, solver, sampler=sampler(order), stop=Gap(1e-7) | Iterations(100_000))
     assert solution.status is Status.CONVERGED
-    assert solution.certificate.primal == pytest.approx(liblinear(X, y, 0.1, loss)[1], rel=1e-6)
+    assert solution.certificate.primal == pytest.approx(optimum(X, y, 0.1, loss)[1], rel=1e-6)
 
 
 @pytest.mark.data

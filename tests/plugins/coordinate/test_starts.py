@@ -5,13 +5,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
-from support.problems import blobs, make
+from support.problems import blobs, dual_of_blobs, make
 
 from svmkit.kernels.functions import Linear
-from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs
-from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
@@ -21,11 +19,6 @@ from svmkit.training.train import c_path, fit
 pytestmark = pytest.mark.usefixtures("one_pool")
 
 every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
-
-
-def dual(m=200, loss="hinge", d=3, apart=0.7) -> LinearDual:
-    X, y = blobs(m, d, apart=apart)
-    return LinearDual(Gram(Linear(), X), y, 1.0, loss=loss)
 
 
 def cold(problem, loss, tol=1e-3):
@@ -55,7 +48,7 @@ def test_a_model_of_support_vectors_is_a_good_start(loss):
 
 @every_loss
 def test_start_weights_are_feasible_and_certified(loss):
-    problem = dual(400, loss=loss, d=60, apart=0.1)  # dozens of points on the margin
+    problem = dual_of_blobs(400, loss=loss, d=60, apart=0.1)  # dozens of points on the margin
     found = cold(problem, loss, 1e-6)
     w = problem.decision_function(found.point, found.certificate)
     start = problem.start_weights(w.w, w.intercept)
@@ -67,7 +60,7 @@ def test_start_weights_are_feasible_and_certified(loss):
 
 
 def test_start_is_its_own_solution():
-    problem = dual(200)
+    problem = dual_of_blobs(200)
     found = cold(problem, "hinge", 1e-5)
     np.testing.assert_array_equal(problem.start(problem.y * found.point), found.point)
     assert problem.infeasible(problem.start(3.0 * problem.y * found.point)) is None  # of a model with a larger C

@@ -6,15 +6,14 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.svm import LinearSVC
-from support.problems import blobs, make
+from support.liblinear import liblinear, primal
+from support.problems import blobs, linear_dual, make
+from support.storages import frozen
 from svmkit_coordinate import dcd
 from svmkit_coordinate.workers import FEW
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.kernels.gram import Gram
-from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.loss import Loss
 from svmkit.solver import by_name
 from svmkit.solver.loop import solve
@@ -35,20 +34,13 @@ def however_few(monkeypatch):
     monkeypatch.setattr(dcd, "WORTH", 0)
 
 
-def frozen(X):
-    S = sp.csr_array(X)
-    for array in (S.data, S.indices, S.indptr):
-        array.flags.writeable = False
-    return S
-
-
 STORAGES = {
     "dense": np.asarray,
     "float32": lambda X: X.astype(np.float32),
     "by columns": np.asfortranarray,
     "csr": sp.csr_array,
     "csr, float32": lambda X: sp.csr_array(X.astype(np.float32)),
-    "csr, read only": frozen,
+    "csr, read only": lambda X: frozen(sp.csr_array(X)),
 }
 
 
@@ -60,24 +52,15 @@ def data(m=600, d=5, share=0.5, seed=0, apart=0.5):
     return X, y
 
 
-def dual(X, y, C=1.0, **terms) -> LinearDual:
-    return LinearDual(Gram(Linear(), X), y, C, **terms)
-
-
 def solved(X, y, K=2, C=1.0, loss="hinge", bias=1.0, stop=TIGHT, shrinking=True, n_threads=1, **others):
     """One thread finds the same as several, without waiting for others that a busy machine keeps."""
     solver = make("dcd", loss=loss, bias=bias, workers=K, shrinking=shrinking)
-    return solve(dual(X, y, C, loss=loss, bias=bias), solver, stop=stop, n_threads=n_threads, **others)
+    return solve(linear_dual(X, y, C, loss=loss, bias=bias), solver, stop=stop, n_threads=n_threads, **others)
 
 
-def liblinear(X, y, C=1.0, loss="hinge", bias=1.0) -> float:
+def optimum(X, y, C=1.0, loss="hinge", bias=1.0) -> float:
     """P at LIBLINEAR's optimum."""
-    options = {"fit_intercept": bias > 0.0, "intercept_scaling": bias or 1.0, "max_iter": 3_000_000}
-    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    model = LinearSVC(C=C, loss=loss, dual=True, tol=1e-9, random_state=0, **options).fit(X, y)
-    b = model.intercept_[0] / bias if bias else 0.0
-    slack = 1.0 - y * model.decision_function(X)
-    return 0.5 * float(model.coef_[0] @ model.coef_[0] + b * b) + Loss.of(loss).total(slack, np.full(len(y), C))
+    return primal(X, y, C, liblinear(X, y, C, loss, bias), loss, bias)
 
 
 def same(solution, primal):
@@ -92,7 +75,7 @@ def same(solution, primal):
 def test_every_storage_gives_liblinears_optimum(storage, K, loss):
     X, y = data()
     stored = storage(X)
-    same(solved(stored, y, K, 0.3, loss), liblinear(stored, y, 0.3, loss))
+    same(solved(stored, y, K, 0.3, loss), optimum(stored, y, 0.3, loss))
 
 
 @every_loss
@@ -100,7 +83,7 @@ def test_every_storage_gives_liblinears_optimum(storage, K, loss):
 @pytest.mark.parametrize("shrinking", [True, False])
 def test_every_bias_with_and_without_shrinking(shrinking, bias, loss):
     X, y = data()
-    same(solved(X, y, 2, 0.1, loss, bias, shrinking=shrinking), liblinear(X, y, 0.1, loss, bias))
+    same(solved(X, y, 2, 0.1, loss, bias, shrinking=shrinking), optimum(X, y, 0.1, loss, bias))
 
 
 @every_loss
@@ -108,14 +91,14 @@ def test_every_bias_with_and_without_shrinking(shrinking, bias, loss):
 @pytest.mark.parametrize("share", [0.5, 0.03])
 def test_every_C(C, share, loss):
     X, y = data(share=share)
-    same(solved(X, y, 2, C, loss), liblinear(X, y, C, loss))
+    same(solved(X, y, 2, C, loss), optimum(X, y, C, loss))
 
 
 @every_loss
 @pytest.mark.parametrize("share", [0.5, 0.03])
 def test_a_huge_C_takes_long_but_never_misleads(share, loss):
     X, y = data(share=share)
-    found, at_one = solved(X, y, 2, 1e4, loss, stop=Gap(1e-3) | Iterations(500)), liblinear(X, y, 1.0, loss)
+    found, at_one = solved(X, y, 2, 1e4, loss, stop=Gap(1e-3) | Iterations(500)), optimum(X, y, 1.0, loss)
     assert -1e-12 <= found.certificate.gap <= 1.0
     assert found.certificate.dual <= 1e4 * at_one  # P(C) <= C P(1)
     assert (found.status is Status.CONVERGED) == (found.certificate.gap <= 1e-3)
@@ -124,7 +107,7 @@ def test_a_huge_C_takes_long_but_never_misleads(share, loss):
 @every_loss
 def test_one_feature(loss):
     X, y = data(d=1)
-    same(solved(X, y, 2, 0.5, loss), liblinear(X, y, 0.5, loss))
+    same(solved(X, y, 2, 0.5, loss), optimum(X, y, 0.5, loss))
 
 
 @every_loss
@@ -141,7 +124,7 @@ def test_all_rows_equal(K, loss):
 def test_rows_of_zeros_alone(loss):
     y = np.where(np.arange(400) < 150, 1.0, -1.0)
     for bias in (0.0, 1.0):
-        same(solved(np.zeros((400, 3)), y, 2, 1.0, loss, bias), liblinear(np.zeros((400, 3)), y, 1.0, loss, bias))
+        same(solved(np.zeros((400, 3)), y, 2, 1.0, loss, bias), optimum(np.zeros((400, 3)), y, 1.0, loss, bias))
 
 
 @every_loss
@@ -157,6 +140,7 @@ def test_one_class_is_refused():
         fit(np.ones((600, 2)), np.ones(600), solver=make("dcd", workers=2), kernel=Linear())
 
 
+@pytest.mark.threads
 @every_loss
 @pytest.mark.parametrize("K", [2, 5])
 @pytest.mark.parametrize("sampler", ["shuffled", "full"])
@@ -187,7 +171,7 @@ def test_liblinears_rule(loss):
 @every_loss
 @pytest.mark.parametrize("sampler", ["shuffled", "full"])
 def test_what_a_step_reports(sampler, loss):
-    problem = dual(*data(2000, 20, apart=0.3), 3.0, loss=loss)
+    problem = linear_dual(*data(2000, 20, apart=0.3), 3.0, loss=loss)
     solver = make("dcd", loss=loss, workers=2)
     state = solver.init(problem, None, Draws(by_name.sampler(sampler), problem.y, np.random.default_rng(0)))
     before, parts = 0.0, 0
@@ -234,7 +218,7 @@ def test_how_many_workers(K):
 @pytest.mark.parametrize(("m", "d", "shared"), [(1000, 60, False), (2000, 60, True), (200, 2000, False)])
 def test_what_is_worth_sharing(m, d, shared, monkeypatch):
     monkeypatch.undo()
-    problem = dual(*blobs(m, d))
+    problem = linear_dual(*blobs(m, d))
     state = make("dcd", workers=2).init(problem, None, Draws(Shuffled(), problem.y, np.random.default_rng(0)))
     assert (state.shared is not None) == shared
 
@@ -251,7 +235,7 @@ def test_same_seed_same_result():
 
 
 def test_small_passes_are_done_together_and_counted():
-    problem = dual(*data(6000, 10, apart=1.2), 5.0)
+    problem = linear_dual(*data(6000, 10, apart=1.2), 5.0)
     solver = make("dcd", workers=2)
     state = solver.init(problem, None, Draws(Shuffled(), problem.y, np.random.default_rng(0)))
     infos = list(itertools.islice((solver.step(state) for _ in itertools.count()), 100))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
-from support.problems import blobs, dense_A, make, problem_of, qp_optimum
+from support.problems import blobs, dense_A, make, posed, problem_of, qp_optimum
 from svmkit_corrective.square import Square
 
-from svmkit.kernels.functions import RBF, Kernel, Linear, Poly
+from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.simplex import SquaredHinge
@@ -17,10 +17,6 @@ from svmkit.solver.stopping import Gap, Iterations, Seconds
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 BOTH = pytest.mark.parametrize(("name", "options"), [("fcfw", {}), ("fcsmo", {}), ("fcsmo", {"loss": "squared_hinge"})])
-
-
-def posed(name, options, X, y, C=1.0, kernel: Kernel | None = None, **gram):
-    return make(name, **options).pose(Gram((kernel or RBF(0.5)).resolve(X), X, **gram), y, C)
 
 
 def other(name, options):
@@ -40,7 +36,7 @@ def exact(gram, idx, signs, bias):
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e2])
 def test_same_optimum_as_solvers_that_work_in_another_way(name, options, first, C):
     X, y = blobs(400, 3, seed=3)
-    problem = posed(name, options, X, y, C)
+    problem = posed(make(name, **options), X, y, C)
     a = solve(problem, make(name, first=first, **options), stop=Gap(1e-8))
     b = solve(problem, other(name, options), stop=Gap(1e-8))
     assert a.status is Status.CONVERGED
@@ -52,24 +48,27 @@ def test_same_optimum_as_solvers_that_work_in_another_way(name, options, first, 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sets_that_do_not_fit_are_solved_in_turns(name, options, memory, dtype):
     X, y = blobs(500, 2, apart=0.3, seed=5)  # more vectors than the square has room for
-    problem = posed(name, options, X, y, 5.0, memory=memory, dtype=dtype)
+    problem = posed(make(name, **options), X, y, 5.0, memory=memory, dtype=dtype)
     solution = solve(problem, make(name, first=20, **options), stop=Gap(1e-4))
     assert solution.status is Status.CONVERGED
     room = Square(Gram(RBF(0.5), X, memory=memory, dtype=dtype)).most
     if memory == "9KB":
         assert solution.n_support > room
-    best = solve(posed(name, options, X, y, 5.0), other(name, options), stop=Gap(1e-8)).certificate.dual
+    best = solve(posed(make(name, **options), X, y, 5.0), other(name, options), stop=Gap(1e-8)).certificate.dual
     assert best * (1.0 - 1e-4) <= solution.certificate.dual <= best * (1.0 + 1e-7)
 
 
+@pytest.mark.float32
 @BOTH
 @pytest.mark.parametrize("kernel", [Linear(), Poly(0.5, 2, 1.0), RBF(20.0)], ids=lambda k: k.name)
 def test_kernels_that_are_not_normalised_are_kept_as_they_are(name, options, kernel):
     X, y = blobs(300, 3, seed=7)
     X[::9] *= 4.0  # points whose values would take most of what 16 bits can hold
-    problem = posed(name, options, X, y, 0.01, kernel, dtype=np.float32)
+    problem = posed(make(name, **options), X, y, 0.01, kernel, dtype=np.float32)
     solution = solve(problem, make(name, **options), stop=Gap(1e-5) | Iterations(400_000))
-    best = solve(posed(name, options, X, y, 0.01, kernel), other(name, options), stop=Gap(1e-6) | Iterations(400_000))
+    best = solve(
+        posed(make(name, **options), X, y, 0.01, kernel), other(name, options), stop=Gap(1e-6) | Iterations(400_000)
+    )
     assert solution.status is Status.CONVERGED
     assert solution.certificate.dual == pytest.approx(best.certificate.dual, rel=1e-4)
 
@@ -85,6 +84,7 @@ def test_fcfw_equals_the_trusted_qp_solver():
 # --- hard cases
 
 
+@pytest.mark.float32
 @BOTH
 @pytest.mark.parametrize(
     "case",
@@ -103,7 +103,7 @@ def test_hard_cases(name, options, case):
     if case == "read-only":
         X.flags.writeable = y.flags.writeable = False
     for dtype in (np.float64, np.float32):
-        problem = posed(name, options, X, y, C, dtype=dtype)
+        problem = posed(make(name, **options), X, y, C, dtype=dtype)
         solution = solve(problem, make(name, first=30, **options), stop=Gap(1e-3) | Seconds(60))
         assert solution.status is Status.CONVERGED, dtype
         assert problem.infeasible(solution.point) is None
@@ -115,7 +115,7 @@ def test_hard_cases(name, options, case):
 def test_large_C_on_unscaled_data(name, options, real_set):
     data = real_set("svmguide1")
     y = np.where(np.asarray(data.y) == 1, 1.0, -1.0)
-    problem = posed(name, options, data.X, y, 1e4, RBF(1.0 / 800.0))
+    problem = posed(make(name, **options), data.X, y, 1e4, RBF(1.0 / 800.0))
     solution = solve(problem, make(name, **options), stop=Gap(1e-3))
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-3
 
@@ -172,28 +172,28 @@ def test_a_square_goes_over_to_more_precision_until_there_is_none():
     assert Square(Gram(Linear(), X, dtype=np.float32)).rows.slab.dtype == np.float32
 
 
+@pytest.mark.float32
 @BOTH
 def test_a_tolerance_beyond_16_bits_and_float32_is_reached(name, options):
     X, y = blobs(300, 3, seed=17)
-    problem = posed(name, options, X, y, 10.0, dtype=np.float32)
+    problem = posed(make(name, **options), X, y, 10.0, dtype=np.float32)
     solution = solve(problem, make(name, first=50, **options), stop=Gap(1e-10))
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-10
 
 
+@pytest.mark.threads
 @BOTH
 def test_threads_change_nothing(name, options):
     X, y = blobs(700, 4, seed=19)
-    runs = [
-        solve(posed(name, options, X, y, 2.0, dtype=np.float32), make(name, first=60, **options), n_threads=threads)
-        for threads in (1, None)
-    ]
+    solver = make(name, first=60, **options)
+    runs = [solve(posed(solver, X, y, 2.0, dtype=np.float32), solver, n_threads=threads) for threads in (1, None)]
     np.testing.assert_array_equal(runs[0].point, runs[1].point)
 
 
 @BOTH
 def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
     X, y = blobs(400, 3, seed=21)
-    problem = posed(name, options, X, y, 5.0)
+    problem = posed(make(name, **options), X, y, 5.0)
     dual = -np.inf
     for most in (3, 30, 300):
         part = solve(problem, make(name, first=40, **options), stop=Gap(1e-9) | Iterations(most))
@@ -209,7 +209,7 @@ def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
 def test_few_kernel_values_beside_those_of_the_vectors(name, options):
     """A set of some hundred vectors among many points: no row of any other point is computed whole."""
     X, y = blobs(6000, 2, apart=1.5, seed=23)
-    problem = posed(name, options, X, y, 10.0, dtype=np.float32)
+    problem = posed(make(name, **options), X, y, 10.0, dtype=np.float32)
     solution = solve(problem, make(name, first=200, **options), stop=Gap(1e-3))
     assert solution.status is Status.CONVERGED
     assert problem.gram.kernel_values < 8 * max(solution.n_support, 200) * problem.m

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.cutting_plane import both, every, posed, primal, started
-from support.problems import blobs, make
+from support.cutting_plane import both, every, primal, started
+from support.problems import blobs, make, posed
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram

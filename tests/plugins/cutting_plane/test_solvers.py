@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.svm import LinearSVC
-from support.cutting_plane import both, every, posed, primal, started
-from support.problems import blobs, make
+from support.cutting_plane import both, every, primal, started
+from support.liblinear import liblinear
+from support.problems import blobs, make, posed
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
@@ -14,22 +14,6 @@ from svmkit.problems.linear_risk import LinearRisk
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
-
-
-def liblinear(X, y, C, loss, bias):
-    """w (width,) of LIBLINEAR."""
-    model = LinearSVC(
-        C=1.0,
-        loss=loss,
-        dual=True,
-        fit_intercept=bias > 0,
-        intercept_scaling=bias or 1.0,
-        tol=1e-9,
-        max_iter=2_000_000,
-    )
-    model.fit(X, y, sample_weight=np.broadcast_to(C, len(y)))
-    return np.append(model.coef_[0], model.intercept_ / bias) if bias else model.coef_[0]
-
 
 # --- optima
 

@@ -15,6 +15,7 @@ from svmkit.solver.stopping import Gap, Iterations, Violation
 pytestmark = pytest.mark.usefixtures("one_pool")
 
 
+@pytest.mark.float32
 @every_solver
 def test_float32_rows_reach_any_tolerance(name):
     X, y = blobs(100, 3)
@@ -24,6 +25,7 @@ def test_float32_rows_reach_any_tolerance(name):
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-12
 
 
+@pytest.mark.float32
 def test_float32_rows_give_way_when_they_hold_the_solve_up():
     X, y = blobs(100, 3)
     for drift, dtype in ((0.0, np.float32), (1e-3, np.float64)):

@@ -83,6 +83,7 @@ def test_samples_left_of_a_chunk_are_forgotten(name, options):
     np.testing.assert_allclose(spread, want, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.float32
 @every_method
 def test_chunks_with_float32_rows(name, options):
     """The rows kept from one Gram to the next are float32: the iterates agree to that precision."""

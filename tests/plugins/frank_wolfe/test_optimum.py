@@ -134,6 +134,7 @@ def test_dense_and_csr_take_the_same_way(name):
     np.testing.assert_allclose(dense.point, sparse.point, atol=1e-9)
 
 
+@pytest.mark.float32
 @every_fast
 def test_float32_rows_give_way_when_the_tolerance_needs_it(name):
     X, y = blobs(150, 3, seed=17)
@@ -145,6 +146,7 @@ def test_float32_rows_give_way_when_the_tolerance_needs_it(name):
     assert problem.gram.dtype == np.float64
 
 
+@pytest.mark.float32
 @every_solver
 def test_float32_rows_do_for_an_ordinary_tolerance(name):
     X, y = blobs(150, 3, seed=17)

@@ -151,6 +151,7 @@ def test_rebind_to_another_precision_computes_anew():
     np.testing.assert_allclose(rows.row(4), exact(g)[4, :30], rtol=0, atol=1e-14)
 
 
+@pytest.mark.float32
 @every_memory
 def test_promotion_drops_the_float32_values(memory):
     g = gram(memory, np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
-from support.problems import blobs
+from support.problems import blobs, posed
 from svmkit_coordinate.dcd import DCD
 from svmkit_reference.liblinear import LIBLINEAR
 
@@ -25,10 +25,6 @@ KINDS = [("hinge", "l2"), ("squared_hinge", "l2"), ("squared_hinge", "l1")]
 def data(m=90, d=4, seed=0):
     X, y = blobs(m, d, seed=seed, share=0.4)
     return X, y, np.random.default_rng(seed).uniform(0.2, 3.0, m)
-
-
-def posed(solver, X, y, C):
-    return solver.pose(Gram(Linear(), X), y, C)
 
 
 @pytest.mark.parametrize(("loss", "penalty"), KINDS)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
-from support.problems import blobs, make
-from support.stochastic import Replay, after, means, norma, posed, rows, state_of
+from support.problems import blobs, make, posed
+from support.stochastic import Replay, after, means, norma, rows, state_of
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed

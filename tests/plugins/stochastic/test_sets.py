@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.problems import make
-from support.stochastic import posed, state_of
+from support.problems import make, posed
+from support.stochastic import state_of
 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from support.problems import blobs, make
-from support.stochastic import LINEAR, Replay, after, means, posed, rows, state_of
+from support.problems import blobs, make, posed
+from support.stochastic import LINEAR, Replay, after, means, rows, state_of
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
