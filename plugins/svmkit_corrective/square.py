@@ -59,7 +59,7 @@ class Square:
 
     @property
     def rows(self) -> RowTable:
-        """The matrix as `pairwise` takes it."""
+        """The matrix in the form that `smo_steps` takes."""
         return in_order(self._slab, len(self.idx), self.grain)
 
     def refined(self) -> Square | None:

@@ -1,4 +1,4 @@
-"""A model as an ONNX graph of plain operators: onnxruntime and others predict with it where svmkit is not installed."""
+"""Export of a model as an ONNX graph of standard operators, for prediction where svmkit is not installed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,26 @@ from svmkit.model.onnx_graph import Graph
 from svmkit.runtime import files
 from svmkit.runtime.jsonable import plain
 
-OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # those of ONNX 1.12: read by onnxruntime 1.12 and later
+OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # the versions of ONNX 1.12, which onnxruntime 1.12 and later read
 DTYPES = ("float64", "float32")
-LIMIT = 2**31 - 2**24  # bytes of a protobuf file, less room for what is not constants
+LIMIT = 2**31 - 2**24  # bytes: the limit of a protobuf file, less room for everything but the constants
 OUTPUTS = ("label", "decision")
 
 
 class Written(NamedTuple):
-    """What `write` put on disk; `advice` is None, or one line on what float32 costs this model."""
+    """The file that `write` has written.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    n_bytes : int
+        Its size.
+    inputs : list of str
+        The names of the graph's inputs.
+    advice : str or None
+        One line about the accuracy that float32 costs this model, if it does.
+    """
 
     path: str
     n_bytes: int
@@ -35,20 +47,28 @@ class Written(NamedTuple):
 
 
 def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> Written:
-    """Write `model` to an ONNX file, atomically, after onnx.checker has passed it.
+    """Write `model` to an ONNX file, atomically, after onnx.checker has accepted the graph.
 
     Parameters
     ----------
-    model : binary or one-versus-one, of a built-in kernel of columns
-    path : the file; one that is there is replaced
-    dtype : {"float64", "float32"}, of X, of the arithmetic and of `decision`. float32 takes half the memory and is for
-        runtimes without float64; columns are scaled and centred in float64 first.
+    model : SVMModel
+        A binary or one-versus-one model with a built-in kernel other than the precomputed one.
+    path : str or path-like
+        The file; an existing file is replaced.
+    dtype : {"float64", "float32"}, default="float64"
+        The type of X, of the arithmetic and of `decision`. float32 takes half the memory and is meant for runtimes
+        without float64; columns are scaled and centred in float64 first.
+
+    Returns
+    -------
+    Written
+        The path, size and inputs of the file.
 
     Raises
     ------
     InputError
-        onnx is not installed; a kernel that ONNX cannot hold; more than 2 GB; numbers beyond float32; an unknown dtype;
-        a path that cannot be written.
+        The package onnx is not installed, ONNX cannot hold the kernel, the file would exceed 2 GB, a number is out of
+        the range of float32, the dtype is unknown, or the path cannot be written.
     """
     onnx = _import()
     proto, advice = _assembled(onnx, model, dtype)
@@ -59,12 +79,26 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
 
 
 def build(model: SVMModel, dtype: str = "float64") -> Any:
-    """The onnx.ModelProto that `write` writes; parameters and errors as there.
+    """Build the ONNX graph that `write` writes.
 
-    Inputs: X (n, n_features) of dtype; or, for a model of a table with text columns, one (n, 1) input a column by its
-    name, numbers of dtype and text as strings (an unknown category counts as zeros). n is free.
-    Outputs: label (n,), int64 or string; decision of dtype, (n,) for two classes (> 0 means the second), else
-    (n, n_classes), the votes with the squashed sum of margins as `SVMClassifier.decision_function` gives them.
+    Parameters
+    ----------
+    model, dtype
+        As for `write`.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The graph. Its input is X (n, n_features) of the given dtype, for any n. A model of a table with text columns
+        has an input (n, 1) for each column instead, with the column's name: numbers of the given dtype, and text as
+        strings (an unknown category is encoded as zeros). The outputs are `label` (n,), int64 or string, and
+        `decision` of the given dtype: (n,) for two classes, where > 0 means the second class, else (n, n_classes) as
+        `SVMClassifier.decision_function` defines it.
+
+    Raises
+    ------
+    InputError
+        As for `write`, except for the path.
     """
     return _assembled(_import(), model, dtype)[0]
 
@@ -118,7 +152,7 @@ def _require_exportable(model: SVMModel, dtype: str) -> None:
 
 
 def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
-    """The graph's inputs, and the name of X (n, n_features)."""
+    """Add the graph's inputs; return them and the name of X (n, n_features)."""
     encoding = model.encoding
     if encoding is None or all(encoding.numeric):
         return [graph.value("X", graph.element, "n", model.n_features)], "X"
@@ -135,21 +169,21 @@ def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
 
 
 def _one_hot(graph: Graph, column: str, categories: tuple[str, ...]) -> str:
-    """(n, number of categories) 0/1 from (n, 1) text; unknown text is a row of zeros."""
+    """Encode a text column (n, 1) as 0/1 columns (n, number of categories); unknown text is a row of zeros."""
     hot = graph.node("OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=list(categories), zeros=1)
     flat = graph.node("Reshape", hot, graph.constant([-1, len(categories)], np.int64))
     return graph.node("Cast", flat, to=graph.element)
 
 
 def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
-    """The decisions (n, n_pairs) of X, and what is to be said about float32."""
+    """Return the name of the decisions (n, n_pairs) of X, and the advice about float32 or None."""
     form = model.kernel.form
     if form is Form.LINEAR:
         X = _affine(graph, X, model, np.zeros(model.n_features))
         weights, offset = graph.constant(model.weights.T), graph.constant(model.intercept)
         return graph.node("Gemm", X, weights, offset), None
     Z, coef = _vectors(model)
-    # only differences matter to these two; small numbers keep their digits in |x|^2 + |z|^2 - 2 x'z
+    # these two kernels depend on x - z only; centred columns lose fewer digits in |x|^2 + |z|^2 - 2 x'z
     middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.n_features)
     X, Z = _affine(graph, X, model, middle), Z - middle
     values = _kernel(graph, model, X, Z)
@@ -162,32 +196,32 @@ def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
 
 
 def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
-    """Dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), float64."""
+    """Return dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), in float64."""
     Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
     coef = coefficients_by_column(model.coef, model.n_support)
-    if not len(Z):  # operators disagree about matrices without rows: a vector of no weight instead
+    if not len(Z):  # runtimes disagree about matrices without rows: write a vector with coefficient 0
         return np.zeros((1, model.n_features)), np.zeros((1, coef.shape[1]))
-    # classes in turns: of sorted ones, the float32 sum of many vectors would first grow large and then cancel
+    # the classes alternate: sorted by class, the float32 sum of many vectors would first grow large and then cancel
     turn = np.argsort(np.concatenate([(np.arange(n) + 0.5) / max(n, 1) for n in model.n_support]), kind="stable")
     return Z[turn].astype(np.float64), coef[turn]
 
 
 def _affine(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
-    """X scaled as the model scales it, less `middle`; in float64, whatever the graph's dtype."""
+    """Scale X as the model does and subtract `middle`, in float64 for both dtypes of the graph."""
     center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.n_features))
     center = center + middle * scale
     moved, stretched = bool(center.any()), bool((scale != 1.0).any())
     if not (moved or stretched):
         return X
-    narrow = graph.dtype == np.float32
-    X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if narrow else X
+    single = graph.dtype == np.float32
+    X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if single else X
     X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
     X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
-    return graph.node("Cast", X, to=graph.element) if narrow else X
+    return graph.node("Cast", X, to=graph.element) if single else X
 
 
 def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
-    """Kernel values (n, n_sv)."""
+    """Add the nodes of the kernel values (n, n_sv); return their name."""
     _, gamma, coef0, degree = model.kernel.scalars
     form = model.kernel.form
     if form is Form.LAPLACIAN:
@@ -199,7 +233,7 @@ def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
         ours = graph.constant(-gamma * np.einsum("ij,ij->i", Z, Z))
         exponent = graph.node("Gemm", X, graph.constant(2.0 * gamma * Z.T), ours)
         exponent = graph.node("Sub", exponent, graph.node("Mul", norms, graph.constant([gamma])))
-        return graph.node("Exp", graph.node("Min", exponent, graph.constant([0.0])))  # rounding may pass 0
+        return graph.node("Exp", graph.node("Min", exponent, graph.constant([0.0])))  # rounding may make it positive
     inner = graph.node("Gemm", X, graph.constant(gamma * Z.T), graph.constant([coef0]))
     if form is Form.SIGMOID:
         return graph.node("Tanh", inner)
@@ -207,13 +241,13 @@ def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
 
 
 def _l1(graph: Graph, X: str, Z: np.ndarray) -> str:
-    """Distances |x - z|_1 (n, n_sv), one row of X at a time: all at once would take n * n_sv * n_features numbers."""
+    """Add a scan over rows of X for |x - z|_1 (n, n_sv): all rows at once would take n * n_sv * n_features numbers."""
     helper = graph.onnx.helper
     vectors, axis = graph.constant(Z), graph.constant([1], np.int64)
     body = helper.make_graph(
         [
-            helper.make_node("Sub", [vectors, "svmkit.row"], ["svmkit.apart"]),
-            helper.make_node("Abs", ["svmkit.apart"], ["svmkit.sizes"]),
+            helper.make_node("Sub", [vectors, "svmkit.row"], ["svmkit.difference"]),
+            helper.make_node("Abs", ["svmkit.difference"], ["svmkit.sizes"]),
             helper.make_node("ReduceSum", ["svmkit.sizes", axis], ["svmkit.sums"], keepdims=0),
         ],
         "l1",
@@ -224,7 +258,7 @@ def _l1(graph: Graph, X: str, Z: np.ndarray) -> str:
 
 
 def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
-    """Nodes from the decisions to label and decision; their descriptions."""
+    """Add the nodes from the decisions to the outputs; return the descriptions of the outputs."""
     k = len(model.classes)
     positive = graph.node("Greater", decision, graph.constant([0.0]))
     if k == 2:
@@ -232,7 +266,7 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
         chosen = graph.node("Reshape", positive, graph.constant([-1], np.int64))
         chosen = graph.node("Cast", chosen, to=graph.onnx.TensorProto.INT64)
     else:
-        # as `svmkit.model.one_vs_one.scores`; a class gets a vote from each negative decision of a pair (a, class) too
+        # as `svmkit.model.one_vs_one.scores`; a negative decision of a pair (a, class) is a vote for the class, too
         each = graph.constant(vote_signs(k))
         votes = graph.node("Gemm", graph.node("Cast", positive, to=graph.element), each, graph.constant(np.arange(k)))
         margins = graph.node("MatMul", decision, each)
@@ -247,7 +281,7 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
 
 
 def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
-    """The classes as a constant, and its element type: text, whole numbers, or numbers that are not whole."""
+    """Add the classes as a constant; return its name and its element type (string, int64 or float64)."""
     types = graph.onnx.TensorProto
     if classes.dtype.kind in "US":
         texts = [text.encode() for text in classes.astype(str).tolist()]
@@ -261,7 +295,7 @@ def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
 
 
 def _about(model: SVMModel) -> dict[str, str]:
-    """What the file says about the model."""
+    """Return the metadata of the file."""
     encoding = model.encoding
     found = {
         "svmkit_version": __version__,

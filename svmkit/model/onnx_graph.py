@@ -1,4 +1,4 @@
-"""An ONNX graph as it grows: nodes, constants, and the names that hold them together."""
+"""A builder of ONNX graphs: nodes and constants, connected by names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from svmkit.errors import InputError
 
 
 class Graph:
-    """Nodes and constants, in order; what adds one gives the name of its result.
+    """An ONNX graph under construction; each method that adds a node or constant returns the name of its result.
 
-    onnx : the module, imported by who calls; dtype : of X and of constants that ask for no other
+    Parameters
+    ----------
+    onnx : module
+        The package onnx, which the caller imports.
+    dtype : numpy.dtype
+        The type of X, and of constants without a type of their own.
+
+    Attributes
+    ----------
+    nodes : list of onnx.NodeProto
+        The nodes, in order.
+    constants : list of onnx.TensorProto
+        The constants.
+    element : int
+        The ONNX element type of `dtype`.
     """
 
     def __init__(self, onnx: Any, dtype: np.dtype) -> None:
@@ -22,13 +36,31 @@ class Graph:
         self.constants: list[Any] = []
 
     def node(self, op: str, *inputs: str, out: str = "", **attributes: Any) -> str:
-        """A node of one output, called `out` or by a name of its own."""
+        """Add a node with one output, named `out` or by a generated name; return this name."""
         out = out or f"svmkit.{len(self.nodes)}.{op}"
         self.nodes.append(self.onnx.helper.make_node(op, list(inputs), [out], **attributes))
         return out
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """`value` as a constant of dtype, default the graph's; InputError when it is not finite there."""
+        """Add a constant.
+
+        Parameters
+        ----------
+        value : array-like
+            The values.
+        dtype : dtype, default=None
+            The type of the constant; None is the graph's dtype.
+
+        Returns
+        -------
+        str
+            The name of the constant.
+
+        Raises
+        ------
+        InputError
+            A value is not finite in this type.
+        """
         with np.errstate(over="ignore"):
             array = np.ascontiguousarray(value).astype(dtype or self.dtype)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -39,5 +71,5 @@ class Graph:
         return name
 
     def value(self, name: str, element: int, *shape: Any) -> Any:
-        """The description of an input or output: its element type and shape, text for a dimension that is free."""
+        """Describe an input or output by its element type and shape; a free dimension has a name instead of a size."""
         return self.onnx.helper.make_tensor_value_info(name, element, list(shape))

@@ -1,4 +1,4 @@
-"""Solvers, kernels and samplers from the text that names them: wherever a name is taken, an instance is too."""
+"""Solvers, kernels and samplers by name; wherever a name is accepted, an instance is accepted too."""
 
 from __future__ import annotations
 
@@ -12,27 +12,43 @@ from svmkit.solver.sampler import Sampler
 
 
 def solver(given: str | Solver) -> Solver:
-    """The solver of that name with its default options; an instance is returned as it is.
+    """Return the solver of a name, with its default options.
+
+    Parameters
+    ----------
+    given : str or Solver
+        A name; an instance is returned unchanged.
+
+    Returns
+    -------
+    Solver
+        The solver.
 
     Raises
     ------
     InputError
-        No solver has that name, or it cannot be used here; the message lists those that can.
+        No solver has that name, or the solver cannot be used here; the message lists the usable solvers.
     """
     return plugins.build("solver", given) if isinstance(given, str) else given
 
 
 def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | Solver | None = None) -> Kernel:
-    """The kernel of that name with those of `params` that it has.
+    """Return the kernel of a name, with the parameters in `params` that it has.
 
     Parameters
     ----------
     given : str, callable, Kernel or None
-        A callable f(X, Z) becomes a `FromFunction`; None is linear `for_solver` if that one needs it, else rbf.
+        A callable f(X, Z) becomes a `FromFunction`. None is the linear kernel if `for_solver` needs it, and rbf
+        otherwise.
     params : dict, default=None
         Values of gamma, degree, coef0 and the like, used only where a name is given.
     for_solver : str or Solver, default=None
         The solver that has to work with the kernel.
+
+    Returns
+    -------
+    Kernel
+        The kernel; its gamma may still be a rule such as "scale".
 
     Raises
     ------
@@ -52,14 +68,23 @@ def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | S
 
 
 def sampler(given: str | Sampler | None) -> Sampler | None:
-    """The sampler that "full" or "uniform:59" spells, its first option after the colon.
+    """Return the sampler that a text such as "full" or "uniform:59" describes.
 
-    An instance is returned as it is, and so is None, which stands for the solver's own sampler.
+    Parameters
+    ----------
+    given : str, Sampler or None
+        A name, with the value of the sampler's first option after a colon. An instance is returned unchanged, and so is
+        None, which stands for the solver's own sampler.
+
+    Returns
+    -------
+    Sampler or None
+        The sampler.
 
     Raises
     ------
     InputError
-        No sampler has that name, a size is missing, or there is one too many.
+        No sampler has that name, or a size is missing or not accepted.
     """
     if not isinstance(given, str):
         return given

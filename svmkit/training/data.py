@@ -1,4 +1,4 @@
-"""Training data after every check: the pairs of classes, a Gram for each, and the way from solutions to a model."""
+"""Training data after every check: the class pairs, a Gram for each of them, and the way from solutions to a model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,25 @@ from svmkit.solver.base import Solver
 from svmkit.training.weights import training_weights
 
 
-class Pair(NamedTuple):
-    """One binary problem, and its kernel values for whatever C.
+class ClassPair(NamedTuple):
+    """The binary problem of two classes, with kernel values that serve every C.
 
-    k : its number among the pairs; name : "a vs b"; a, b : codes of its classes; rows (m,) : which rows of X take
-    part; y (m,) : -1.0 and +1.0; weights (m,) : class times sample weight; gram : of these rows
+    Attributes
+    ----------
+    k : int
+        The number of the class pair, from 0.
+    name : str
+        "a vs b", with the labels of the two classes.
+    a, b : int
+        The codes of the two classes.
+    rows : ndarray of shape (m,), int
+        The rows of X that take part.
+    y : ndarray of shape (m,), float64
+        The labels -1.0 and +1.0.
+    weights : ndarray of shape (m,), float64
+        The products of class weight and sample weight.
+    gram : Gram
+        The kernel values of `rows`.
     """
 
     k: int
@@ -40,16 +54,32 @@ class Pair(NamedTuple):
     gram: Gram
 
     def problem(self, solver: Solver, C: float) -> Problem:
-        """What `solver` solves for this C."""
+        """Return the problem that `solver` solves for this C."""
         return solver.pose(self.gram, self.y, C * self.weights)
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Data ready for any solver and C.
+    """Training data that are ready for any solver and any C.
 
-    raw, X : features (n, d) before and after scaling, one object without scaling; classes : (n_classes,) sorted;
-    codes : (n,), classes[codes] are the labels; weights : (n,) class times sample weight; kernel : resolved on X
+    Attributes
+    ----------
+    raw : ndarray or CSR matrix of shape (n, d)
+        The features before scaling.
+    X : ndarray or CSR matrix of shape (n, d)
+        The features after scaling; without scaling it shares its values with `raw`.
+    classes : ndarray of shape (n_classes,)
+        The labels in ascending order.
+    codes : ndarray of shape (n,), int
+        The classes of the samples: `classes[codes]` are the labels.
+    weights : ndarray of shape (n,), float64
+        The products of class weight and sample weight.
+    kernel : Kernel
+        The kernel with all its parameters resolved on X.
+    scaling : Scaling or None
+        The scaling that turned `raw` into `X`.
+    memory : str or int
+        The budget of kernel rows, such as "1GB" or a number of bytes.
     """
 
     raw: Any
@@ -73,7 +103,23 @@ class TrainingData:
         scale: str | None = None,
         memory: str | int = "1GB",
     ) -> TrainingData:
-        """Check, scale and weigh; parameters as for `svmkit.fit`. Raises InputError for what cannot be used."""
+        """Check and scale the data, and compute the weights of the samples.
+
+        Parameters
+        ----------
+        X, y, kernel, class_weight, sample_weight, scale, memory
+            As for `svmkit.fit`.
+
+        Returns
+        -------
+        TrainingData
+            The data, with the kernel resolved on the scaled features.
+
+        Raises
+        ------
+        InputError
+            The data or the options cannot be used.
+        """
         raw = as_features(X)
         classes, codes = encode_labels(y, n_samples=raw.shape[0])
         require_finite(raw)
@@ -85,16 +131,31 @@ class TrainingData:
 
     @property
     def sizes(self) -> list[int]:
-        """Rows of each pair, those of weight 0 included."""
+        """The number of samples of each class pair, samples of weight 0 included."""
         counts = np.bincount(self.codes, minlength=len(self.classes))
         return [int(counts[a] + counts[b]) for a, b in class_pairs(len(self.classes))]
 
-    def pair(self, k: int, *, shared: bool = True) -> Pair:
-        """The k-th pair and its Gram; InputError when all weights of a class are zero.
+    def pair(self, k: int, *, shared: bool = True) -> ClassPair:
+        """Return a class pair and its Gram.
 
-        Of more than two classes the pairs share kernel values, and the rows of a pair are those of a, then those of b.
-        They are best asked for in ascending order: what is kept for a class is dropped once a pair above its last one
-        is asked for. shared=False leaves the rows in the order of the data, with a Gram of their own.
+        Parameters
+        ----------
+        k : int
+            The number of the class pair, from 0. The class pairs should be requested in ascending order: the kernel
+            values of a class are dropped once a class pair after the last one of this class is requested.
+        shared : bool, default=True
+            With more than two classes, whether the class pairs share kernel values; the samples of class a then come
+            before the samples of class b. If False, the samples stay in the order of the data and have their own Gram.
+
+        Returns
+        -------
+        ClassPair
+            The binary problem without its C.
+
+        Raises
+        ------
+        InputError
+            All sample weights of one of the two classes are zero.
         """
         a, b = class_pairs(len(self.classes))[k]
         name = f"{self.classes[a]} vs {self.classes[b]}"
@@ -109,7 +170,7 @@ class TrainingData:
             rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & used)
             gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
         y = signs(self.codes[rows], a, b, len(self.classes))
-        return Pair(k, name, a, b, rows, y, self.weights[rows], gram)
+        return ClassPair(k, name, a, b, rows, y, self.weights[rows], gram)
 
     @cached_property
     def _by_class(self) -> SharedKernel:
@@ -117,7 +178,7 @@ class TrainingData:
         return SharedKernel(self.kernel, self.X, members, parse_bytes(self.memory))
 
     def vectors(self, rows: np.ndarray):
-        """These rows as a model or an engine takes them: their numbers where kernel values are given."""
+        """Return rows of X as a model or an engine takes them: for a precomputed kernel the row numbers themselves."""
         return rows if isinstance(self.kernel, Precomputed) else self.X[rows]
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
@@ -128,15 +189,15 @@ class TrainingData:
         decisions : list of DecisionFunction
             One for each class pair, in order, with `rows`.
         about : dict
-            Plain values to keep with the model.
+            Plain values that are stored with the model.
 
         Returns
         -------
         model : SVMModel
-            Its vectors are the union of all support vectors, sorted by class; of linear problems the weights of each
-            class pair instead.
+            Its vectors are the union of all support vectors, sorted by class; for linear problems its vectors are the
+            weights of each class pair.
         support : ndarray of shape (n_support,), int
-            The rows of X that are a support vector of any class pair, sorted by class.
+            The rows of X that are support vectors of at least one class pair, sorted by class.
         """
         rows = [decision.rows for decision in decisions if decision.rows is not None]
         support, n_support, coef = merge_support(rows, [d.coef for d in decisions], self.codes, len(self.classes))
@@ -163,7 +224,7 @@ class TrainingData:
 
 
 def subset(X: Features, rows: np.ndarray, kernel: Kernel) -> Features:
-    """Those rows of X (for a precomputed kernel those columns too), without a copy when these are all of them."""
+    """Return rows of X, and for a precomputed kernel the same columns; without a copy if all rows are given."""
     if len(rows) == X.shape[0]:
         return X
     return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]

@@ -1,4 +1,4 @@
-"""One binary problem that learns from samples as they arrive: the rows that its solver still needs, and no others."""
+"""A binary problem that learns from samples as they arrive and keeps only the rows that its solver still needs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,23 @@ from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.sampler import Draws, Sampler
 
-WAITING = 1024  # rows, or those of a block, that wait for the other class at most: the last ones stay
+WAITING = 1024  # the most rows, or those of a larger block, that wait for the other class; the last ones are kept
 
 
 class Rows(NamedTuple):
-    """Samples: X (n, d), y (n,) of -1.0 and +1.0, C (n,), ids (n,) their numbers in the stream."""
+    """Samples of a stream.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        The features.
+    y : ndarray of shape (n,), float64
+        The labels -1.0 and +1.0.
+    C : ndarray of shape (n,), float64
+        The weight of each sample's loss.
+    ids : ndarray of shape (n,), int
+        The numbers of the samples in the stream.
+    """
 
     X: Any
     y: np.ndarray
@@ -31,11 +43,12 @@ class Rows(NamedTuple):
     ids: np.ndarray
 
     def take(self, at: np.ndarray | slice) -> Rows:
+        """Return the samples at the given positions."""
         return Rows(*(part[at] for part in self))
 
 
 def stacked(parts: list[Any]) -> Any:
-    """Matrices of one storage below each other, as wide as the widest: rows that came early lack the last columns."""
+    """Stack matrices of one storage vertically; early rows, which lack the last columns, are padded with zeros."""
     width = max(X.shape[1] for X in parts)
     wide = [pad_or_refuse_columns(X, width, pad=True) for X in parts]
     if len(wide) == 1:
@@ -44,14 +57,22 @@ def stacked(parts: list[Any]) -> Any:
 
 
 def below(parts: list[Rows]) -> Rows:
-    """All of these samples, one below the other."""
+    """Return all of the samples as one `Rows`, in the order given."""
     facts = zip(*(rows[1:] for rows in parts), strict=True)
     return Rows(stacked([rows.X for rows in parts]), *(np.concatenate(column) for column in facts))
 
 
 @dataclass(frozen=True)
 class Arriving(Sampler):
-    """The points from `first` on, once, in order; `seen` samples of the stream came before them."""
+    """Draws the points from `first` on, once and in order.
+
+    Attributes
+    ----------
+    first : int, default=0
+        The first point that is drawn.
+    seen : int, default=0
+        The number of samples of the stream that were learned from before.
+    """
 
     name: ClassVar[str] = "arriving"
     first: int = 0
@@ -66,12 +87,35 @@ class Arriving(Sampler):
 
 
 class OnlinePair:
-    """The state of one solver, and the problem that it is at.
+    """The state of the solver of one class pair, and its current problem.
 
-    plus, minus : codes of the classes that are +1 and -1; solver : one that streams; memory : bytes for kernel rows;
-    seed : of its random choices; max_support : or None
+    Parameters
+    ----------
+    plus, minus : int
+        The codes of the classes with the labels +1 and -1.
+    solver : LearnsFromStreams
+        The solver.
+    memory : int
+        The budget of kernel rows in bytes.
+    seed : int
+        The seed of the solver's random choices.
+    max_support : int or None
+        The limit on support vectors; None is no limit.
 
-    seen : samples of the stream that were learned from, those of a model that it went on from included
+    Attributes
+    ----------
+    rows : Rows or None
+        The samples of the current problem; None before there is one.
+    waiting : Rows or None
+        The samples that wait until the other class arrives.
+    seen : int
+        The number of samples of the stream that were learned from, samples of the model that it started from included.
+    n_iter, kernel_values : int
+        The iterations and the kernel values so far.
+    dropped : int
+        The number of samples that were dropped while the other class had not arrived.
+    seconds : float
+        The time of learning.
     """
 
     def __init__(
@@ -82,25 +126,38 @@ class OnlinePair:
         self.rng = np.random.default_rng(seed)
         self.state: Any = None
         self.problem: Problem | None = None
-        self.rows: Rows | None = None  # of the problem
-        self.waiting: Rows | None = None  # until the other class shows up
-        self.start: DecisionFunction | None = None  # weights to begin with
+        self.rows: Rows | None = None  # the samples of the problem
+        self.waiting: Rows | None = None  # the samples that wait for the other class
+        self.start: DecisionFunction | None = None  # the linear model to start from
         self.info: StepInfo | None = None
         self.n_iter = self.dropped = self.kernel_values = self.seen = 0
         self.seconds = 0.0
 
     @property
     def members(self) -> np.ndarray:
-        """Which rows the solver still needs."""
+        """The positions in `rows` of the samples that the solver still needs."""
         return np.empty(0, dtype=np.int64) if self.state is None else self.solver.members(self.state)
 
     def signs(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels -1.0 and +1.0 of samples with these class codes."""
         return np.where(codes == self.plus, 1.0, -1.0)
 
     def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
-        """One step for each new row, in order. The number of rows left once `until` was true, mostly 0.
+        """Make a step for each new sample, in order.
 
-        Rows of one class wait while no row of the other class is at hand.
+        Parameters
+        ----------
+        new : Rows
+            The new samples. They wait as long as there is no sample of the other class.
+        kernel : Kernel
+            The resolved kernel.
+        until : callable
+            The steps end once it returns True.
+
+        Returns
+        -------
+        int
+            The number of new samples that were not learned from because `until` returned True.
         """
         began = time.perf_counter()
         rows = new if self.waiting is None else below([self.waiting, new])
@@ -117,7 +174,7 @@ class OnlinePair:
         return min(left, len(new.y))
 
     def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel, seen: int) -> None:
-        """Go on from a model that has these support vectors with these coefficients, made from `seen` samples."""
+        """Start from the support vectors of a model, with their coefficients, that was trained on `seen` samples."""
         self.seen = max(seen, len(rows.y))
         if (rows.y == rows.y[0]).all():
             self.waiting = rows
@@ -126,13 +183,13 @@ class OnlinePair:
             self._steps(len(rows.y), kernel, lambda: True, coef)
 
     def begin_weights(self, w: np.ndarray, intercept: float, seen: int) -> None:
-        """Go on from a linear model, w (d,), made from `seen` samples, once both classes are there again."""
+        """Start from a linear model, w (d,), trained on `seen` samples, once samples of both classes have arrived."""
         self.start, self.seen = DecisionFunction(np.empty(0), intercept, w), max(seen, 1)
 
     def _steps(self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None) -> int:
-        """Take over the rows and step through those from `first` on; how many are left."""
+        """Pass the rows to the solver, learn from the rows from `first` on, and return how many of them are left."""
         assert self.rows is not None
-        # float32 rows stay float32: the kept ones would have to be computed anew
+        # float32 kernel rows stay float32: the cached ones would have to be computed again
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
         gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
         problem = self.solver.pose(gram, self.rows.y, self.rows.C)
@@ -141,7 +198,7 @@ class OnlinePair:
             self.solver.check(problem)
             self.state = self.solver.init(problem, self._first_point(problem, coef), draws)
             if self.max_support is not None:
-                assert isinstance(self.solver, LimitsSupport)  # as `require_streamable` found
+                assert isinstance(self.solver, LimitsSupport)  # `require_streamable` has checked it
                 self.solver.limit_support(self.state, self.max_support)
         else:
             self.solver.renew(self.state, problem, draws)
@@ -156,7 +213,7 @@ class OnlinePair:
         return left
 
     def _first_point(self, problem: Problem, coef: np.ndarray | None) -> np.ndarray | None:
-        """That of the model to go on from; else the first sample carries all the weight, where points are weights."""
+        """Return the starting point: the given model's, or the first sample where a point is a weighting of samples."""
         if coef is not None:
             return problem.start(coef)
         if self.start is not None and self.start.w is not None:
@@ -165,7 +222,7 @@ class OnlinePair:
         return np.eye(1, problem.m)[0] if isinstance(problem, SimplexQP) else None
 
     def solution(self) -> tuple[np.ndarray, Certificate]:
-        """The point over the rows of the problem, and what is known of it without a pass over them."""
+        """Return the point over the problem's rows, and the bounds that are known without a pass over the rows."""
         if self.problem is None:
             return np.empty(0), Certificate(float("inf"), 0.0, None)
         point = self.solver.solution(self.state)
@@ -173,7 +230,15 @@ class OnlinePair:
         return point, self.problem.bound(objective)
 
     def decision_function(self) -> tuple[Rows | None, DecisionFunction]:
-        """Support vectors, and the decision function over them; with one class seen the constant that speaks for it."""
+        """Return the support vectors and the decision function over them.
+
+        Returns
+        -------
+        rows : Rows or None
+            The support vectors; None as long as there is no problem.
+        decision : DecisionFunction
+            As long as samples of one class only have arrived, a constant that decides for this class.
+        """
         if self.problem is None or self.rows is None:
             constant = DecisionFunction(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
             return None, self.start or constant
@@ -183,7 +248,20 @@ class OnlinePair:
 
 
 def joined(pairs: list[OnlinePair]) -> tuple[Rows | None, list[DecisionFunction]]:
-    """The support vectors of all pairs, each once, with codes of classes for y; each decision function over them."""
+    """Join the models of all class pairs.
+
+    Parameters
+    ----------
+    pairs : list of OnlinePair
+        The class pairs, in order.
+
+    Returns
+    -------
+    rows : Rows or None
+        The support vectors of all class pairs, each of them once, with class codes as `y`; None if there are none.
+    decisions : list of DecisionFunction
+        The decision function of each class pair, whose `rows` are positions in the support vectors above.
+    """
     found = [pair.decision_function() for pair in pairs]
     parts = [
         rows._replace(y=np.where(rows.y > 0, pair.plus, pair.minus))

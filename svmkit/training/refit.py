@@ -1,8 +1,8 @@
 """The best model on given vectors: the primal of the squared hinge over all samples, minimised over their span.
 
-A budget of support vectors leaves a dual solver with the optimum over those points alone, as if there were no other
-samples. What the budget is for is the model sum_i beta_i k(x_i, x) + b on the same vectors, beta of any sign, that is
-best for all samples (reduced support vector machines: Lee, Mangasarian 2001; Keerthi, Chapelle, DeCoste 2006).
+Under a limit on support vectors a dual solver ends with the optimum over the chosen points alone, as if there were no
+other samples. On the same vectors, the model sum_i beta_i k(x_i, x) + b with beta of any sign that minimises the primal
+over all samples is better (reduced support vector machines: Lee, Mangasarian 2001; Keerthi, Chapelle, DeCoste 2006).
 """
 
 from __future__ import annotations
@@ -17,18 +17,36 @@ from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.runtime import interrupt
 
-JITTER = 1e-8  # relative to k(x, x): lets equal vectors through
+JITTER = 1e-8  # relative to k(x, x): keeps the factorisation possible when vectors are equal
 STEPS = 300
-FLAT = 1e-7  # relative decrease of P that is not worth another step
+FLAT = 1e-7  # relative decrease of P below which the steps end
 
 
 def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate]:
-    """Minimise P over the models on the rows idx (n,) of the problem, by L-BFGS in coordinates in which |w| is plain.
+    """Minimise the primal over the models on the given points.
 
-    Ctrl-C or SIGTERM ends it where it is. Kernel values (n, m) are kept in float32 where they fit the Gram's budget,
-    else computed in every step. The certificate is from scratch; its D comes from
-    beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible in the dual, and costs m times as many kernel values as
-    samples have a loss: not `bounded`, it is left out.
+    Parameters
+    ----------
+    problem : SquaredHinge
+        The problem over m samples.
+    idx : ndarray of shape (n,), int
+        The points that the model may use.
+    bounded : bool, default=True
+        Whether the certificate has a dual value. It takes m kernel values for each sample with a loss > 0.
+
+    Returns
+    -------
+    decision : DecisionFunction
+        The model, with coefficients of shape (m,) that are zero outside `idx`.
+    certificate : Certificate
+        It is computed from scratch. Its dual value belongs to beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible
+        in the dual.
+
+    Notes
+    -----
+    The method is L-BFGS, in coordinates in which the norm of w is the Euclidean norm. The kernel values (n, m) are kept
+    in float32 if they fit the Gram's budget, and are computed in every step otherwise. Ctrl-C or SIGTERM ends the
+    minimisation at the current model.
     """
     gram, y, C, root = problem.gram, problem.y, problem.C, np.sqrt(problem.bias)
     every = np.arange(problem.m)
@@ -68,7 +86,21 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tu
 
 
 def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> Callable[..., float | None]:
-    """A `svmkit.solver.Score` under a budget: of the refitted model, each time the support has grown by half."""
+    """Return a `svmkit.solver.Score` that measures the refitted model each time the support has grown by half.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that is being solved.
+    measure : callable
+        Turns a decision function into its accuracy.
+
+    Returns
+    -------
+    callable
+        Called with a point and its certificate, it returns the accuracy, or None while the support has not grown
+        enough.
+    """
     last = 0
 
     def score(point: np.ndarray, certificate: Certificate) -> float | None:
@@ -84,11 +116,11 @@ def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> C
 
 
 def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate] | None:
-    """`refit` where there is one for the problem."""
+    """Return what `refit` returns, or None if the problem cannot be refitted or `idx` is empty."""
     return refit(problem, idx, bounded=bounded) if isinstance(problem, SquaredHinge) and len(idx) else None
 
 
 def _bound(problem: SquaredHinge, weights: np.ndarray) -> float:
-    """D of the dual point in the direction of `weights` (m,), 0 without any."""
+    """Return the dual value of the feasible point in the direction of `weights` (m,), 0 if all weights are zero."""
     total = weights.sum()
     return 0.5 / problem.objective(weights / total) if total > 0.0 else 0.0

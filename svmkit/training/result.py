@@ -1,4 +1,4 @@
-"""Fit: a trained model and how it was found."""
+"""The result of training: the model and how it was found."""
 
 from __future__ import annotations
 

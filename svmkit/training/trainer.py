@@ -20,7 +20,7 @@ from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support
 from svmkit.training.checkpoint import Slot
-from svmkit.training.data import Pair, TrainingData
+from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit
 from svmkit.training.validation import Measure, Validation
@@ -100,14 +100,14 @@ class Trainer:
     def _from_model(self, model: SVMModel) -> ModelStart:
         return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
 
-    def pair(self, k: int) -> Pair:
+    def pair(self, k: int) -> ClassPair:
         """Return the k-th class pair, with shared kernel values unless the solver needs none or their order matters."""
         linear = self.solver.problem_for(self.data.kernel).is_linear
         return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))
 
     def train(
         self,
-        pair: Pair,
+        pair: ClassPair,
         C: float,
         before: Sequence[Part] = (),
         *,
@@ -119,7 +119,7 @@ class Trainer:
 
         Parameters
         ----------
-        pair : Pair
+        pair : ClassPair
             The class pair.
         C : float
             The weight of the summed losses, > 0.
@@ -191,7 +191,7 @@ class Trainer:
             solution.history[-1] = solution.history[-1]._replace(accuracy=measure(found))
         return solution, found
 
-    def _start(self, pair: Pair, problem: Problem) -> np.ndarray | None:
+    def _start(self, pair: ClassPair, problem: Problem) -> np.ndarray | None:
         if self.start is None:
             return None
         if isinstance(self.start, ModelStart):

@@ -1,4 +1,4 @@
-"""Accuracy on held-out rows while a solve is under way: from its current support vectors only, off the clock."""
+"""Accuracy on held-out rows during a solve, from the current support vectors only; its time is not counted."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from svmkit.kernels.engine import engine_for
 from svmkit.model.accuracy import accuracy, comparable
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import DecisionFunction
-from svmkit.training.data import Pair, TrainingData
+from svmkit.training.data import ClassPair, TrainingData
 
 Measure = Callable[[DecisionFunction], float]
-"""Accuracy of the model that has this decision function over a pair's rows."""
+"""Returns the accuracy of the model that has a given decision function over the rows of a class pair."""
 
 
 class Validation:
@@ -23,13 +23,18 @@ class Validation:
 
     Parameters
     ----------
-    X : (n_rows, n_features), dense or CSR; for a precomputed kernel (n_rows, n_train) values
-    y : (n_rows,) labels; rows of classes that are not trained on are left out
-    data : the training data
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        The held-out rows; for a precomputed kernel, kernel values of shape (n_rows, n_train).
+    y : array-like of shape (n_rows,)
+        The labels; rows of classes that are not trained on are left out.
+    data : TrainingData
+        The training data.
 
     Raises
     ------
-    InputError for another width, NaN, another number of labels, or labels of which none is trained on.
+    InputError
+        The number of columns or labels is wrong, a value is not finite, or no label belongs to a class that is trained
+        on.
     """
 
     def __init__(self, X, y, data: TrainingData) -> None:
@@ -40,8 +45,8 @@ class Validation:
         self._X = data.scaling.apply(X) if data.scaling else X
         self._data = data
 
-    def measure(self, pair: Pair) -> Measure | None:
-        """What measures models of `pair` on the rows of its two classes; None when there are none."""
+    def measure(self, pair: ClassPair) -> Measure | None:
+        """Return the function that measures models of `pair` on the rows of its classes; None without such rows."""
         rows = np.flatnonzero((self._codes == pair.a) | (self._codes == pair.b))
         if not len(rows):
             return None
@@ -62,7 +67,7 @@ class Validation:
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Which class each label is, -1 for none of them; text and numbers are compared as text."""
+    """Return the class of each label, -1 for an unknown label; text and numbers are compared as text."""
     if labels.shape not in ((n_rows,), (n_rows, 1)):
         raise InputError(f"the validation y has shape {labels.shape}: pass one label for each of its {n_rows} rows")
     labels, classes = comparable(labels.ravel(), classes)

@@ -1,4 +1,4 @@
-"""From a model back to points to start from: its support vectors are looked for among the rows of the data."""
+"""Starting points from a model: its support vectors are looked up among the rows of the data."""
 
 from __future__ import annotations
 
@@ -14,24 +14,32 @@ from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_coefficients
 from svmkit.problems.base import Problem
-from svmkit.training.data import Pair, TrainingData
+from svmkit.training.data import ClassPair, TrainingData
 
 
 class ModelStart:
-    """The weights of a model on the rows of training data, whatever C and kernel it was trained with.
-
-    A support vector is a row of its own class, of weight > 0, whose values are the same bit for bit (in the lower
-    precision of the two when they differ) once the model's scaling is applied to it. Rows that are equal are taken
-    one by one, a row for each vector. Vectors that are no rows of the data are dropped. With a precomputed kernel
-    vectors are row numbers, and taken as such.
+    """The coefficients of a model on the rows of training data, for any C and kernel that it was trained with.
 
     Parameters
     ----------
-    model : SVMModel; data : TrainingData; linear : start with the weights of the columns instead
+    model : SVMModel
+        The model to start from.
+    data : TrainingData
+        The data that are trained on.
+    linear : bool, default=False
+        Whether to start from the model's weights of the columns, instead of its support vectors.
 
     Raises
     ------
-    InputError when the classes, the columns or the kind of kernel differ, or when no vector is found.
+    InputError
+        The classes, the columns or the kinds of kernel differ, or no support vector is a row of the data.
+
+    Notes
+    -----
+    A support vector matches a row of its own class and of weight > 0 if the values of the two are equal bit for bit
+    once the model's scaling is applied to the row (in the lower of the two precisions). Each row matches one vector, so
+    that repeated vectors take repeated rows. Vectors without a row are dropped. With a precomputed kernel the vectors
+    are row numbers already.
     """
 
     def __init__(self, model: SVMModel, data: TrainingData, linear: bool = False) -> None:
@@ -75,8 +83,8 @@ class ModelStart:
                 found[waiting.pop(0)] = row
         return found
 
-    def point(self, pair: Pair, problem: Problem) -> np.ndarray | None:
-        """Where to start `problem` of `pair`; None when the model has no weight on its rows."""
+    def point(self, pair: ClassPair, problem: Problem) -> np.ndarray | None:
+        """Return the point at which to start `problem` of `pair`; None if the model has no weight on its rows."""
         model, data = self._model, self._data
         if self._weights is not None:
             return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
@@ -89,13 +97,13 @@ class ModelStart:
 
 
 def _numbered(vectors: np.ndarray, owner: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Row numbers of the vectors, -1 for those that the data lack or have in another class."""
+    """Return the row numbers of the vectors, -1 for a vector that the data lack or have in another class."""
     inside = vectors < len(free)
     return np.where(inside & (free[np.where(inside, vectors, 0)] == owner), vectors, -1)
 
 
 def _keys(X: Any, dtype: type) -> Iterator[bytes]:
-    """The values of each row as bytes, the same for equal rows: neither stored zeros nor the sign of zero count."""
+    """Yield the values of each row as bytes; rows that differ in stored zeros or signs of zero have equal bytes."""
     if not sp.issparse(X):
         for row in X:
             yield (row.astype(dtype) + dtype(0.0)).tobytes()

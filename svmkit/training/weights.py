@@ -1,4 +1,4 @@
-"""What each sample weighs: C, class weights and sample weights, checked."""
+"""The weight of each sample: checks of C, of class weights and of sample weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,25 @@ from svmkit.errors import InputError
 
 
 def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """`sample_weight` as float64 (n_samples,), None as ones; InputError unless finite, >= 0 and one for each."""
+    """Return the sample weights as an array.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+        A number is the weight of every sample; None is a weight of 1.
+    n_samples : int
+        The number of samples.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+        The weights.
+
+    Raises
+    ------
+    InputError
+        There is not one weight for each sample, or a weight is negative, infinite or NaN.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
     given = np.asarray(sample_weight, dtype=np.float64)
@@ -22,14 +40,37 @@ def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
-    """Class weight times sample weight for each sample, (n_samples,)."""
+    """Return the product of class weight and sample weight for each sample.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,), int
+        The class of each sample.
+    classes : ndarray of shape (n_classes,)
+        The labels in ascending order.
+    class_weight : {"balanced"}, dict or None
+        "balanced" is inversely proportional to the summed sample weights of a class; a dict gives weights by label,
+        1 for a label that it leaves out.
+    sample_weight : array-like of shape (n_samples,), float or None
+        As for `sample_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+        The weights.
+
+    Raises
+    ------
+    InputError
+        A class weight is unknown or not a finite number > 0, or `sample_weight` cannot be used.
+    """
     weights = sample_weights(sample_weight, len(codes))
     if class_weight is None:
         return weights
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
-        counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 is a row twice
+        counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 counts like a repeated row
         share = np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
         return weights * share[codes]
     by_label = {_label_key(label): weight for label, weight in class_weight.items()}
@@ -44,7 +85,7 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
 
 
 def _label_key(label: Any) -> float | str:
-    """1, 1.0 and "1" are one label: files and the command line spell numbers in their own ways."""
+    """Return one key for 1, 1.0 and "1": files and the command line spell the same number differently."""
     try:
         return float(label)
     except (TypeError, ValueError):
@@ -52,6 +93,6 @@ def _label_key(label: Any) -> float | str:
 
 
 def require_C(C: Any) -> None:
-    """InputError unless C is a finite number > 0."""
+    """Raise InputError unless C is a finite number > 0."""
     if not (isinstance(C, int | float | np.number) and math.isfinite(C) and C > 0):
         raise InputError(f"C must be a finite number > 0, not {C!r}")

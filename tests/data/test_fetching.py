@@ -153,7 +153,7 @@ def test_the_part_of_an_older_version_is_not_gone_on_with(site, failed):
 
 @pytest.mark.parametrize("shorter", [True, False])
 def test_a_range_of_another_length_starts_over(site, failed, shorter):
-    """As a server without ETag would answer: nothing tells versions apart but the length."""
+    """A server without ETag: only the length distinguishes the versions."""
     site.most = 3000
     failed(["broke off"], "toy")
     state = Path("cache/.fetching/toy/toy.part.json")

@@ -249,6 +249,6 @@ def test_wrong_calls():
             SVMOneClass().fit(X, sample_weight=weights)
     with pytest.raises(InputError, match="needs one C for all samples"):
         SVMOneClass("cvm").fit(X, sample_weight=np.arange(1.0, 61.0))
-    for narrow in (X[:, :2], sp.csr_array(X[:, :2])):
+    for two_columns in (X[:, :2], sp.csr_array(X[:, :2])):
         with pytest.raises(InputError, match="2 features, but SVMOneClass is expecting 3 features"):
-            SVMOneClass().fit(X).predict(narrow)
+            SVMOneClass().fit(X).predict(two_columns)

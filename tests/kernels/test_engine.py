@@ -151,8 +151,8 @@ def test_float32_products_keep_their_bound(kernel, stored):
         got = engine.product(mine, coef, dtype=dtype)
         assert got.dtype == np.float64
         assert (np.abs(got - truth @ coef) <= scale * allowed).all()
-    apart = np.abs(engine.product(mine, coef, dtype=np.float32) - got).max()
-    assert apart > 0.0  # they were taken in float32
+    difference = np.abs(engine.product(mine, coef, dtype=np.float32) - got).max()
+    assert difference > 0.0  # they were taken in float32
 
 
 @pytest.mark.float32

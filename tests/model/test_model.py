@@ -71,8 +71,8 @@ def test_labels_of_bytes_can_be_saved(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_decision_is_the_expansion(classes):
-    """Against the definition of the file's arrays, in plain numpy."""
+def test_decision_function_is_the_kernel_expansion(classes):
+    """The reference is the definition of the file's arrays, in plain numpy."""
     X, y = IRIS[0][IRIS[1] < classes], IRIS[1][IRIS[1] < classes]
     model = trained(X, y, C=10.0)
     owner = np.repeat(np.arange(classes), model.n_support)
@@ -116,9 +116,9 @@ def test_other_columns_are_refused():
             model.decision_function(other)
     with pytest.raises(InputError, match="NaN at row 2"):
         model.predict(np.array([[0, 0, 0], [0, np.nan, 0]]))
-    narrow = sp.csr_array(X[:, :2])  # a sparse row may lack its last, empty columns
+    two_columns = sp.csr_array(X[:, :2])  # a sparse row may lack its last, empty columns
     np.testing.assert_allclose(
-        model.decision_function(narrow), model.decision_function(np.c_[X[:, :2], np.zeros(80)]), rtol=1e-12
+        model.decision_function(two_columns), model.decision_function(np.c_[X[:, :2], np.zeros(80)]), rtol=1e-12
     )
 
 

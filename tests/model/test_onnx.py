@@ -42,16 +42,16 @@ def expected(model, X):
 
 
 def agrees(model, X, path, dtype="float64", within=1e-9):
-    """Writes, runs and compares; the largest difference of a decision."""
+    """Write and run the graph, compare it with the model, and return the largest difference of a decision."""
     onnx_export.write(model, path, dtype)
     dense = X.toarray() if hasattr(X, "toarray") else X
     labels, decision = run(path, dense, dtype)
     ours = expected(model, X)
     assert decision.dtype == dtype and decision.shape == ours.shape
     assert np.array_equal(labels.astype(str), whole(model.predict(X)).astype(str))
-    apart = float(np.abs(decision - ours).max())
-    assert apart <= within
-    return apart
+    difference = float(np.abs(decision - ours).max())
+    assert difference <= within
+    return difference
 
 
 def whole(labels):
@@ -184,15 +184,15 @@ def test_built_in_sets_by_the_command(name, alone, svmkit, train, tmp_path):
     X = load(name).X[:1000]
     labels, decision = run("m.onnx", X)
     assert np.array_equal(labels.astype(str), whole(model.predict(X)).astype(str))
-    apart = np.abs(decision - expected(model, X)).max()
-    assert apart < 1e-8
+    double = np.abs(decision - expected(model, X)).max()
+    assert double < 1e-8
     shown = svmkit("export", "m.svmkit", "--onnx", "m.onnx", "--dtype", "float32").out
     assert "opset 17, float32" in shown and "label, decision" in shown
     labels, decision = run("m.onnx", X, "float32")
     assert np.array_equal(labels.astype(str), whole(model.predict(X)).astype(str))
-    narrow = np.abs(decision - expected(model, X)).max()
-    assert narrow < 1e-4
-    print(f"{name}: {len(model.coef[0])} vectors, float64 {apart:.1e}, float32 {narrow:.1e}")
+    single = np.abs(decision - expected(model, X)).max()
+    assert single < 1e-4
+    print(f"{name}: {len(model.coef[0])} vectors, float64 {double:.1e}, float32 {single:.1e}")
 
 
 REAL = {  # set: options, rows trained on
@@ -212,9 +212,9 @@ def test_a_thousand_rows_of_real_sets(name, real_set, tmp_path):
     data = real_set(name)
     model = fit(data.X[:n], data.y[:n], solver="fcsmo", **options).model
     X = data.X[-1000:]
-    apart = agrees(model, X, tmp_path / "m.onnx", within=1e-6)
-    narrow = agrees(model, X, tmp_path / "m.onnx", "float32", 1e-4)
-    print(f"{name}: {len(model.coef[0])} vectors, float64 {apart:.1e}, float32 {narrow:.1e}")
+    double = agrees(model, X, tmp_path / "m.onnx", within=1e-6)
+    single = agrees(model, X, tmp_path / "m.onnx", "float32", 1e-4)
+    print(f"{name}: {len(model.coef[0])} vectors, float64 {double:.1e}, float32 {single:.1e}")
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path):

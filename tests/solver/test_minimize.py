@@ -251,7 +251,7 @@ def test_rows_are_looked_at_as_they_come(A, words):
 
 
 def test_the_certificate_shows_negative_curvature():
-    """A center at distance 1 from three points that are 2 apart: each pair is possible, all four are not."""
+    """A centre at distance 1 from three points at distances 2: two such points are possible, three are not."""
     squared = np.full((4, 4), 4.0)
     squared[0], squared[:, 0] = 1.0, 1.0
     np.fill_diagonal(squared, 0.0)

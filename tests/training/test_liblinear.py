@@ -43,9 +43,9 @@ def test_linear_equals_liblinear_within_the_gap(name):
     X, y = overlapping()
     trained = fit(X, y, solver=name, kernel=Linear(), C=1e-2, stop=Gap(1e-3) | Iterations(300_000))
     assert trained.status is Status.CONVERGED
-    apart = hyperplane(trained.model) - optimum(X, y, 1e-2)
-    assert apart @ apart <= 2.0 * (trained.objective - trained.dual_objective)
-    assert np.abs(apart).max() < 0.02
+    difference = hyperplane(trained.model) - optimum(X, y, 1e-2)
+    assert difference @ difference <= 2.0 * (trained.objective - trained.dual_objective)
+    assert np.abs(difference).max() < 0.02
 
 
 def test_liblinears_two_algorithms_agree_with_us():

@@ -74,8 +74,8 @@ def same(trained, reference):
     w, primal = reference
     assert trained.objective == pytest.approx(primal, rel=1e-6)
     assert trained.dual_objective <= primal * (1.0 + 1e-9)
-    apart = np.linalg.norm(trained.model.weights[0] - w[:-1])
-    assert apart <= np.sqrt(2.0 * max(trained.objective - trained.dual_objective, 0.0)) + 1e-5 * np.linalg.norm(w)
+    distance = np.linalg.norm(trained.model.weights[0] - w[:-1])
+    assert distance <= np.sqrt(2.0 * max(trained.objective - trained.dual_objective, 0.0)) + 1e-5 * np.linalg.norm(w)
 
 
 @every_loss

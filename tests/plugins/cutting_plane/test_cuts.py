@@ -89,7 +89,7 @@ def test_bmrms_epsilon_is_that_of_its_definition():
     assert (np.diff(epsilons) <= 1e-10).all() and epsilons[-1] < 1e-3 * epsilons[0]
 
 
-# --- what sets the three apart
+# --- what distinguishes the three solvers
 
 
 def test_svmperf_begins_with_the_constraint_of_all_samples():

@@ -168,8 +168,10 @@ def test_extremes_and_moves_as_numpy_has_them(m):
 def test_the_second_order_rule(m, seed):
     _, b, K = box(m, seed)
     i, _ = smo_steps.extremes(b.v, b.side)
-    apart = b.v - b.v[i]
-    gain = np.where((b.side & LOW > 0) & (apart > 0), apart**2 / np.maximum(b.diag[i] + b.diag - 2 * K[i], 1e-12), 0.0)
+    violation = b.v - b.v[i]
+    gain = np.where(
+        (b.side & LOW > 0) & (violation > 0), violation**2 / np.maximum(b.diag[i] + b.diag - 2 * K[i], 1e-12), 0.0
+    )
     assert smo_steps.second_order(b.v, b.side, b.diag, K[i], i) == np.argmax(gain)
     scores, cached = np.empty(m), np.full(m, -1)
     cached[np.argmax(gain)] = 0
