@@ -104,7 +104,7 @@ def test_best_bias_of_the_hinge_ignores_who_is_far_off():
 
 
 def samples(m=70, seed=0):
-    X, y = blobs(m, 4, seed=seed, apart=0.5)
+    X, y = blobs(m, 4, seed=seed, shift=0.5)
     X[3], X[4] = 0.0, X[5]
     return X, y, np.random.default_rng(seed).uniform(0.05, 1.0, m)
 

@@ -40,12 +40,12 @@ def write(name: str, content: str | bytes) -> Path:
     return Path(name)
 
 
-def blobs(m: int = 60, d: int = 3, *, seed: int = 0, share: float = 0.5, apart: float = 0.7):
-    """Two overlapping classes: X (m, d) float64, y (m,) of -1.0 and +1.0, shuffled."""
+def blobs(m: int = 60, d: int = 3, *, seed: int = 0, share: float = 0.5, shift: float = 0.7):
+    """Two overlapping classes, their means at +-`shift` in each column: X (m, d), shuffled y (m,) of -1.0 and +1.0."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(m) < max(1, round(share * m)), 1.0, -1.0)
     rng.shuffle(y)
-    return rng.normal(size=(m, d)) + apart * y[:, None], y
+    return rng.normal(size=(m, d)) + shift * y[:, None], y
 
 
 def overlapping(m=120, seed=0, names=(-1, 1), share=0.4):

@@ -76,7 +76,7 @@ def test_the_bound_is_below_the_optimum_of_all_samples():
 
 
 def test_only_the_working_set_stays():
-    X, y = blobs(2000, 3, apart=2.0)
+    X, y = blobs(2000, 3, shift=2.0)
     online = feed(Online([-1, 1], kernel=GAMMA), X, y, 100)
     assert online.n_working < 400
     assert online.pairs[0].rows.X.shape[0] <= online.n_working + 100

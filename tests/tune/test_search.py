@@ -47,7 +47,7 @@ def test_the_classifier_works_inside_a_plain_grid_search():
 
 
 def test_the_order_and_ties():
-    X, y = blobs(60, apart=8.0)  # whatever is tried is right about all
+    X, y = blobs(60, shift=8.0)  # whatever is tried is right about all
     found = tune.search(X, y, grid={"gamma": [0.01, "scale", 0.001], "C": [10.0, 1.0]}, cv=3)
     assert all(c.mean_accuracy == 1.0 for c in found.candidates)
     assert [(c.C, c.params["gamma"]) for c in found.candidates] == [
@@ -106,13 +106,13 @@ def test_halving_judges_on_ever_more_rows():
 
 
 def test_halving_keeps_a_rare_class():
-    X, y = blobs(600, share=0.03, apart=1.5)
+    X, y = blobs(600, share=0.03, shift=1.5)
     found = tune.search(X, y, grid={"C": CS, "gamma": [0.01, 0.1, 1.0]}, search="halving", cv=3)
     assert not any(c.failed for c in found.candidates) and min(c.n_rows for c in found.candidates) >= 200
 
 
 def test_an_imbalanced_set_with_a_constant_feature():
-    X, y = blobs(300, share=0.03, apart=1.5)
+    X, y = blobs(300, share=0.03, shift=1.5)
     X[:, 1] = 7.0
     for scale in ("standard", "minmax"):
         found = tune.search(X, y, grid={"C": CS}, cv=4, scale=scale, class_weight="balanced")

@@ -74,7 +74,7 @@ def test_estimates_from_samples_stand_for_all_points(loss):
 
 @every_loss
 def test_points_are_left_out_and_taken_back(loss):
-    problem = dual_of_blobs(300, loss=loss, apart=1.5)
+    problem = dual_of_blobs(300, loss=loss, shift=1.5)
     solver = make("dcd", loss=loss)
     state, infos = steps(solver, problem)
     info = next(info for info in itertools.islice(infos, 40) if info.epochs < 0.6 * info.steps)
@@ -87,7 +87,7 @@ def test_points_are_left_out_and_taken_back(loss):
 @pytest.mark.parametrize("stop", [Gap(1e-6) | Iterations(50_000), Iterations(20_000)], ids=["gap", "budget alone"])
 def test_points_that_were_left_out_too_early_are_found_again(stop):
     """From a start that is far off, points that looked settled have to move, whatever would end the solve."""
-    problem = dual_of_blobs(300, apart=1.0)
+    problem = dual_of_blobs(300, shift=1.0)
     start = np.where(np.random.default_rng(0).random(300) < 0.5, problem.upper, 0.0)
     solution = solve(problem, make("dcd"), start=start, stop=stop)
     best = solve(problem, make("dcd", shrinking=False), stop=Gap(1e-8) | Iterations(50_000))
@@ -109,7 +109,7 @@ def test_when_those_that_take_part_have_nothing_to_gain_all_take_part(few):
 
 @every_loss
 def test_thresholds_are_the_extremes_of_the_last_pass(loss):
-    problem = dual_of_blobs(200, loss=loss, apart=1.0)
+    problem = dual_of_blobs(200, loss=loss, shift=1.0)
     d, m = problem.design, problem.m
     beta, v, order, thresholds = np.zeros(m), np.zeros(d.width), np.arange(m), np.array([np.inf, -np.inf])
     n = m
@@ -159,14 +159,14 @@ def test_violation_is_liblinears_eps(eps, loss):
 
 
 def test_an_iteration_budget_is_kept_to_within_a_sixteenth():
-    problem = dual_of_blobs(3000, C=100.0, apart=2.0)  # few points take part after some passes
+    problem = dual_of_blobs(3000, C=100.0, shift=2.0)  # few points take part after some passes
     for budget in (1, 10, 40, 100):
         solution = solve(problem, make("dcd"), stop=Iterations(budget))
         assert budget <= solution.n_iter <= budget * 17 / 16 + 1
 
 
 def test_small_passes_are_done_together_and_counted():
-    state, infos = steps(make("dcd"), dual_of_blobs(3000, C=5.0, apart=1.2))
+    state, infos = steps(make("dcd"), dual_of_blobs(3000, C=5.0, shift=1.2))
     many = [info for info in itertools.islice(infos, 400) if info.steps > 1]
     assert many and all(info.epochs <= 8192 / 3000 and info.shrunk for info in many)
     assert state.count > 400

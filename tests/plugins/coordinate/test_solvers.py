@@ -52,7 +52,7 @@ STORAGES = {
 
 def ugly(m=90, share=0.4, seed=0):
     """Overlapping classes with a constant column, equal rows of both classes and two rows of zeros."""
-    X, y = blobs(m, 4, seed=seed, share=share, apart=0.5)
+    X, y = blobs(m, 4, seed=seed, share=share, shift=0.5)
     X[:, -1] = 3.0
     X[1], X[2] = X[0], X[0]
     X[5], X[6], y[5], y[6] = 0.0, 0.0, 1.0, -1.0

@@ -27,7 +27,7 @@ def cold(problem, loss, tol=1e-3):
 
 @every_loss
 def test_a_linear_model_is_a_good_start(loss):
-    X, y = blobs(1500, 60, apart=0.1)
+    X, y = blobs(1500, 60, shift=0.1)
     options = {"solver": make("dcd", loss=loss), "kernel": Linear(), "C": 1.0}
     first = fit(X, y, stop=Gap(1e-5), **options)
     again = fit(X, y, stop=Gap(1e-3), start=first.model, **options)
@@ -37,7 +37,7 @@ def test_a_linear_model_is_a_good_start(loss):
 
 @every_loss
 def test_a_model_of_support_vectors_is_a_good_start(loss):
-    X, y = blobs(300, 6, apart=0.4)
+    X, y = blobs(300, 6, shift=0.4)
     kernel = fit(X, y, solver="swap2o", kernel=Linear(), C=0.1, stop=Gap(1e-4)).model
     options = {"solver": make("dcd", loss=loss), "kernel": Linear(), "C": 0.1}
     warm = fit(X, y, start=kernel, stop=Gap(1e-3), **options)
@@ -48,7 +48,7 @@ def test_a_model_of_support_vectors_is_a_good_start(loss):
 
 @every_loss
 def test_start_weights_are_feasible_and_certified(loss):
-    problem = dual_of_blobs(400, loss=loss, d=60, apart=0.1)  # dozens of points on the margin
+    problem = dual_of_blobs(400, loss=loss, d=60, shift=0.1)  # dozens of points on the margin
     found = cold(problem, loss, 1e-6)
     w = problem.decision_function(found.point, found.certificate)
     start = problem.start_weights(w.w, w.intercept)

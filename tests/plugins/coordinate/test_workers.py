@@ -44,9 +44,9 @@ STORAGES = {
 }
 
 
-def data(m=600, d=5, share=0.5, seed=0, apart=0.5):
+def data(m=600, d=5, share=0.5, seed=0, shift=0.5):
     """Overlapping classes, a third of the values 0, equal rows of both classes and two rows of zeros."""
-    X, y = blobs(m, d, seed=seed, share=share, apart=apart)
+    X, y = blobs(m, d, seed=seed, share=share, shift=shift)
     X *= np.random.default_rng(seed).random(X.shape) > 0.33
     X[1], X[2], X[5], X[6], y[5], y[6] = X[0], X[0], 0.0, 0.0, 1.0, -1.0
     return X, y
@@ -171,7 +171,7 @@ def test_liblinears_rule(loss):
 @every_loss
 @pytest.mark.parametrize("sampler", ["shuffled", "full"])
 def test_what_a_step_reports(sampler, loss):
-    problem = linear_dual(*data(2000, 20, apart=0.3), 3.0, loss=loss)
+    problem = linear_dual(*data(2000, 20, shift=0.3), 3.0, loss=loss)
     solver = make("dcd", loss=loss, workers=2)
     state = solver.init(problem, None, Draws(by_name.sampler(sampler), problem.y, np.random.default_rng(0)))
     before, parts = 0.0, 0
@@ -235,7 +235,7 @@ def test_same_seed_same_result():
 
 
 def test_small_passes_are_done_together_and_counted():
-    problem = linear_dual(*data(6000, 10, apart=1.2), 5.0)
+    problem = linear_dual(*data(6000, 10, shift=1.2), 5.0)
     solver = make("dcd", workers=2)
     state = solver.init(problem, None, Draws(Shuffled(), problem.y, np.random.default_rng(0)))
     infos = list(itertools.islice((solver.step(state) for _ in itertools.count()), 100))

@@ -47,7 +47,7 @@ def test_same_optimum_as_solvers_that_work_in_another_way(name, options, first, 
 @pytest.mark.parametrize("memory", ["9KB", "40KB", "1GB"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sets_that_do_not_fit_are_solved_in_turns(name, options, memory, dtype):
-    X, y = blobs(500, 2, apart=0.3, seed=5)  # more vectors than the square has room for
+    X, y = blobs(500, 2, shift=0.3, seed=5)  # more vectors than the square has room for
     problem = posed(make(name, **options), X, y, 5.0, memory=memory, dtype=dtype)
     solution = solve(problem, make(name, first=20, **options), stop=Gap(1e-4))
     assert solution.status is Status.CONVERGED
@@ -208,7 +208,7 @@ def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
 @BOTH
 def test_few_kernel_values_beside_those_of_the_vectors(name, options):
     """A set of some hundred vectors among many points: no row of any other point is computed whole."""
-    X, y = blobs(6000, 2, apart=1.5, seed=23)
+    X, y = blobs(6000, 2, shift=1.5, seed=23)
     problem = posed(make(name, **options), X, y, 10.0, dtype=np.float32)
     solution = solve(problem, make(name, first=200, **options), stop=Gap(1e-3))
     assert solution.status is Status.CONVERGED

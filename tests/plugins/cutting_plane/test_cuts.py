@@ -176,7 +176,7 @@ def test_ocas_searches_the_line_and_cuts_near_the_best_point(loss, mu):
 
 @both
 def test_ocas_needs_fewer_cuts_than_bmrm(loss):
-    X, y = blobs(600, 20, seed=13, apart=0.2)
+    X, y = blobs(600, 20, seed=13, shift=0.2)
     cuts = {}
     for name in ("ocas", "bmrm"):
         solver = make(name, loss=loss)

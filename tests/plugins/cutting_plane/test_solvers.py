@@ -50,7 +50,7 @@ def test_costs_of_its_own_for_each_sample(name, loss):
 @every
 def test_the_bounds_close_on_quadprogs_optimum(name, loss):
     quadprog = pytest.importorskip("quadprog", reason="needs the trusted QP solver quadprog (extra `test`)")
-    X, y = blobs(25, 30, seed=7, apart=0.1)  # more columns than rows: quadprog needs a matrix of full rank
+    X, y = blobs(25, 30, seed=7, shift=0.1)  # more columns than rows: quadprog needs a matrix of full rank
     C = 0.02
     Z = y[:, None] * np.column_stack([X, np.ones(25)])
     box = np.hstack([np.eye(25), -np.eye(25)]) if loss == "hinge" else np.eye(25)

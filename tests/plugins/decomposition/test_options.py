@@ -43,7 +43,7 @@ def test_float32_rows_give_way_when_they_hold_the_solve_up():
 
 @every_solver
 def test_iterations_beyond_the_budget_are_few(name):
-    X, y = blobs(200, 3, apart=0.3)
+    X, y = blobs(200, 3, shift=0.3)
     for most in (1, 40, 500):
         problem = pose(make(name), X, y, 100.0)
         solution = solve(problem, make(name), stop=Violation(1e-12) | Iterations(most))

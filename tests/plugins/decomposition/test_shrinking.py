@@ -20,7 +20,7 @@ every_shrinking = pytest.mark.parametrize("name", SHRINKING)
 
 def data(name, m=400, seed=0):
     """For smol2 most weights end at 0; for the others, whose upper bound is C, at either end."""
-    return blobs(m, 2, seed=seed, apart=1.5 if name == "smol2" else 0.6)
+    return blobs(m, 2, seed=seed, shift=1.5 if name == "smol2" else 0.6)
 
 
 def until_shrunk(solver, problem, most=4000):

@@ -168,7 +168,7 @@ def test_one_class_is_refused(name):
 
 @every_hinge
 def test_an_indefinite_kernel_ends_where_libsvm_does(name):
-    X, y = blobs(120, 3, apart=0.4)
+    X, y = blobs(120, 3, shift=0.4)
     kernel = {"kernel": "sigmoid", "gamma": 0.5, "coef0": -1.0}
     _, beta = libsvm(X, y, 1.0, tol=1e-6, **kernel)
     solver = make(name)
@@ -191,7 +191,7 @@ def test_a_dual_without_bound_is_an_error(name):
 
 @pytest.mark.parametrize("kernel", [Linear(), Poly(0.5, 2, 1.0)], ids=lambda k: k.name)
 def test_a_million_iterations_take_a_moment(kernel):
-    X, y = blobs(60, 2, apart=0.5)
+    X, y = blobs(60, 2, shift=0.5)
     problem = pose(make("smo"), X, y, 1e4, kernel)
     solution = solve(problem, make("smo"), stop=Violation(1e-3))
     assert solution.status is Status.CONVERGED and solution.n_iter > 10_000

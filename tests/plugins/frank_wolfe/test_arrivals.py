@@ -238,7 +238,7 @@ def test_each_epoch_sees_every_sample_once(name, options, sampler, monkeypatch):
 
 
 def test_msfw_drops_points_and_sfw_none():
-    X, y = blobs(300, 3, seed=8, apart=1.0)
+    X, y = blobs(300, 3, seed=8, shift=1.0)
     drops = {}
     for (name, options), key in zip(METHODS, ("sfw", "set", "support"), strict=True):
         solver = make(name, **options)
@@ -256,7 +256,7 @@ def test_msfw_drops_points_and_sfw_none():
 
 
 def test_a_dropped_point_stays_in_the_working_set_and_can_come_back():
-    X, y = blobs(300, 3, seed=8, apart=1.0)
+    X, y = blobs(300, 3, seed=8, shift=1.0)
     solver = make("msfw", away="support")
     state = state_of(solver, problem_of(X, y, 10.0), solver.sampler)
     gone, back = set(), 0

@@ -158,7 +158,7 @@ def test_ends_full_and_optimal_within_the_support(name, N, draws):
 def test_a_budget_above_the_optimum_s_support_converges(name, draws):
     """A tight blob each: a few points carry all the weight, so that the budget leaves nothing out."""
     m = 80
-    X, y = blobs(m, 2, seed=45, apart=2.0)
+    X, y = blobs(m, 2, seed=45, shift=2.0)
     problem = problem_of(X, y, 1e3, RBF(0.05))
     A = y[:, None] * y * (problem.gram.block(np.arange(m), np.arange(m)) + 1) + np.eye(m) / 2e3
     best, f = qp_optimum(A)

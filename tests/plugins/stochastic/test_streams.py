@@ -122,7 +122,7 @@ def test_max_support_is_tau():
 
 @every_stream
 def test_it_learns(name, options, kernel):
-    X, y = blobs(3000, 3, apart=1.2)
+    X, y = blobs(3000, 3, shift=1.2)
     options = options | ({"tau": 500} if "tau" in options else {})
     learner = feed(online(name, options, kernel), X[:2000], y[:2000], 250)
     assert (learner.model().predict(X[2000:]) == y[2000:]).mean() > 0.95
@@ -204,7 +204,7 @@ def test_pegasos_and_norma_go_on_as_if_they_had_not_stopped(name, options, tmp_p
 
 @every_stream
 def test_going_on_stays_near(name, options, kernel):
-    X, y = blobs(1000, 3, apart=1.2)
+    X, y = blobs(1000, 3, shift=1.2)
     model = feed(online(name, options, kernel, scale="standard"), X[:800], y[:800], 100).model()
     learner = online(name, options, kernel, start=model)
     np.testing.assert_allclose(decision(learner, X), model.decision_function(X), rtol=1e-8, atol=1e-10)
