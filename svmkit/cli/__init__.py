@@ -1,7 +1,8 @@
 """The command line: results on stdout, messages on stderr; exit 0 done, 1 the work failed, 2 the call is wrong.
 
-One file a command declares its options and prints; heavy work is imported by the command that needs it.
-It may import every other room of svmkit, and no other room imports it, but registry/ adds a command.
+Each command has a file of its own, which declares its options and prints its results; a command imports the heavy
+modules only when it runs. The room may import every other room of svmkit and no other room imports it; registry/ adds
+a command.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def main(argv: list[str] | None = None) -> None:
     Parameters
     ----------
     argv : list of str, default=None
-        The arguments; None is those of the process. `--debug` among them shows tracebacks instead of one line.
+        The arguments; None stands for the arguments of the process. `--debug` shows tracebacks instead of one line.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args

@@ -1,4 +1,4 @@
-"""The typer app, one file a command; nothing heavy is imported before a command runs.
+"""The typer app with all commands; nothing heavy is imported before a command runs.
 
 A package adds a command by an entry point in the group ``svmkit.commands`` that names a `typer.Typer`. The name of the
 entry point is the name of the command; a built-in command of that name takes precedence.
@@ -30,21 +30,21 @@ class Commands(TyperGroup):
             self.add_command(TyperCommand(name), name)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name; a plugin's command gets the line that the help page shows."""
+        """Return the command of a name; a plugin's command gets the line that the help page shows."""
         found = super().get_command(ctx, cmd_name)
         if found and not found.help and cmd_name in self.plugged:
             found.help = _line(self.plugged[cmd_name])
         return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called, and the rest of `args`."""
+        """Return the command that is called, and the rest of `args`."""
         if args[0] in self.plugged:
             self.add_command(typer.main.get_command(_loaded(args[0])), args[0])
         return super().resolve_command(ctx, args)
 
 
 def _line(point: EntryPoint) -> str:
-    """One line of help: of our own commands their own text, of a third party's the summary of its package."""
+    """Return one line of help: the text of our own command, or the summary of a third party's package."""
     package = point.dist.name if point.dist else "?"
     if package != "svmkit":
         summary = point.dist.metadata["Summary"] if point.dist else None
@@ -101,5 +101,5 @@ app.add_typer(datasets.app, name="datasets")
 
 
 def command() -> Any:
-    """The click command behind the app."""
+    """Return the click command behind the app."""
     return typer.main.get_command(app)

@@ -104,13 +104,13 @@ def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:
 
 
 def labels_of(data: Dataset) -> np.ndarray:
-    """The labels of a data set that was loaded with labels."""
+    """Return the labels of a data set that was loaded with labels."""
     assert data.y is not None
     return data.y
 
 
 def where(uri: Any) -> str:
-    """How to look at the runs of a store: an address, or a command."""
+    """Return how to view the runs of a store: an address, or a command."""
     return str(uri) if str(uri).startswith("http") else f"mlflow ui --backend-store-uri {uri}"
 
 

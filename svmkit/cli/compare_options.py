@@ -22,7 +22,7 @@ _SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
-    """The options of `svmkit compare`, named as on the command line; None or empty is what was not given.
+    """The options of `svmkit compare`, named as on the command line; an option that was not given is None or empty.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class CompareOptions:
         return getattr(self, name) not in (None, [], ())
 
     def _require_comparison(self) -> None:
-        """Check what a spec would say."""
+        """Check the options that describe a comparison without a spec."""
         names = self.names
         if not self.data or not names:
             raise InputError("nothing to compare: give DATA... and --solvers a,b,c, or --spec FILE")
@@ -102,12 +102,12 @@ class CompareOptions:
         return self.results or (f"{Path(self.spec).stem}.jsonl" if self.spec else RESULTS)
 
     def comparison(self) -> Spec:
-        """The comparison in the file of --spec, or the one that the other options describe.
+        """Return the comparison in the file of --spec, or the one that the other options describe.
 
         Raises
         ------
         InputError
-            It cannot be read, or names something that does not exist.
+            The spec cannot be read, or a name in it does not exist.
         """
         if self.spec:
             return load_spec(self.spec)
@@ -132,7 +132,7 @@ class CompareOptions:
         return read(raw | ({"metrics": _listed(self.metrics)} if self.metrics else {}))
 
     def _own_options(self) -> tuple[dict[str, dict[str, str]], Any]:
-        """Options by solver, and the kernel: a name, or a map with its parameters; None by default."""
+        """Return the options of each solver, and the kernel: a name, a map with its parameters, or None by default."""
         own: dict[str, dict[str, str]] = {name: {} for name in self.names}
         given = {"degree": self.degree, "coef0": self.coef0}
         of_kernel = {key: value for key, value in given.items() if value is not None}
@@ -147,5 +147,5 @@ class CompareOptions:
 
 
 def _listed(text: str | None) -> list[str]:
-    """The names in a text that separates them by commas."""
+    """Return the names in a text of names separated by commas."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]

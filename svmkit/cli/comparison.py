@@ -1,4 +1,4 @@
-"""One comparison of the command line: read the spec, run the missing cells, show, report, log."""
+"""The work of `svmkit compare`: read the spec, run the missing cells, and show, report and log the results."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from svmkit.tracking import Tracker, tracker
 
 
 class Comparison:
-    """One comparison, all its options checked before a cell runs.
+    """A comparison, whose options are all checked before a cell runs.
 
     Parameters
     ----------
     options : CompareOptions
-        What was asked for.
+        The options of the command.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Comparison:
         self.is_whole = False
 
     def run(self) -> None:
-        """Run the cells that are missing; a tracker that fails costs a warning, never a cell."""
+        """Run the missing cells; if the tracker fails, there is a warning and no cell is lost."""
         options, todo = self.options, [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         if len(todo) < len(self.cells):
             note(f"{len(self.cells) - len(todo)} of {len(self.cells)} cells were finished before ({self.store.path})")
@@ -78,7 +78,7 @@ class Comparison:
         return any(record["status"] == FAILED for record in self.results.records)
 
     def _open_run(self) -> Tracking | None:
-        """Open the run in which cells are nested, new or that of the finished cells; None where the store fails."""
+        """Open the run in which cells are nested, or reopen that of the finished cells; None if the store fails."""
         options = self.options
         self.tracker = tracker(options.tracking_uri, options.experiment)
         before = {str(r["parent_run_id"]) for r in self.store.of(self.cells) if r.get("parent_run_id")}
@@ -97,7 +97,7 @@ class Comparison:
         return Tracking(options.tracking_uri, options.experiment, self.tracker.run_id)
 
     def _keep(self) -> None:
-        """Write the report where it was asked for, and log it, the pictures and the results with the run."""
+        """Write the report if one is requested, and log it with the run, together with the pictures and the results."""
         asked = self.options.report
         if asked is None and self.tracker.run_id is None:
             return
@@ -139,5 +139,5 @@ class Comparison:
 
 
 def _command() -> str:
-    """The command line as it was given, with the program by its name."""
+    """Return the command line as it was given, without the folder of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""The results of a comparison as tables: one for each set, the best in bold; then the tests over the sets."""
+"""The results of a comparison as tables: one for each set, with the best in bold, then the tests over the sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from svmkit.compare.report.stats import Tests
 
-WIDE = 160  # characters a line where there is no terminal to ask
+WIDE = 160  # characters in a line if there is no terminal
 GAP = 2  # characters between columns
 PRIORITY = ("fit_s", "gap", "suboptimality", "test_accuracy", "n_support", "n_iter", "kernel_values", "objective")
 _SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
@@ -64,7 +64,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
 
 def _fitting(width: int, rows: list[Row], metrics: Sequence[str]) -> list[str]:
-    """The metrics for which there is room, in their order; the most important ones are kept."""
+    """Return the metrics for which there is room, in their order; the most important ones are kept."""
     wide = {m: max(len(TITLES[m]), *(len(_shown(row, m)) for row in rows)) + GAP for m in metrics}
     left = width - max(6, *(len(row.treatment) for row in rows)) - max(6, *(len(row.status) for row in rows)) - GAP
     kept: list[str] = []

@@ -11,7 +11,7 @@ KEPT = ("n_iter", "seconds", "n_support", "objective", "accuracy")
 
 
 def points(fitted: Fit) -> list[dict[str, Any]] | None:
-    """The measured points of a binary problem; None for more than two classes, and when nothing was measured."""
+    """Return the measured points of a binary problem; None for more than two classes or without measurements."""
     if len(fitted.solutions) != 1:
         return None
     measured = [p for p in fitted.solutions[0].history if p.accuracy is not None]
@@ -19,7 +19,7 @@ def points(fitted: Fit) -> list[dict[str, Any]] | None:
 
 
 def lines(curve: list[dict[str, Any]]) -> list[str]:
-    """Accuracy at about 1, 2, 5, 10, 20, 50, ... support vectors and at the end, in at most `LINES` lines."""
+    """Format the accuracy at about 1, 2, 5, 10, 20, ... support vectors and at the end, in at most `LINES` lines."""
     last = curve[-1]
     sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
     near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]

@@ -84,7 +84,7 @@ def fetch(
 
 @contextmanager
 def _bar(name: str) -> Iterator[Progress | None]:
-    """A bar on stderr for one transfer; None when stderr is not a terminal."""
+    """Show a bar on stderr for one transfer; yield None when stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

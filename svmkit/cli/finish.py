@@ -1,4 +1,4 @@
-"""From a fitted model to its report: keep it, measure it, log it; the same for a file, a stream and a search."""
+"""From a fitted model to its report: save it, measure it and log it, after a fit, a stream or a search."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Outcome:
     Attributes
     ----------
     result : dict of str to object
-        The keys of `svmkit train --json`.
+        The keys and values of `svmkit train --json`.
     is_linear : bool
         Whether the model is a weight vector for each class pair.
     where : str
-        How to look at the run of the tracker.
+        How to view the run of the tracker: an address, or a command.
     failure : InputError or None
         A fault of the input that ended training early: it is raised once the model has been reported.
     """
@@ -54,24 +54,24 @@ def finish(
     points: Sequence[HistoryPoint] | None = None,
     more: Mapping[str, float | None] | None = None,
 ) -> Outcome:
-    """Keep the model, measure it and log it: whatever ends this early, the model is kept first.
+    """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
 
     Parameters
     ----------
     fitted : Fit
         The model and how it was found.
     options : TrainOptions
-        What was asked for.
+        The options of the command.
     method : Method
-        What trained.
+        The method that was used.
     sets : Sets
         The data; the accuracy on the training rows is not known for a stream.
     tracker : Tracker
-        Its run is open.
+        The tracker, with an open run.
     curve : list of dict, default=None
         Accuracy by size for the report (`svmkit.cli.curve.points`).
     points : sequence of HistoryPoint, default=None
-        What of the history is still to be logged; None is all of it.
+        The points of the history that have not been logged yet; None stands for all points.
     more : mapping of str to float, default=None
         Scalars to log besides those of every run.
     """
@@ -106,7 +106,7 @@ def finish(
 
 
 def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions) -> RunRecord:
-    """The record with the accuracies, and with the seconds of the last prediction."""
+    """Return the record with the accuracies and the seconds of the last prediction."""
 
     def of(data: Dataset) -> tuple[float, float]:
         began = time.perf_counter()
@@ -124,7 +124,7 @@ def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOpti
 
 
 class Keeper:
-    """Writes the model to the file that was asked for.
+    """Writes the model to the requested file.
 
     Attributes
     ----------
@@ -136,12 +136,12 @@ class Keeper:
         self.out = options.out
 
     def save(self, model: SVMModel) -> None:
-        """Write the model, where there is a file for it."""
+        """Write the model if a file was requested."""
         if self.out:
             model.save(self.out)
 
     def keep_for_later(self, model: SVMModel, name: str) -> None:
-        """Write the model to a file and say how to register it: the store did not take it."""
+        """Write the model to a file and say how to register it later, since the store did not take it."""
         if not self.out:
             self.out = lineage.claimed_file(name)
             self.save(model)

@@ -1,4 +1,4 @@
-"""One training run of the command line: read, hold out, prepare, track, fit, finish."""
+"""The work of `svmkit train`: read the data, hold out test rows, prepare, open a run, fit and finish."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svmkit.training.train import fit_prepared
 
 
 def run(options: TrainOptions) -> Outcome:
-    """Do the work of `svmkit train` on a file or a named set; a tracker that fails costs a warning, never the model.
+    """Train on a file or a named set; if the tracker fails, there is a warning and the model is not lost.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def run(options: TrainOptions) -> Outcome:
 
 
 def prepare(options: TrainOptions, method: Method, sets: Sets) -> tuple[TrainingData, float]:
-    """The training data checked, scaled and weighed, gamma a number; and the seconds that this took."""
+    """Return the training data, checked and scaled and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
     data = TrainingData.of(
         sets.train.X,
@@ -66,22 +66,22 @@ def fit_and_finish(
     start: SVMModel | None = None,
     saver: Checkpoint | None = None,
 ) -> Outcome:
-    """Fit what `prepare` returned, and finish; on a terminal with a live line.
+    """Train on the data that `prepare` returned, and finish; on a terminal a live line shows the progress.
 
     Parameters
     ----------
     options, method, sets : TrainOptions, Method, Sets
-        What was asked for.
+        The options of the command, the method and the data sets.
     data, seconds : TrainingData, float
-        The prepared data; their seconds count as a part of the fit.
+        The prepared data, and the seconds of the preparation, which count as a part of the fit.
     tracker : Tracker
-        Its run is open.
+        The tracker, with an open run.
     start : SVMModel, default=None
-        Where training begins.
+        A model to start from.
     saver : Checkpoint, default=None
-        Where progress is kept.
+        Keeps the progress.
     """
-    measured = options.curve or options.max_support  # a model that may not grow for ever is measured as it grows
+    measured = options.curve or options.max_support  # a limited model is measured as it grows
     validation = (sets.test.X, labels_of(sets.test)) if sets.test is not None and measured else None
     with progress.shown(sets.n_samples) as watch:
         fitted: Fit = fit_prepared(

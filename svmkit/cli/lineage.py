@@ -1,4 +1,4 @@
-"""The origin of a model, kept in the model itself: it may be registered long after, and somewhere else."""
+"""The origin of a model, stored in the model itself, since it may be registered much later and elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of th
 
 
 def of_training(params: dict[str, Any], data_sha256: str | None) -> dict[str, Any]:
-    """The origin of a trained model.
+    """Return the origin of a trained model.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def of_training(params: dict[str, Any], data_sha256: str | None) -> dict[str, An
 
 
 def of_test(data: Dataset, accuracy: float) -> dict[str, Any]:
-    """test_accuracy and the data on which it was measured: test_data (the name), test_sha256, n_test."""
+    """Return test_accuracy and the data on which it was measured: test_data (the name), test_sha256 and n_test."""
     return {
         "test_accuracy": accuracy,
         "test_data": data.name,
@@ -46,7 +46,7 @@ def of_test(data: Dataset, accuracy: float) -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """The commit that is checked out in the working directory; None outside a checkout, and where git fails."""
+    """Return the commit that is checked out in the working directory; None outside a checkout or if git fails."""
     try:
         asked = subprocess.run(
             ["git", "rev-parse", "--verify", "HEAD"],
@@ -61,9 +61,9 @@ def git_commit() -> str | None:
 
 
 def claimed_file(name: str) -> str:
-    """Create an empty file NAME.svmkit, or NAME-2.svmkit, ...: the first that does not exist, also under concurrency.
+    """Create an empty file: the first of NAME.svmkit, NAME-2.svmkit, ... that does not exist; safe between processes.
 
-    It is in the working directory, or in the folder of temporary files where the former cannot be written to.
+    It is in the working directory, or in the folder of temporary files if the working directory is not writable.
     """
     folder = Path() if os.access(".", os.W_OK) else Path(tempfile.gettempdir())
     for k in itertools.count(1):
@@ -73,4 +73,4 @@ def claimed_file(name: str) -> str:
         except FileExistsError:
             continue
         return str(path)
-    raise AssertionError  # the numbers do not end
+    raise AssertionError  # never reached: `count` has no end

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str, Any]:
-    """The options of the command line, completed by a file.
+    """Return the options of the command line, completed by a file.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
     given : dict of str to object
         The options of the command line, with defaults.
     config : str or None
-        A YAML file with an option a line; it counts where the command line leaves an option out.
+        A YAML file with an option in each line; the command line takes precedence.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
 
 
 def key_values(items: Iterable[str], what: str) -> dict[str, str]:
-    """The values of KEY=VALUE texts by key; InputError, which names the option `what`, for any other text."""
+    """Return the values of KEY=VALUE texts by key; raise InputError, which names the option `what`, for other texts."""
     pairs = {}
     for item in items:
         key, equals, value = item.partition("=")
@@ -70,7 +70,7 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
 
 
 def class_weights(text: str | None) -> str | dict[str, float] | None:
-    """The class weights that a text spells: None, "balanced", or {label: weight} for "LABEL=WEIGHT,..."."""
+    """Return the class weights in a text: None, "balanced", or {label: weight} for "LABEL=WEIGHT,..."."""
     if text is None or text == "balanced":
         return text
     weights = {}
@@ -85,7 +85,7 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
 
 
 def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:
-    """The stop rule that these options spell; InputError for numbers that are not > 0."""
+    """Return the stop rule that these options describe; raise InputError for numbers that are not > 0."""
     from svmkit.solver.stopping import stop_rules
 
     if stop is None and not 0 < tol < float("inf"):

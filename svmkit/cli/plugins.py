@@ -56,7 +56,7 @@ def plugins(
 
 
 def as_dict(row: Listed) -> dict[str, Any]:
-    """All facts about a plugin, by name."""
+    """Return all facts about a plugin, by name."""
     from svmkit.cli.solver_table import FACTS
 
     keys = ("kind", "name", "package", "doc", "options", "error", "status")
@@ -75,7 +75,7 @@ def _by_kind(listed: list[Listed]) -> list[list[Listed]]:
 
 
 def lines(listed: list[Listed]) -> list[str]:
-    """One line for each plugin, for pipes."""
+    """Return one line for each plugin, for pipes."""
     width = max((len(row.name) for row in listed), default=0)
     return [f"{row.kind:<7}  {row.name:<{width}}  {_what(row)}" for row in listed]
 
@@ -95,7 +95,7 @@ def _options(row: Listed) -> str:
 
 
 def table(rows: list[Listed], *, detailed: bool) -> Table:
-    """A table for a terminal, readable at 100 columns; of solvers with their problems or, if `detailed`, all facts."""
+    """Return a table for a terminal of 100 columns; for solvers with their problems or, if `detailed`, all facts."""
     from rich.table import Table
 
     of_solvers = rows[0].kind == "solver"
@@ -113,7 +113,7 @@ def table(rows: list[Listed], *, detailed: bool) -> Table:
 
 
 def _method(row: Listed, known: dict[str, Any], detailed: bool) -> Text:
-    """The method, and below it its source, its options, and the reason why it does not work here."""
+    """Return the method, and below it its source, its options, and the reason why it does not work here."""
     from rich.text import Text
 
     notes = [known.get("paper", ""), _options(row)] if detailed else []
@@ -123,14 +123,14 @@ def _method(row: Listed, known: dict[str, Any], detailed: bool) -> Text:
 
 
 def _cell(value: Any, between: str = ", ") -> str:
-    """A fact as text."""
+    """Return a fact as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return between.join(value) if isinstance(value, list) else str(value or "")
 
 
 def markdown(rows: list[Listed]) -> str:
-    """All facts about plugins of one kind, whether they work here or not, as a Markdown table."""
+    """Return a Markdown table of all facts about plugins of one kind, whether they work here or not."""
     from svmkit.cli.solver_table import FACTS
 
     names = FACTS if rows[0].kind == "solver" else ("what",)

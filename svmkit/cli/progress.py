@@ -1,4 +1,4 @@
-"""Progress of a training run on stderr, on a terminal only: iteration, gap, support vectors, rows a second."""
+"""Progress of a training run on stderr, on a terminal only: iteration, gap, support vectors, rows per second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svmkit.training.trainer import Watch
 
 @contextmanager
 def shown(n_samples: int) -> Iterator[Watch | None]:
-    """A `watch` for `svmkit.training.fit` that draws a live line; None when stderr is not a terminal."""
+    """Yield a `watch` for `svmkit.training.fit` that draws a live line; None when stderr is not a terminal."""
     with live("preparing (the first run compiles)") as show:
         if show is None:
             yield None
@@ -29,7 +29,7 @@ def shown(n_samples: int) -> Iterator[Watch | None]:
 
 @contextmanager
 def live(first: str) -> Iterator[Callable[[str], None] | None]:
-    """A function that replaces the text of a live line, `first` at first; None when stderr is not a terminal."""
+    """Yield a function that replaces the text `first` of a live line; None when stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -43,7 +43,7 @@ def live(first: str) -> Iterator[Callable[[str], None] | None]:
 
 
 def line(point: HistoryPoint, n_samples: int) -> str:
-    """One history point in words."""
+    """Return one history point in words."""
     gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
     rate = point.kernel_values / n_samples / max(point.seconds, 1e-9)
     return f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}  {rate:,.0f} rows/s"
@@ -51,7 +51,7 @@ def line(point: HistoryPoint, n_samples: int) -> str:
 
 @contextmanager
 def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
-    """A `told` for `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time left."""
+    """Yield a `told` for `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time left."""
     if not (sys.stderr.isatty() and todo):
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return
@@ -83,7 +83,7 @@ def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], No
 
 
 def cell_line(cell: Any, record: dict[str, Any]) -> str:
-    """A finished cell of a comparison in words."""
+    """Return a finished cell of a comparison in words."""
     if "fit_s" not in record:
         return f"{cell.name}: {record['status']}: {record['reason']}"
     gap = "gap not known" if record["gap"] is None else f"gap {record['gap']:.1e}"

@@ -1,4 +1,4 @@
-"""The data of a training run: rows to train on, rows to test on, and what is said about them."""
+"""The data of a training run: training rows, test rows, and advice about their scaling."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from svmkit.kernels.functions import Kernel
 
 @dataclass(frozen=True)
 class Sets:
-    """What a model is trained on and tested on.
+    """The data that a model is trained on and tested on.
 
     Attributes
     ----------
     train : Dataset
-        The training data; of a stream a few of its first rows.
+        The training data; for a stream, its first few rows.
     test : Dataset or None
         Held-out rows.
     n_samples, n_features : int
-        Size of all that was trained on.
+        The size of all training data.
     sha256 : str or None
-        Checksum of the contents of `train`; None where it is not known, or where no model is kept.
+        The checksum of the contents of `train`; None if it is unknown or no model is kept.
     """
 
     train: Dataset
@@ -54,7 +54,7 @@ def read(options: TrainOptions) -> Sets:
 
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
-    """A line on stderr when the scales of the features differ much and nothing scales them."""
+    """Print advice on stderr if the scales of the features differ much and no scaling was requested."""
     hint = scaling.scale_hint(X) if options.scale == "none" and kernel.form is not None else None
     if hint:
         note(hint)

@@ -1,4 +1,4 @@
-"""The facts about a solver that are known without running it: a row of the table of solvers."""
+"""Facts about a solver that are known without running it, for a row of the table of solvers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
 
 
 def facts(row: Listed) -> dict[str, Any]:
-    """The `FACTS` of a registered solver.
+    """Return the `FACTS` of a registered solver.
 
     Parameters
     ----------

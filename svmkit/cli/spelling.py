@@ -1,4 +1,4 @@
-"""Options that mean the same in several commands, each written once; the panels of --help that they stand in."""
+"""The options that several commands share, and the panels of --help in which they appear."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ CURVE_EVERY = 5.0  # seconds between two writes of the curve to the tracker
 
 
 class StreamJob:
-    """One pass over standard input: everything that can be is checked before anything is read.
+    """One pass over standard input; as much as possible is checked before anything is read.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class StreamJob:
             labels=None if self.classes is None else self.classes.tolist(),
             on_error=options.on_error or "stop",
         )
-        self.ending: Status | None = None  # why the stream was left before its end
-        self.failure: InputError | None = None  # of the input, once there is a model to report
-        self.logged, self.log_at = 0, 0.0  # points of the curve, and when the next ones are due
+        self.ending: Status | None = None  # why reading ended before the stream did
+        self.failure: InputError | None = None  # an error of the input, raised once the model has been reported
+        self.logged, self.log_at = 0, 0.0  # points of the curve logged so far, and the time of the next logging
 
     def run(self) -> Outcome:
-        """Learn until the stream ends; then keep, measure and log the model."""
+        """Learn until the stream ends; then save, measure and log the model."""
         with interrupt.catching() as flag, progress.live("waiting for the first samples") as show:
             until = self._until(flag)
             self._begin(*self._first(until))
@@ -103,7 +103,7 @@ class StreamJob:
         return outcome
 
     def _finished(self, tracker: Tracker) -> Outcome:
-        """The outcome, with what is known of a stream alone."""
+        """Return the outcome, with the facts that only a stream has."""
         online, stream = self.online, self.stream
         status = self.ending or (Status.INTERRUPTED if self.failure else Status.MAX_ITER)
         test = self._test()
@@ -137,7 +137,7 @@ class StreamJob:
         return until
 
     def _first(self, until: Callable[[], bool]) -> tuple[Any, np.ndarray]:
-        """The first block, a full one however slowly it arrives: gamma and scaling must not depend on the clock."""
+        """Return the first block, full however slowly it arrives: gamma and scaling must not depend on timing."""
         block = next(self.stream.blocks(self.block, until=until, patience=math.inf), None)
         if block is None:
             lines, skipped = self.stream.lines, self.stream.first_skipped
@@ -157,7 +157,7 @@ class StreamJob:
         return X, y
 
     def _begin(self, X: Any, y: np.ndarray) -> None:
-        """Learn the first block, even when it was cut short: without it there is no model."""
+        """Learn from the first block, even if it is incomplete, since there is no model without it."""
         options, method = self.options, self.method
         X = settled(X)
         self.dense = isinstance(X, np.ndarray)
@@ -206,17 +206,17 @@ class StreamJob:
             note(f"no sample of class {', '.join(map(str, classes[~seen]))} has arrived")
 
     def _none(self, what: str) -> SvmkitError:
-        """The error when there is no model: because of the stream, or because it was left too early."""
+        """Return the error for a run without a model: the stream had too few samples, or reading ended too early."""
         if self.ending:
             return SvmkitError(f"{NAME}: {self.ending} with {what}: there is no model yet")
         return InputError(f"{NAME}: {what}: training needs samples of two classes")
 
     def _raise_pending(self) -> None:
-        """Raise the fault of the line that ended the first block, if there is one."""
+        """Raise the error of the line that ended the first block, if there is one."""
         next(self.stream.blocks(1, until=lambda: True), None)
 
     def _test(self) -> Dataset | None:
-        """The test set, as wide as the stream was; one that cannot be used is a failure of the input."""
+        """Return the test set with the columns of the stream; an unusable one becomes the `failure` of the job."""
         options = self.options
         if not options.test:
             return None
@@ -231,14 +231,14 @@ class StreamJob:
             return None
 
     def _params(self) -> dict[str, Any]:
-        """Parameters of the run: how many samples there will be is not known, and no tolerance is kept to."""
+        """Return the parameters of the run; the number of samples is unknown, and there is no tolerance."""
         params = self.method.params(self.method.kernel, self.few, self.options)
         params |= {"n": "stream", "d": self.online.input.n_features, "block": self.block}
         return {key: value for key, value in params.items() if key != "tol"}
 
 
 def _measured(points: list[HistoryPoint]) -> list[HistoryPoint]:
-    """The points without objectives that the solver does not know, since trackers leave None out."""
+    """Replace unknown objectives by None, which trackers leave out."""
     unknown = {"objective": None}
     return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore
 

@@ -15,7 +15,7 @@ from svmkit.tracking import Tracker, tracker
 def tracked(
     options: TrainOptions, name: str, params: dict[str, Any], tags: dict[str, str], data: Dataset | None = None
 ) -> Iterator[Tracker]:
-    """The block is a run of the tracker, or of a tracker that logs nothing when `options` say --no-track."""
+    """Open a run for the block and yield its tracker, which logs nothing under --no-track."""
     run = Tracker() if options.no_track else tracker(options.tracking_uri, options.experiment)
     run.start(name, params, tags, data)
     with closing(run):
@@ -24,7 +24,7 @@ def tracked(
 
 @contextmanager
 def closing(run: Tracker) -> Iterator[None]:
-    """Close the run with the block: FINISHED, KILLED by Ctrl-C, or FAILED; one that is closed already stays so."""
+    """Close the run at the end of the block as FINISHED, KILLED (Ctrl-C) or FAILED; a closed run stays as it is."""
     status = "FAILED"
     try:
         yield

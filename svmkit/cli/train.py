@@ -110,7 +110,7 @@ def _run(options: TrainOptions) -> Outcome:
 
 
 def report(outcome: Outcome, as_json: bool) -> None:
-    """The result, as one JSON object or as lines for a reader."""
+    """Print the result, as one JSON object or as lines for a reader."""
     from svmkit.cli.common import emit, rows
 
     result = outcome.result
@@ -142,7 +142,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("gap", known if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
             ("objective", None if streamed else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
-            ("support", None if streamed and linear else counted),  # the rows of a stream are gone
+            ("support", None if streamed and linear else counted),  # a linear model of a stream keeps no rows
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
             ("time", f"{result['fit_s']:.2f} s" + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
@@ -154,7 +154,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
 
 
 def curve_rows(curve: list[dict[str, Any]] | None) -> list[tuple[str, str]]:
-    """Test accuracy by the number of support vectors, a row for each number."""
+    """Return rows with the test accuracy at several numbers of support vectors."""
     from svmkit.cli.curve import lines
 
     return [("" if k else "curve", line) for k, line in enumerate(lines(curve) if curve else [])]

@@ -20,7 +20,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
 
-STREAM = "-"  # as DATA: samples come from standard input
+STREAM = "-"  # the DATA argument for standard input
 
 _OF_A_STREAM = ("classes", "on_error", "block")
 _NOT_OF_A_STREAM = {
@@ -38,9 +38,9 @@ _UNSET = {"curve": False, "tol": 1e-3}
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """The options of `svmkit train`, named as on the command line; None is what was not given.
+    """The options of `svmkit train`, named as on the command line; an option that was not given is None.
 
-    `svmkit tune` has most of them too; the others keep their defaults there.
+    `svmkit tune` has most of these options, too; the others keep their defaults.
 
     Raises
     ------
@@ -134,7 +134,7 @@ class TrainOptions:
 
     @property
     def starts_at_model(self) -> bool:
-        """Whether training starts at the model in `out`; a checkpoint goes first."""
+        """Whether training starts at the model in `out`; a checkpoint takes precedence."""
         return self.resume and not self.checkpoint
 
     @property
@@ -145,17 +145,22 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Method:
-    """What trains: the solver, the kernel and the other settings of the optimisation, built from the options.
+    """The solver, the kernel and the other settings of the optimisation, built from the options.
 
     Attributes
     ----------
     solver : Solver
+        The solver.
     kernel : Kernel
-        Its gamma may still be a rule such as "scale".
+        The kernel; its gamma may still be a rule such as "scale".
     C : float
+        The weight of the summed losses.
     sampler : Sampler
+        The points that each step looks at.
     stop : Criterion or Stop
+        When to stop.
     class_weight : {"balanced"}, dict of str to float, or None
+        The weight of each class.
     """
 
     solver: Solver
@@ -167,7 +172,7 @@ class Method:
 
     @classmethod
     def of(cls, options: TrainOptions) -> Method:
-        """The method that the options name.
+        """Build the method that the options name.
 
         Raises
         ------
@@ -194,7 +199,7 @@ class Method:
         )
 
     def params(self, kernel: Kernel, data: Dataset, options: TrainOptions) -> dict[str, Any]:
-        """The parameters of a run with this method on `data`; `kernel` is the resolved one."""
+        """Return the parameters of a run with this method on `data`; `kernel` is the resolved kernel."""
         first = {key: getattr(options, key) for key in ("tol", "seed", "scale", "memory", "class_weight")}
         budgets = ("stop", "max_iter", "max_epochs", "time_limit", "max_support")
         rest = {key: getattr(options, key) for key in budgets}

@@ -109,7 +109,7 @@ def tune(
 
 
 def report(job: TuneJob, outcome: Outcome) -> None:
-    """The best candidates, then the model of the best as `svmkit train` shows it."""
+    """Print the best candidates, then the model of the best one as `svmkit train` prints it."""
     from svmkit.cli.train import report as report_model
     from svmkit.cli.tuning import table
 

@@ -1,4 +1,4 @@
-"""One search of the command line: read, hold out, track, search, refit the best, score, save, draw, log."""
+"""The work of `svmkit tune`: read the data, search, refit the best candidate, then save, draw and log."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ from svmkit.tune import backends, grids, picture
 
 
 class TuneJob:
-    """One search, all its options checked before any data is read.
+    """A search, whose options are all checked before any data is read.
 
     Parameters
     ----------
     grid : list of str
-        Texts NAME=VALUES; an empty list is LIBSVM's grid.
+        Texts NAME=VALUES; an empty list stands for LIBSVM's grid.
     search : {"grid", "random", "halving"}
+        The kind of search.
     n_iter : int or None
         Points of a random search, 20 by default.
     factor : int or None
-        1/factor of the candidates of a halving search go on; 3 by default.
+        Each round of a halving search keeps 1/factor of the candidates; 3 by default.
     cv : int
-        Number of folds.
+        The number of folds.
     jobs : int
-        Fits at a time.
+        The number of fits at a time.
     backend : str
-        Backend of joblib.
+        The backend of joblib.
     plot : str or None
-        File of the picture.
+        The file of the picture.
     C : float or None
-        Weight of the summed losses where it is not searched, 1 by default.
+        The weight of the summed losses if it is not searched; 1 by default.
     **options : object
-        Those of `TrainOptions` that `svmkit tune` has.
+        The options of `TrainOptions` that `svmkit tune` has.
 
     Raises
     ------
@@ -97,18 +98,18 @@ class TuneJob:
             files.require_writable(plot)
 
     def _fixed(self, C: float | None) -> set[str]:
-        """Names that have a value on the command line."""
+        """Return the names that have a value on the command line."""
         named = {key for key in ("gamma", "degree", "coef0") if getattr(self.options, key) is not None}
         listed = {text.partition("=")[0].strip().removeprefix("kernel.") for text in self.options.option}
         return named | listed | ({"C"} if C is not None else set())
 
     @property
     def n_candidates(self) -> int:
-        """All that are to be tried."""
+        """The number of candidates of the whole search."""
         return sum(len(path.Cs) for path in self.paths)
 
     def run(self) -> Outcome:
-        """Search, refit the best on all rows, and finish; a tracker that fails costs a warning, never the model."""
+        """Search, refit the best candidate on all rows, and finish; if the tracker fails, the model is not lost."""
         self.sets = read(self.options)
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name = self.method.solver, self.sets.train.name
@@ -164,7 +165,7 @@ class TuneJob:
         return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
 
     def _params(self) -> dict[str, Any]:
-        """Parameters of the search: what is searched has no value yet."""
+        """Return the parameters of the search, without those that are searched."""
         method, data = self.method, self.sets.train
         shown = ("tol", "seed", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit")
         found = {"solver": method.solver.name, "kernel": method.kernel.name, "search": self.search, "cv": self.cv}
@@ -175,7 +176,7 @@ class TuneJob:
         return found | {"data": data.name, "n": data.n_samples, "d": data.n_features}
 
     def _log_search(self, tracker: Tracker, fit_s: float) -> None:
-        """The best one's numbers, the picture and all candidates with the run; each candidate as a run inside it."""
+        """Log the best candidate, the picture and a list of all candidates, and each candidate as a nested run."""
         best = self.found.best
         numbers = {"C": best.C, "log10_C": math.log10(best.C)}
         if best.gamma is not None:
@@ -204,11 +205,11 @@ class TuneJob:
                     return
 
     def _log_candidate(self, c: tune.Candidate, tracker: Tracker, parent: str) -> bool:
-        """Whether it worked: a store that failed has said so, and would say it again for each of the others."""
+        """Log a candidate; return False if the store failed, so that it does not warn again for each of the others."""
         kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
         options, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
         params = tracking.params(c.solver, kernel, c.C, self.sets.train, tol=options.tol, seed=options.seed, cv=self.cv)
-        params = c.params | params  # options that were searched, where they are as they are by default, too
+        params = c.params | params  # searched options are logged even if they have their default values
         name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
         tracker.start(name, params, tracking.tags(c.solver) | reason, parent=parent)
         if tracker.run_id is None:
@@ -218,7 +219,7 @@ class TuneJob:
         return True
 
     def summary(self, refit: dict[str, Any]) -> dict[str, Any]:
-        """The keys of `svmkit tune --json`; `refit` is the result for the best."""
+        """Return the keys and values of `svmkit tune --json`; `refit` is the result of the best candidate."""
         found = self.found
         return {
             "data": self.sets.train.name,
@@ -243,7 +244,7 @@ class TuneJob:
 
 
 def table(found: tune.Result, most: int) -> list[str]:
-    """The best candidates as lines of aligned columns, best first."""
+    """Return the best candidates as lines of aligned columns, best first."""
     names = list(found.best.params)
     halved = len({c.n_rows for c in found.candidates}) > 1
     head = ["", *names, "accuracy", *(["rows"] if halved else []), "support", "fit"]
@@ -265,7 +266,7 @@ def _row(c: tune.Candidate, search: str) -> dict[str, Any]:
 
 
 def _numbers(c: tune.Candidate) -> dict[str, float]:
-    """What is logged of a candidate, by the names of `tracking.METRICS`."""
+    """Return the numbers that are logged for a candidate, by the names of `tracking.METRICS`."""
     return {key: getattr(c, key) for key in ("mean_accuracy", "std_accuracy", "fit_s", "n_support", "n_rows")}
 
 
@@ -274,7 +275,7 @@ def _text(value: Any) -> str:
 
 
 def _line(at: tune.Progress) -> str:
-    """How far the search is, in words."""
+    """Return the progress of the search in words."""
     if at.fits == 0:
         return "searching (the first run compiles)"
     best = "" if math.isnan(at.best) else f"  best so far {at.best:.2%}"

@@ -20,29 +20,29 @@ POINTS, STEPS = 96, 200
 
 
 def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
-    """Points of two overlapping classes in the plane (more than a batch of a working set), and labels in {-1, +1}."""
+    """Return points of two overlapping classes in the plane (more than a batch of a working set) and their labels."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(POINTS) % 2, 1.0, -1.0)
     return (rng.normal(size=(POINTS, 2)) + y[:, None]).astype(dtype), y
 
 
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
-    """The steps of a warm-up: each solver once, then every storage and precision.
+    """Yield the steps of a warm-up: each solver once, then every storage and precision.
 
     Parameters
     ----------
     solvers : sequence of str, default=()
-        Names of solvers; none stands for all of our own.
+        Names of solvers; an empty sequence stands for all solvers that are not other software.
 
     Yields
     ------
     (str, callable)
-        Name of the step, and the function that does it.
+        The name of the step, and the function that performs it.
 
     Raises
     ------
     InputError
-        A name is not a solver that works here; raised before any work.
+        A name is not a solver that works here. The error comes before any work.
     """
     chosen = [
         plugins.build("solver", name) for name in solvers or plugins.solvers_where(lambda kind: not kind.external)
@@ -65,7 +65,7 @@ def _touch(X, rows) -> None:
 
 
 def _share() -> None:
-    """One-versus-one on three classes, in both precisions."""
+    """Compute kernel values of one-versus-one on three classes, in both precisions."""
     X, _ = data()
     for memory in ("1GB", 1):
         three = TrainingData.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)

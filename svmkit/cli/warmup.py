@@ -1,4 +1,4 @@
-"""svmkit warmup: compile and cache the loops, so that the first real run need not."""
+"""svmkit warmup: compile and cache the loops before the first real run."""
 
 from __future__ import annotations
 

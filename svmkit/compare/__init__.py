@@ -1,4 +1,4 @@
-"""Many solvers on many data sets: what to run (`load_spec`), its cells in processes (`run`), and the `Results`.
+"""Comparisons of solvers on data sets: the spec (`load_spec`), its cells in processes (`run`) and the `Results`.
 
 The modules, in the order of the work: `fields` and `entries` (checks), `spec`, `sets` (data), `worker` and `runner`
 (cells), `store` (records on disk), `results`; `report/` makes the page and the pictures.

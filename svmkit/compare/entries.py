@@ -1,4 +1,4 @@
-"""The entries of a comparison in detail: the problems of a data set, and whether a solver can take them."""
+"""The entries of a comparison: the solvers, the problems of a data set, and whether they go together."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _DATA = {
     *("test", "kernel", "gamma", "C", "scale", "class_weight", "memory"),
 }
 
-MOST = 10_000  # problems of one set: three lists of a hundred values would make a million
+MOST = 10_000  # the most problems of one set: three lists of a hundred values would give a million
 
 
 def build_solver(where: str, how: dict[str, Any]) -> Solver:
-    """The solver of a `solvers` entry.
+    """Build the solver of a `solvers` entry.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def build_solver(where: str, how: dict[str, Any]) -> Solver:
 
 
 def needs_linear(how: dict[str, Any]) -> bool:
-    """Whether the solver takes the linear kernel only."""
+    """Return whether the solver takes the linear kernel only."""
     return Requires.LINEAR_KERNEL in plugins.load("solver", str(how["solver"])).requires
 
 
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
-    """The problems of a data set: an entry for each combination of kernel, gamma and C, complete and checked.
+    """Return the problems of a data set: a checked entry for each combination of kernel, gamma and C.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
     entry : dict of str to object
         Its entry, with the keys that all sets share.
     default_kernel : {"rbf", "linear"}
-        Kernel where the entry names none.
+        The kernel if the entry does not name one.
 
     Returns
     -------
     dict of str to dict
-        Titles and entries.
+        The entries by title.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
 
 
 def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
-    """The kernel of an entry {name, gamma | sigma, ...}.
+    """Build the kernel of an entry {name, gamma | sigma, ...}.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
 
 
 def first_rows(where: str, entry: dict[str, Any]) -> slice:
-    """The rows of the file that take part: all, or "first N"."""
+    """Return which rows of the file take part: all, or "first N"."""
     if "rows" not in entry:
         return slice(None)
     first, _, rows = str(entry["rows"]).partition(" ")
@@ -187,7 +187,7 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
 
 
 def _test(where: str, entry: dict[str, Any]) -> Any:
-    """The test set as a name, {hold_out, seed, stratify} or None; by default the file NAME.t where there is one."""
+    """Return the test set as a name, {hold_out, seed, stratify} or None; by default the file NAME.t if it exists."""
     if "test" not in entry:
         beside = f"{entry['source']}.t"
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from svmkit.errors import InputError
 
-BYTES, VALUES, DEPTH, DIGITS = 1 << 17, 100_000, 32, 100  # the most that a YAML file may have; specs have 10 KB
+BYTES, VALUES, DEPTH, DIGITS = 1 << 17, 100_000, 32, 100  # limits of a YAML file; specs have about 10 KB
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
 
 
@@ -64,7 +64,7 @@ def _require_flat(yaml: Any, text: str) -> None:
 
 
 def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
-    """The number of values and the depth below a node, aliases written out; ValueError above the limits."""
+    """Return the number of values and the depth below a node, with aliases expanded; ValueError above the limits."""
     if id(node) in known:
         found = known[id(node)]
         if found is None:
@@ -89,21 +89,21 @@ def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple
 
 
 def _at(node: Any, problem: str) -> Exception:
-    """A YAML error with the line of the node."""
+    """Return a YAML error with the line of the node."""
     import yaml
 
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def as_map(where: str, value: Any) -> dict:
-    """The value itself; InputError when it is not a map."""
+    """Return the value; raise InputError if it is not a map."""
     if not isinstance(value, dict):
         raise InputError(f"{where} should be a map of names, not {_short(value)}")
     return value
 
 
 def as_list(value: Any) -> list:
-    """The value itself when it is a list, else a list with it as the only member."""
+    """Return the value if it is a list, else a list with the value as its only member."""
     return value if isinstance(value, list) else [value]
 
 
@@ -116,7 +116,7 @@ def keys(where: str, value: Any, must: Iterable[str], may: Iterable[str] | None 
 
 
 def known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "name") -> None:
-    """Raise InputError, with the unknown ones and the closest match, when `names` are not all among `right`."""
+    """Raise InputError, with the unknown names and the closest match, unless all `names` are among `right`."""
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
     if unknown:
@@ -128,7 +128,7 @@ def known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "n
 
 
 def number(where: str, value: Any, *, positive: bool = False) -> float:
-    """The value as a finite float (YAML reads 1e-3 as text); InputError for anything else."""
+    """Return the value as a finite float (YAML reads 1e-3 as text); raise InputError for any other value."""
     try:
         if isinstance(value, bool):
             raise ValueError
@@ -141,7 +141,7 @@ def number(where: str, value: Any, *, positive: bool = False) -> float:
 
 
 def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int:
-    """The value itself when it is a whole number from `least` to `most`, else InputError."""
+    """Return the value if it is a whole number from `least` to `most`; raise InputError otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{where} should be a whole number >= {least}, not {_short(value)}")
     if value > most:

@@ -44,7 +44,7 @@ class Row:
     formulation : str
         What the solver minimises.
     values : dict of str to ndarray of shape (runs,)
-        Values of each metric, unknown ones left out.
+        The known values of each metric.
     reasons : tuple of str
         Reasons of failures, and notes.
     """
@@ -65,12 +65,12 @@ class Row:
         return f"{self.label} {self.stop}" if self.stop else self.label
 
     def mean(self, metric: str) -> float | None:
-        """Over the repeats; None where the metric is not known."""
+        """Return the mean over the repeats; None if the metric is unknown."""
         found = self.values.get(metric)
         return float(found.mean()) if found is not None and found.size else None
 
     def spread(self, metric: str) -> float | None:
-        """Standard deviation over the repeats (n - 1); None for fewer than two."""
+        """Return the standard deviation over the repeats (n - 1); None for fewer than two."""
         found = self.values.get(metric)
         return float(found.std(ddof=1)) if found is not None and found.size > 1 else None
 
@@ -114,11 +114,11 @@ class Results:
         self.treatments = list(dict.fromkeys(row.treatment for row in self.rows))
 
     def row(self, name: str, treatment: str) -> Row | None:
-        """The row of a set and a treatment; None when the solver does not run on it."""
+        """Return the row of a set and a treatment; None if the solver does not run on the set."""
         return next((row for row in self.rows if (row.set, row.treatment) == (name, treatment)), None)
 
     def best(self, name: str, metric: str) -> list[Row]:
-        """The rows of a set whose mean is best, ties included; none for metrics that have no winner.
+        """Return the rows of a set whose mean is best, ties included; no rows for metrics without a winner.
 
         Times count only where all runs reached their stop rule, suboptimality only among rows of one objective.
         """
@@ -136,7 +136,7 @@ class Results:
         )
 
     def matrix(self, metric: str) -> tuple[list[str], np.ndarray]:
-        """The sets on which every treatment has a value, and the means of shape (n_sets, n_treatments)."""
+        """Return the sets on which every treatment has a value, and the means (n_sets, n_treatments)."""
         whole, values = [], []
         for name in self.sets:
             found = [row.mean(metric) if row else None for row in (self.row(name, t) for t in self.treatments)]
@@ -146,7 +146,7 @@ class Results:
         return whole, np.array(values, dtype=float).reshape(-1, len(self.treatments))
 
     def disagreements(self) -> list[str]:
-        """Sets where a run's objective lies below another's lower bound: one of the two certificates is wrong."""
+        """Report sets where an objective lies below another run's lower bound: one of the certificates is wrong."""
         return sorted(
             {
                 f"{record['set']}: {record['label']} is below a lower bound by {-record['suboptimality']:.1e}"
@@ -157,7 +157,7 @@ class Results:
 
 
 def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records with `suboptimality` and `lower_bound`, None where no run of the same objective has a bound."""
+    """Return the records with `suboptimality` and `lower_bound`, None if no run of the same objective has a bound."""
     bounds: dict[tuple, float] = {}
     for record in records:
         if record.get("dual_objective") is not None:
@@ -174,7 +174,7 @@ def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _objective(record: dict[str, Any]) -> tuple:
-    """The key of runs of one objective: the same problem of a set, and the same formulation."""
+    """Return the key of runs with the same objective: the same problem of a set and the same formulation."""
     return record["set"], record.get("formulation")
 
 
@@ -199,5 +199,5 @@ def _number(value: float | None) -> float:
 
 
 def as_line(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as `svmkit compare --json` prints it: without its history and its settings."""
+    """Return a record as `svmkit compare --json` prints it: without its history and its settings."""
     return {key: value for key, value in record.items() if key not in ("history", "settings", "svmkit")}

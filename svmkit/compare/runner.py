@@ -76,7 +76,7 @@ def run(
     Returns
     -------
     bool
-        False when the user interrupted: cells under way are dropped, finished cells are in the store.
+        False if the user interrupted; running cells are dropped, and finished cells are in the store.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def run(
 
 
 def _next(todo: deque[Cell], data: Any) -> Cell | None:
-    """The next cell on the data that a lane has loaded, else the first cell."""
+    """Return the next cell on the data that a lane has loaded, else the first cell."""
     if not todo:
         return None
     found = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
@@ -137,7 +137,7 @@ def _next(todo: deque[Cell], data: Any) -> Cell | None:
 
 
 def _measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracking | None) -> dict[str, Any]:
-    """The record of a cell, whatever happens to it."""
+    """Run a cell and return its record, whatever happens to the worker."""
     bare = names(cell) | {"time_limit": limit, "settings": cell.settings}
     stoppable = not load("solver", cell.settings["solver"]["solver"]).external
     hard = limit + max(GRACE, limit) if stoppable else limit + 1.0
@@ -151,7 +151,7 @@ def _measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Track
         return worker.failed(bare, str(error))
     except Stopped:
         raise
-    except Exception as error:  # while getting ready: the data cannot be used
+    except Exception as error:  # raised in the preparation: the data cannot be used
         return worker.failed(bare, error)
     if record["status"] == Status.INTERRUPTED:
         raise Stopped

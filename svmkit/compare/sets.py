@@ -41,7 +41,7 @@ class Sets:
 
 
 def prepare(settings: dict[str, Any]) -> Sets:
-    """The sets of a cell's data settings; InputError when a file is missing or does not fit."""
+    """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
     where = f"data.{settings['source']}"
     train = load(settings["source"], n_features=settings.get("n_features"), label=settings.get("label"))
     train = part(train, first_rows(where, settings))
@@ -58,7 +58,7 @@ def prepare(settings: dict[str, Any]) -> Sets:
 
 
 def _with_test(train: Dataset, test: str) -> tuple[Dataset, Dataset]:
-    """Both with the same columns: of sparse sets either file may lack the last ones."""
+    """Return both sets with the same columns, since either of two sparse files may lack the last columns."""
     held = load(test, encoding=train.encoding)
     width = max(train.n_features, held.n_features)
     wide = [
@@ -70,7 +70,7 @@ def _with_test(train: Dataset, test: str) -> tuple[Dataset, Dataset]:
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:
-    """SHA-256 of the files that the settings name, so that a changed file makes another cell; none of built-in sets."""
+    """Return the SHA-256 of each file in the settings, so that a changed file makes another cell; no built-in sets."""
     named = [settings["source"], settings["test"]]
     found = {name: find(name) for name in named if isinstance(name, str)}
     return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in found.items() if isinstance(path, Path)}

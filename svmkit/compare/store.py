@@ -1,4 +1,4 @@
-"""Records of finished cells in a JSON-lines file: what was run once is not run again."""
+"""Records of finished cells in a JSON-lines file, so that no cell is run twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED, TIMEOUT = "failed", "timeout"
 
 
 class Store:
-    """Records by key; the last record of a key counts, and a line that a kill cut short is dropped.
+    """Records by key; the last record of a key counts, and a line that was cut short by a kill is dropped.
 
     Parameters
     ----------
@@ -75,22 +75,22 @@ class Store:
             raise SvmkitError(f"cannot write {self.path}: {error.strerror}; what is in it is kept") from None
 
     def has(self, cell: Cell, limit: float) -> bool:
-        """Whether the cell is finished: not when it failed, nor when it ran out of less than `limit` seconds."""
+        """Return whether the cell is finished: it did not fail, nor end at a time limit below `limit` seconds."""
         record = self.records.get(cell.key)
         if record is None or record["status"] == FAILED:
             return False
         return not (ran_out(record) and record["time_limit"] < limit)
 
     def of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
-        """The records of the finished ones of these cells, in their order, under the names that the cells have now."""
+        """Return the records of the finished cells among the given ones, in order and with the cells' present names."""
         return [self.records[cell.key] | names(cell) for cell in cells if cell.key in self.records]
 
 
 def names(cell: Cell) -> dict[str, Any]:
-    """The keys by which a record names its cell."""
+    """Return the keys by which a record names its cell."""
     return {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop, "seed": cell.seed}
 
 
 def ran_out(record: dict[str, Any]) -> bool:
-    """Whether the cell was ended by its time limit, with a model or without."""
+    """Return whether the cell ended at its time limit, with a model or without."""
     return record["status"] in (Status.TIME_LIMIT, TIMEOUT)

@@ -1,4 +1,4 @@
-"""The steps of a cell in its worker process: get ready, fit on the clock, then measure and log off the clock.
+"""The steps of a cell in its worker process: preparation, the timed fit, then measurements and logging.
 
 Steps are module-level functions that a worker calls by name; `Bench` holds what one step leaves for the next.
 """
@@ -38,14 +38,14 @@ CURVE = 150  # points of a history that are kept, besides those with a measured 
 
 @dataclass
 class Bench:
-    """What a worker keeps between two steps.
+    """The state that a worker keeps between two steps.
 
     Attributes
     ----------
     of : dict or None
         The data settings of the last cell.
     sets : Sets or None
-        Its data.
+        The data of the last cell.
     warm : set of str or None
         Solvers whose loops have been compiled on these data.
     trained : RunRecord or None
@@ -63,12 +63,12 @@ _bench = Bench()
 
 @dataclass(frozen=True)
 class Tracking:
-    """Where cells are logged.
+    """The place where cells are logged.
 
     Attributes
     ----------
     uri, experiment : str or None
-        Store and experiment of the tracker.
+        The store and the experiment of the tracker.
     parent : str or None
         The run in which the runs of the cells are nested.
     """
@@ -79,15 +79,15 @@ class Tracking:
 
 
 def start() -> None:
-    """Ignore Ctrl-C in the worker: it is for the process that started it."""
+    """Ignore Ctrl-C in the worker, since the process that started the worker handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def get_ready(cell: Cell) -> None:
-    """Load the sets and compile what the fit will call, on a few rows of them."""
+    """Load the sets, and compile the loops of the fit on a few of their rows."""
     data = cell.settings["data"]
     if _bench.of != data:
-        _bench.trained, _bench.sets = None, None  # room for the next ones
+        _bench.trained, _bench.sets = None, None  # frees their memory before the next sets are loaded
         _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
     solver, sampler, kernel = _parts(cell)
     key = repr((solver, sampler))
@@ -142,7 +142,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
-    """The record with the accuracy on the test rows; the cell is logged as a run unless `tracking` is None."""
+    """Return the record with the accuracy on the test rows, and log the cell as a run unless `tracking` is None."""
     trained, sets = _bench.trained, _bench.sets
     assert trained is not None and sets is not None
     if sets.test is not None:
@@ -161,7 +161,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
 
 
 def failed(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
-    """The record of a cell that has no model, with the reason in one line."""
+    """Return the record of a cell that has no model, with the reason in one line."""
     reason = str(error)
     if isinstance(error, BaseException) and not isinstance(error, SvmkitError):
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -171,13 +171,13 @@ def failed(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]
 
 
 def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
-    """What the record of a cell says beyond its name: the outcome of the run, and its history."""
+    """Return the record of a cell without its name: the outcome of the run and its history."""
     fitted, solver = trained.fitted, trained.solver
     return trained.result() | {
         "formulation": solver.formulation(trained.kernel),
         "classes": [str(label) for label in fitted.model.classes],
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
-        "kernel_values": None if solver.external else fitted.kernel_values,  # other software's are not known
+        "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
         "test_accuracy": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "history": _thinned(History(trained.history())),
@@ -196,7 +196,7 @@ def _rules(cell: Cell) -> Stop:
 
 
 def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) -> None:
-    """A few steps on a few samples of each class, with float64 kernel rows (small sets) and with float32 rows."""
+    """Take a few steps on a few samples of each class, with float64 kernel rows (small sets) and float32 rows."""
     y = sets.train.y
     assert y is not None
     classes, codes = np.unique(y, return_inverse=True)
@@ -227,12 +227,12 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
 
 
 def _budgets_of(cell: Cell) -> Stop:
-    """The rules of a cell about support vectors: the solvers keep to them in compiled code of its own."""
+    """Return the limits on support vectors of a cell, which its solver applies in compiled code of its own."""
     return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
 
 
 def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, parent: Tracking) -> str | None:
-    """Log the cell as a run of its own; its id, None when the store failed."""
+    """Log the cell as a run of its own; return its id, or None if the store failed."""
     data, solver, fitted = cell.settings["data"], trained.solver, trained.fitted
     params = tracking.params(
         solver,
@@ -262,7 +262,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
 
 
 def _thinned(history: History) -> dict[str, list]:
-    """Columns of about `CURVE` evenly spaced points, and of the points at which accuracy was measured."""
+    """Return columns of about `CURVE` evenly spaced points and of the points with a measured accuracy."""
     picked = set(np.linspace(0, len(history) - 1, CURVE).round().astype(int).tolist()) if history else set()
     measured = {k for k, point in enumerate(history) if point.accuracy is not None}
     chosen = History(history[k] for k in sorted(picked | measured))
@@ -275,7 +275,7 @@ def _short(value: Any) -> Any:
 
 @contextmanager
 def _noted() -> Iterator[list[str]]:
-    """The warnings of svmkit as a list of texts; all other warnings are dropped."""
+    """Yield a list that collects the warnings of svmkit as texts; all other warnings are dropped."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
