@@ -9,11 +9,13 @@ import numpy as np
 from svmkit.problems.simplex import SimplexQP
 from svmkit_frank_wolfe.working_set import WorkingRows
 
-NONE = np.empty(0)
+NONE = np.empty(0)  # the linear term c = 0
 
 
 class TrackedPoints:
-    """Which points of a problem are tracked, what the problem says of each, and their kernel rows.
+    """The tracked points of a problem, with their labels, diagonal entries and kernel rows.
+
+    A point is named in two ways: by its row of the problem's X, or by its position among the tracked points.
 
     Parameters
     ----------
@@ -29,12 +31,12 @@ class TrackedPoints:
     n : int
         Number of tracked points.
     room : int
-        Number of points that arrays over the tracked points have to hold before they grow again.
+        Capacity of arrays over the tracked points; the arrays are enlarged when n reaches it.
     working : WorkingRows or None
         Kernel rows among the tracked points, None when all points are tracked and the Gram serves the rows.
     position : ndarray of shape (m,)
-        Place of each point of the problem among the tracked ones, -1 for a point that is not tracked; empty when all
-        points are tracked.
+        Position of each point of the problem among the tracked points, -1 for a point that is not tracked; empty when
+        all points are tracked.
     y, diag, ridge : ndarray of shape (n,)
         Label, A_ii and the ridge on the diagonal of each tracked point, as views.
     linear : ndarray of shape (n,) or (0,)
@@ -51,51 +53,75 @@ class TrackedPoints:
 
     @property
     def idx(self) -> np.ndarray | None:
-        """Rows of the problem's X that are tracked, None when these are all of them, in order."""
+        """Rows of the problem's X that are tracked, by position; None when all of them are tracked in their order."""
         return None if self.working is None else self.working.idx
 
     @property
     def where(self) -> np.ndarray | slice:
-        """What takes the values of the tracked points out of an array over all points."""
+        """Index that selects the entries of the tracked points from an array over all points."""
         return slice(None) if self.working is None else self.working.idx
 
     def _sources(self) -> tuple[np.ndarray, ...]:
-        """What the problem says of all its points: y, diag, ridge and the linear term."""
+        """Return the arrays over all points of the problem: y, diag, ridge and the linear term."""
         p = self.problem
         return p.y, p.diag, p.ridge, NONE if p.linear_term is None else p.linear_term
 
     def _describe(self) -> None:
-        """Describe every tracked point anew, in arrays with room to grow."""
+        """Copy the entries of every tracked point into arrays with room to grow; share the arrays of all points."""
         about, idx = self._sources(), self.idx
         self.position = np.full(0 if idx is None else self.problem.m, -1, dtype=np.int64)
         if idx is not None:
             self.position[idx] = np.arange(self.n)
-            more = np.zeros(self.room - self.n)
-            about = tuple(np.append(values[idx], more) if values.size else values for values in about)
+            spare = np.zeros(self.room - self.n)
+            about = tuple(np.append(values[idx], spare) if values.size else values for values in about)
         self._about = about
         self._bind()
 
     def _bind(self) -> None:
+        """Let the public views end at the last tracked point."""
         self.y, self.diag, self.ridge, self.linear = (values[: self.n] for values in self._about)
 
     def _set(self, p: int, point: int) -> None:
-        """Describe `point` at position p."""
+        """Write the entries of `point` at position p."""
         for values, source in zip(self._about, self._sources(), strict=True):
             if values.size:
                 values[p] = source[point]
         self.position[point] = p
 
     def row(self, p: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
-        """Return the kernel values (n,) of the tracked point p with all tracked points.
+        """Return the kernel values of one tracked point with all tracked points.
 
-        `likely` gives the points whose rows the Gram may compute at the same time, when it has to compute this one.
+        Parameters
+        ----------
+        p : int
+            Position of the point.
+        likely : callable, default=None
+            As for `Gram.row`, which serves the row when all points are tracked; otherwise it is ignored.
+
+        Returns
+        -------
+        ndarray of shape (n,), of the Gram's dtype
+            k(x_p, x_r) for all tracked r, without labels, bias and ridge. It must not be written to.
         """
         if self.working is None:
             return self.problem.gram.row(p, likely)
         return self.working.row(p)
 
     def append(self, point: int, row: np.ndarray | None = None) -> int:
-        """Track one more point and return its position; `row` (n,) are its kernel values, where they are known."""
+        """Track one more point, which is possible unless all points are tracked.
+
+        Parameters
+        ----------
+        point : int
+            Row of the problem's X, not tracked yet.
+        row : ndarray of shape (n,), default=None
+            Kernel values of the point with the tracked points; None computes them.
+
+        Returns
+        -------
+        int
+            Position of the point.
+        """
         assert self.working is not None
         p = self.n
         if p == self.room:
@@ -108,14 +134,24 @@ class TrackedPoints:
         return p
 
     def replace(self, p: int, point: int, row: np.ndarray) -> None:
-        """Track `point`, whose kernel values are `row` (n,), in place of the one at position p."""
+        """Track another point in place of a tracked one.
+
+        Parameters
+        ----------
+        p : int
+            Position of the point that is no longer tracked.
+        point : int
+            Row of the problem's X, not tracked yet.
+        row : ndarray of shape (n,)
+            Kernel values of `point` with the tracked points before the exchange.
+        """
         assert self.working is not None
         self.position[self.working.idx[p]] = -1
         self.working.replace(p, point, row)
         self._set(p, point)
 
     def renew(self, problem: SimplexQP) -> None:
-        """Go over to a problem whose first n rows are the tracked points; their kernel rows are kept."""
+        """Switch to a problem whose first n rows are the tracked points, and keep their kernel rows."""
         assert self.working is not None
         self.problem = problem
         self.working.rebind(problem.gram)

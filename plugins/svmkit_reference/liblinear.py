@@ -18,27 +18,28 @@ from svmkit_reference.reference import Found, Reference, features
 class LIBLINEAR(Reference):
     """LIBLINEAR through scikit-learn's LinearSVC (Fan, Chang, Hsieh, Wang, Lin 2008): one step is a whole fit.
 
-    LIBLINEAR takes dual coordinate descent for the hinge and where columns outnumber rows, otherwise a trust region
-    Newton method, and counts its own iterations. It cannot be started from a model or stopped inside a fit, it runs
-    on one thread, and float32 data are copied to float64.
+    LIBLINEAR solves the hinge loss, and the squared hinge loss with fewer rows than columns, by dual coordinate
+    descent; the squared hinge loss with other data by a trust-region Newton method; and the l1 penalty by primal
+    coordinate descent. Each method counts its own iterations. A fit cannot start from a model or be stopped, runs on
+    one thread, and copies float32 data to float64.
 
     Parameters
     ----------
     eps : float, default=0.1
-        Tolerance of the first fit, by default that of LIBLINEAR's own program for the dual.
+        Tolerance of the first fit. The default is that of LIBLINEAR's command line for its dual methods.
     loss : str, default="hinge"
         "hinge" or "squared_hinge".
     penalty : str, default="l2"
-        "l2", or "l1", which is possible with the squared hinge only.
+        "l2" or "l1"; "l1" is possible with the squared hinge loss only.
     bias : float, default=1.0
-        Value of the column added for the bias, which is regularised; 0 for no bias.
+        Value of the column that is added for the bias, which is regularised; 0 for no bias.
     passes : int, default=10000
-        Largest number of iterations in a fit.
+        Maximum number of iterations in a fit, >= 1.
 
     Raises
     ------
     InputError
-        If a parameter is not one of these values.
+        A parameter has another value, or `penalty` "l1" is combined with the hinge loss.
     """
 
     name = "liblinear"
@@ -77,7 +78,7 @@ class LIBLINEAR(Reference):
             loss=self.loss,
             dual="auto",
             tol=eps,
-            C=1.0,
+            C=1.0,  # the sample weights below are the C_i
             fit_intercept=self.bias > 0.0,
             intercept_scaling=self.bias or 1.0,
             max_iter=self.passes,

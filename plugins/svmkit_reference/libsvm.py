@@ -11,17 +11,17 @@ from svmkit_reference.svc import SVC
 class LIBSVM(SVC):
     """LIBSVM through scikit-learn's SVC (Chang, Lin 2011; Fan, Chen, Lin 2005): one step is a whole fit, on one thread.
 
-    LIBSVM cannot be started from a model or stopped inside a fit: budgets and Ctrl-C take effect when the fit is over,
-    and the fit is repeated with eps / 10 while the certified gap is too large. The linear, rbf, poly and sigmoid
-    kernels are LIBSVM's own. Other kernels are handed over as a matrix of all values, which has to fit the memory
-    budget; LIBSVM's row cache may use the rest of it. Float32 data are copied to float64.
+    A fit can neither start from a model nor be stopped: budgets and Ctrl-C take effect when the fit is over, and the
+    fit is repeated with eps / 10 while the certified gap is too large. For the linear, rbf, poly and sigmoid kernels
+    LIBSVM computes the values itself. Any other kernel is handed over as a matrix of all its values, which has to fit
+    into the memory budget; LIBSVM's row cache may use the rest of the budget. Float32 data are copied to float64.
 
     Parameters
     ----------
     eps : float, default=0.001
         Largest violation of the optimality conditions that the first fit leaves.
     shrinking : bool, default=True
-        Whether points are left out while they stay at a bound.
+        Whether points are left out for as long as their weights seem to stay at a bound.
     """
 
     name = "libsvm"

@@ -1,4 +1,4 @@
-"""The base of the adapters: a step is a whole fit by third-party software, the next fit has a tenth of its eps."""
+"""The base of the adapters: each step is a whole fit by third-party software, with a tenth of the eps of the last."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
 
-FINEST = 1e-9  # below it the rounding of the software's float32 rows decides
+FINEST = 1e-9  # a smaller eps is pointless: the rounding of the software's float32 kernel rows dominates
 
 
 class Found(NamedTuple):
-    """The end of a fit.
+    """The result of one fit.
 
     Attributes
     ----------
     point : ndarray
-        The fitted point of the problem.
+        The fitted point of the problem: dual weights of shape (m,), or w with its bias entry.
     n_iter : int
-        Iterations, as the software counts them.
+        Number of iterations, as the software counts them.
     cut_short : bool
         Whether the fit used all iterations that it was given.
     """
@@ -40,7 +40,19 @@ class Found(NamedTuple):
 
 
 class State:
-    """State of a solve: the problem, the eps of the next fit, and the point that the last fit left."""
+    """State of a solve.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem to solve.
+    point : ndarray
+        Result of the last fit; before the first fit the start, or the point of the empty model.
+    eps : float
+        Tolerance of the next fit; 0.0 if no further fit makes sense.
+    seed : int
+        Seed of every fit.
+    """
 
     def __init__(self, problem: Any, point: np.ndarray, eps: float, seed: int) -> None:
         self.problem, self.point, self.eps, self.seed = problem, point, eps, seed
@@ -48,10 +60,10 @@ class State:
 
 @dataclass(frozen=True)
 class Reference(Solver):
-    """Base of the adapters of third-party software; the loop certifies the returned point, off the clock.
+    """Base of the adapters of third-party software; the loop certifies the fitted point, off the clock.
 
-    A start is ignored, and a budget or Ctrl-C takes effect after the fit. Where the certificate is above the
-    tolerance of the run, the software fits again with a tenth of its eps. `kernel_values` counts the values that
+    The software ignores a start, and a budget or Ctrl-C takes effect after the fit. When the certified gap is above
+    the tolerance of the run, the software fits again with a tenth of its eps. `kernel_values` counts the values that
     svmkit computed, not those of the software.
 
     Parameters
@@ -63,6 +75,11 @@ class Reference(Solver):
     ----------
     module : str
         Module with the software's estimators.
+
+    Raises
+    ------
+    InputError
+        `eps` is not a finite number > 0.
     """
 
     external: ClassVar[bool] = True
@@ -76,7 +93,7 @@ class Reference(Solver):
             raise InputError(f"eps must be a finite number > 0, not {self.eps}")
 
     def estimator(self, name: str, **params: Any) -> Any:
-        """Return an unfitted estimator of the module."""
+        """Return an unfitted estimator: the class `name` of the module, with these parameters."""
         return getattr(import_module(self.module), name)(**params)
 
     @abstractmethod
@@ -85,7 +102,22 @@ class Reference(Solver):
 
     @abstractmethod
     def fitted(self, problem: Any, eps: float, seed: int) -> Found:
-        """Fit `problem` with this tolerance and seed."""
+        """Fit the problem once.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem to solve.
+        eps : float
+            Tolerance of this fit, in the software's own terms.
+        seed : int
+            Seed of the software's random choices.
+
+        Returns
+        -------
+        Found
+            The fitted point and how the fit ended.
+        """
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> State:
         point = self.zero(problem) if start is None else start.copy()
@@ -95,7 +127,7 @@ class Reference(Solver):
         if state.eps < FINEST:
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the status tells that the iterations ran out
+            warnings.simplefilter("ignore")  # that the iterations ran out is reported by the status
             found = self.fitted(state.problem, state.eps, state.seed)
         violation = math.inf if found.cut_short else state.eps
         state.point, state.eps = found.point, 0.0 if found.cut_short else state.eps / 10.0
@@ -107,7 +139,7 @@ class Reference(Solver):
 
 
 def features(gram: Gram) -> Any:
-    """Return X as scikit-learn takes it, dense or as CSR with int32 indices.
+    """Return the X of a Gram in the storage that scikit-learn accepts: dense, or CSR with int32 indices.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""scikit-learn-intelex, the fastest SVM that we measure against."""
+"""scikit-learn-intelex, the fastest third-party SVM in the comparisons."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from svmkit_reference.svc import SVC
 class SklearnEx(SVC):
     """SVC of scikit-learn-intelex (oneDAL; Wen et al. 2018, ThunderSVM): one step is a whole fit, on all cores.
 
-    An iteration is one of its working sets. Starts, budgets and kernels are treated as by `LIBSVM`, and the software
-    hands kernels that it lacks over to LIBSVM itself. Float32 data stay float32 and so do the weights, whose rounding
-    the certificate includes. The software starts threads of its own, whatever `--threads` says.
+    One working set counts as one iteration. Starts, budgets and kernels are treated as in `LIBSVM`; for a kernel that
+    the software lacks, it calls LIBSVM itself. Float32 data stay float32, and so do the weights, whose rounding the
+    certificate includes. The software starts its own threads, whatever `--threads` says.
 
     Parameters
     ----------
     eps : float, default=0.001
         Largest violation of the optimality conditions that the first fit leaves.
     shrinking : bool, default=True
-        Whether points are left out while they stay at a bound.
+        Whether points are left out for as long as their weights seem to stay at a bound.
     """
 
     name = "sklearnex"
