@@ -16,7 +16,14 @@ class FCFW(Corrective):
     """Fully corrective Frank-Wolfe with many vertices a round (Lacoste-Julien, Jaggi 2015, algorithm 4).
 
     A round solves over the face of the simplex that the working set spans. Its inner steps are those of SWAP-2o
-    (SWAP paper, section 4.3). The parameters are those of `Corrective`.
+    (SWAP paper, section 4.3).
+
+    Parameters
+    ----------
+    inner : float, default=0.05
+        As for `Corrective`.
+    first, growth
+        As for `Corrective`.
     """
 
     name = "fcfw"

@@ -22,10 +22,10 @@ class FCSMO(Corrective):
     ----------
     loss : str, default="hinge"
         "hinge" or "squared_hinge".
-
-    Notes
-    -----
-    The other parameters are those of `Corrective`.
+    growth : float, default=0.3
+        As for `Corrective`.
+    first, inner
+        As for `Corrective`.
     """
 
     name = "fcsmo"
@@ -44,9 +44,8 @@ class FCSMO(Corrective):
         return np.zeros(problem.m)
 
     def level(self, state):
-        return (
-            state.middle(state.box) if state.phase is Phase.START else state.level
-        )  # LIBSVM's rho, of the working set
+        # that of the last working set: LIBSVM's rho
+        return state.middle(state.box) if state.phase is Phase.START else state.level
 
     def gap(self, state, box, level):
         problem = state.problem

@@ -9,26 +9,29 @@ from svmkit.solver import smo_steps
 from svmkit.solver.smo_steps import Box
 from svmkit_corrective.square import Square
 
-CLEAR = 0.1  # part of the largest violation outside: points that are safe by more than it leave the set
-PARTNERS = 64  # points at each bound that always stay in the set, so that weight can come from them or go to them
+CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
+PARTNERS = 64  # points at each bound that always stay in the set, so that weight can be exchanged with them
 
 
 class WorkingSet:
     """The working set with its matrix and the policy of its growth.
 
+    A point violates its optimality condition when its v is on the wrong side of the level; how far it is from doing so
+    is its safety.
+
     Parameters
     ----------
     gram : Gram
-        Kernel rows of the problem; its memory budget holds for the matrix of the set.
+        Computes the kernel values; its memory budget limits the matrix of the set.
     signs : ndarray of shape (m,) or None
-        Signs of the matrix, see `Square`.
+        Labels in the matrix's entries signs_i signs_j (k_ij + bias); None for entries k_ij + bias.
     bias : float
-        Constant that is added to each kernel value, see `Square`.
+        Constant that is added to each kernel value.
 
     Attributes
     ----------
     square : Square
-        The matrix of the set; `square.idx` are its points, by slot.
+        The matrix of the set.
     slot_of : ndarray of shape (m,)
         Slot of each point, -1 outside the set.
     joined : ndarray of shape (n,)
@@ -49,7 +52,19 @@ class WorkingSet:
         return self.square.idx
 
     def seed(self, y: np.ndarray, weights: np.ndarray, first: int, rng: np.random.Generator) -> None:
-        """Begin with the points of largest weight, and up to `first` others of both classes, drawn at random."""
+        """Fill the empty set with the points of largest weight and with points drawn at random.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,)
+            Labels, -1.0 or +1.0.
+        weights : ndarray of shape (m,)
+            Weights of the start.
+        first : int
+            Number of points without weight that are drawn at most, half of them from each class if there are enough.
+        rng : numpy.random.Generator
+            Draws the points.
+        """
         self.round += 1
         most = self.square.most
         support = np.argsort(-weights, kind="stable")[: min(np.count_nonzero(weights), most)]
@@ -57,14 +72,17 @@ class WorkingSet:
         room = min(most - len(support), first)
         sides = [np.setdiff1d(np.flatnonzero(y == sign), support) for sign in (1.0, -1.0)]
         sides.sort(key=len)
-        for rest, side in ((2, sides[0]), (1, sides[1])):
-            some = rng.permutation(side)[: room // rest]
-            chosen.append(some)
-            room -= len(some)
+        for n_classes, side in (
+            (2, sides[0]),
+            (1, sides[1]),
+        ):  # the smaller class first: the other takes what it leaves
+            drawn = rng.permutation(side)[: room // n_classes]
+            chosen.append(drawn)
+            room -= len(drawn)
         self._join(np.sort(np.concatenate(chosen)))
 
     def refine(self) -> None:
-        """Go over to a more precise matrix; where it has room for fewer points, those that joined last stay."""
+        """Switch to a more precise matrix, if there is one; if it holds fewer points, those that joined last stay."""
         finer = self.square.refined()
         if finer is not None:
             idx, joined = self.idx[-finer.most :], self.joined[-finer.most :]
@@ -81,9 +99,9 @@ class WorkingSet:
         box : Box
             All points of the problem, at an iterate to which `box.v` belongs.
         level : float
-            v of the points between the bounds: a point violates its condition when it is on the wrong side of it.
+            Estimate of v at the points between their bounds.
         wanted : int
-            Number of points that join at most.
+            Maximum number of points that join.
 
         Returns
         -------
@@ -101,13 +119,13 @@ class WorkingSet:
         return True
 
     def _drop(self, side: np.ndarray, safety: np.ndarray, clear: float, wanted: int) -> None:
-        """Leave out the points at a bound whose `safety` exceeds `clear`, and more points where room is short.
+        """Leave out the points at a bound whose safety exceeds `clear`, and more if `wanted` other points need room.
 
-        safety : how far each point of the set is from violating its condition
+        `side` is that of all m points, `safety` that of the points of the set.
         """
         side, n, most = side[self.idx], len(safety), self.square.most
         safety = np.where(side == (smo_steps.UP | smo_steps.LOW), 0.0, safety)
-        must = min(n - (most - most // 2), wanted - (most - n))  # half of the room at most changes hands
+        must = min(n - (most - most // 2), wanted - (most - n))  # at most half of the room is given to other points
         leaving = safety > clear
         for bound in (smo_steps.UP, smo_steps.LOW):
             at_bound = np.flatnonzero(side == bound)
@@ -122,6 +140,7 @@ class WorkingSet:
             self.joined = self.joined[staying]
 
     def _join(self, points: np.ndarray) -> None:
+        """Append these points, which must not be in the set, in the next slots."""
         n = len(self.idx)
         self.square.append(points)
         self.slot_of[points] = np.arange(n, n + len(points))
@@ -129,14 +148,30 @@ class WorkingSet:
 
 
 def violations(box: Box, level: float) -> np.ndarray:
-    """Return by how much each point violates its condition at `level` (m,); a negative value is its safety."""
+    """Return by how much each point violates its optimality condition.
+
+    Parameters
+    ----------
+    box : Box
+        All points of the problem.
+    level : float
+        Estimate of v at the points between their bounds.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        The violations. A negative value is the safety of a point that satisfies its condition.
+    """
     off = box.v - level
     below = np.where(box.side & smo_steps.UP, -off, -np.inf)
     return np.maximum(below, np.where(box.side & smo_steps.LOW, off, -np.inf))
 
 
 def _worst(depths: np.ndarray, outside: np.ndarray, above: np.ndarray, wanted: int) -> np.ndarray:
-    """Return the largest violations, as many above the level as below it while there are, since weight moves across."""
+    """Return `wanted` of the points `outside` with the largest violations, in equal numbers above and below the level.
+
+    Weight moves between the two sides of the level, so a side gets more points only if the other has too few.
+    """
     n = max(min(int(above.sum()), wanted // 2), wanted - int((~above).sum()))
     chosen = []
     for side, count in ((outside[above], n), (outside[~above], wanted - n)):

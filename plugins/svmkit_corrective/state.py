@@ -1,4 +1,4 @@
-"""State of a fully corrective solve: all points at the last survey, and the box of the working set."""
+"""State of a fully corrective solve: all points as of the last survey, and SMO's state over the working set."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from svmkit.solver import smo_steps
 from svmkit.solver.smo_steps import Box
 from svmkit_corrective.growth import WorkingSet
 
-WORK = 300_000_000  # kernel values that one step may take: a fraction of a second
+WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second
 
 
 class Phase(Enum):
     """What the next step of a solve does."""
 
-    START = auto()  # take all weights of the start into v, then survey
-    GROWING = auto()  # v belongs to the iterate: exchange points of the working set, then solve
-    SOLVING = auto()  # go on with SMO on the working set
-    SYNCING = auto()  # take weights that have changed into v, and survey once all of them are
+    START = auto()  # add the weights of the start to v, then survey all points
+    GROWING = auto()  # v belongs to the iterate: exchange points of the working set, then solve for the set
+    SOLVING = auto()  # continue SMO on the working set
+    SYNCING = auto()  # add changes of weights to v, and survey all points once no change is missing
 
 
 class Face(NamedTuple):
@@ -34,11 +34,12 @@ class Face(NamedTuple):
     sign, upper, origin : ndarray of shape (m,)
         Coefficients of the equality constraint, upper bounds, and the gradient at x = 0.
     signs : ndarray of shape (m,) or None
-        Signs of Q, see `Square`.
+        Factors of the matrix whose rows change v: sign_i sign_j Q_ij = signs_i signs_j (k_ij + bias), without the
+        ridge on the diagonal. None for factors of 1.
     bias : float
-        Constant that is added to each kernel value, see `Square`.
+        Constant that is added to each kernel value.
     worth : float
-        Objective of the problem in units of the objective above.
+        Factor by which a change of the objective above is multiplied to give that of the problem's own objective.
     """
 
     sign: np.ndarray
@@ -59,31 +60,42 @@ class CorrectiveState:
     face : Face
         The same problem as the driver takes it.
     point : ndarray of shape (m,)
-        Where the solve begins; the state owns it.
+        A feasible point to start from; the state owns the array and changes it.
     rng : numpy.random.Generator
-        Source of the points that the first working set draws at random.
+        Draws the points of the first working set.
 
     Attributes
     ----------
     phase : Phase
         What the next step does.
     box : Box
-        All points: `box.beta` is the iterate of the last survey or of the last working set that was solved,
-        `box.v` = sign times gradient belongs to it in phase GROWING.
+        SMO's state over all m points. `box.beta` is the iterate at the last survey, or at the end of the last working
+        set that was solved. `box.v` is sign times gradient; it belongs to `box.beta` in phase GROWING only.
     working : WorkingSet
         The working set.
     inner : Box or None
-        The points of the working set in phase SOLVING, otherwise None.
+        SMO's state over the working set in phase SOLVING, otherwise None.
+    i, k : int
+        Maximal violating pair of the working set, as slots; -1 where a point does not exist.
     level : float
-        v of the points between the bounds, nearly: points above or below it violate their condition.
+        Estimate of the value that v has at all points between their bounds at the optimum. A point on the wrong side
+        of it violates its optimality condition.
     value, gap : float
         Objective of the problem, and absolute gap of all points at the last survey.
     inner_goal : float
         Gap within the working set at which it counts as solved.
+    changed, change : ndarray of shape (q,)
+        Points whose weights have changed since v was last up to date, and the changes.
+    done : int
+        Number of these changes whose effect on v is in `ahead` already.
+    ahead : ndarray of shape (m,)
+        Effect of the first `done` changes on v, not yet added to v.
     n_iter : int
         SMO steps so far.
     imprecise : bool
-        Whether the precision of the working set's matrix is in the way of progress.
+        Whether the precision of the working set's matrix limits progress.
+    complete : bool
+        Whether at the last growth no point outside the set violated its condition.
     """
 
     def __init__(self, problem: BoxQP | SimplexQP, face: Face, point: np.ndarray, rng: np.random.Generator) -> None:
@@ -99,14 +111,14 @@ class CorrectiveState:
         self.level = self.value = self.gap = self.inner_goal = 0.0
         self.i = self.k = -1
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
-        self.ahead = np.zeros(m)  # what the changes that are done add to v
-        self.complete = self.imprecise = False  # complete: at the last growth no point outside violated
+        self.ahead = np.zeros(m)
+        self.complete = self.imprecise = False
 
     # the iterate
 
     @property
     def point(self) -> np.ndarray:
-        """Weights of all m points, an array of its own."""
+        """Weights of all points, a new array of shape (m,)."""
         point = self.box.beta.copy()
         if self.inner is not None:
             point[self.working.idx] = self.inner.beta
@@ -127,7 +139,7 @@ class CorrectiveState:
         return max(float(self.box.v[k] - self.box.v[i]), 0.0) if min(i, k) >= 0 else 0.0
 
     def middle(self, box: Box) -> float:
-        """Return v halfway between the two points of the maximal violating pair."""
+        """Return the mean of v over the maximal violating pair of `box`; `level` if there is no such pair."""
         i, k = (self.i, self.k) if box is self.inner else smo_steps.extremes(box.v, box.side)
         return 0.5 * float(box.v[i] + box.v[k]) if min(i, k) >= 0 else self.level
 
@@ -135,11 +147,11 @@ class CorrectiveState:
 
     @property
     def behind(self) -> bool:
-        """Whether v lacks weights that have changed."""
+        """Whether v lacks the effect of changes of weights."""
         return len(self.changed) > 0
 
     def sync(self) -> None:
-        """Take some of the weights that have changed into v of all points."""
+        """Compute the effect of the next changes of weights on v of all points; add it to v after the last of them."""
         n = max(1, WORK // self.problem.m)
         now = np.s_[self.done : self.done + n]
         self.ahead += self.face.sign * self.problem.image(
@@ -150,7 +162,11 @@ class CorrectiveState:
             self._settle()
 
     def _settle(self) -> None:
-        """Make the change of the weights, or as much of it as lowers the objective: the set's matrix is not exact."""
+        """Add `ahead` to v and forget the changes.
+
+        The working set's matrix is not exact. If the whole change goes clearly beyond the minimum along it, only the
+        part up to the minimum is kept.
+        """
         box, part = self.box, 1.0
         sign = self.face.sign[self.changed]
         slope = float(self.change @ (sign * box.v[self.changed]))
@@ -164,7 +180,7 @@ class CorrectiveState:
         self.changed, self.change, self.done = self.changed[:0], self.change[:0], 0
 
     def take(self, certificate: Certificate) -> None:
-        """Go on from the certificate's exact gradient, with a finer matrix where rounding is what holds it up."""
+        """Take over the certificate's exact gradient; note whether rounding errors of v limit the solve."""
         assert certificate.gradient is not None
         exact = self.face.sign * certificate.gradient
         drift = np.abs(self.box.v - exact).max()
@@ -174,7 +190,15 @@ class CorrectiveState:
     # the working set
 
     def grow(self, first: int, growth: float) -> None:
-        """Let points join and leave the working set, and begin to solve for it."""
+        """Let points join and leave the working set, and begin to solve for the set.
+
+        Parameters
+        ----------
+        first : int
+            Number of points drawn for the first set, and the least number that may join later.
+        growth : float
+            Number of points that may join, as a multiple of the support vectors so far.
+        """
         working = self.working
         if not len(working.idx):
             working.seed(self.problem.y, self.box.beta, first, self.rng)
@@ -182,7 +206,7 @@ class CorrectiveState:
             if self.imprecise:
                 working.refine()
             violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)))
-            # the same set a second time: it was not solved for as precisely as asked
+            # the set stays the same a second time: its matrix was not precise enough to solve for it
             self.imprecise = self.complete and not violated
             self.complete = not violated
         self.inner = inner = Box(*(values[working.idx] for values in self.box))
@@ -191,7 +215,12 @@ class CorrectiveState:
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:
-        """Make up to `most` SMO steps in the set.
+        """Make up to `most` SMO steps in the working set.
+
+        Parameters
+        ----------
+        most : int
+            Limit of the number of steps.
 
         Returns
         -------
@@ -207,7 +236,7 @@ class CorrectiveState:
         return done, fell * self.face.worth, done < most
 
     def leave(self) -> None:
-        """Take over the working set's weights; v of all points is behind until it is synced."""
+        """Take over the working set's weights; v of all points lacks their effect until `sync` has added it."""
         assert self.inner is not None
         idx, inner = self.working.idx, self.inner
         self.level = self.middle(inner)

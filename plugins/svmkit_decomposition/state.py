@@ -1,4 +1,4 @@
-"""State of a decomposition solve: the iterate, and the points that take part with their kernel rows."""
+"""State of a decomposition solve: the iterate, and the kernel rows of the points that shrinking has not left out."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from svmkit_decomposition import guesses
 
 LIKELY = 31  # kernel rows guessed on a miss
 SHRINK = 1000  # iterations from one attempt at shrinking to the next (LIBSVM's)
-LEFT = 2.0 / 3.0  # largest part of the points that may remain for shrinking to happen
-PRICE = 3.0, 0.5  # price of the full gradient: iterations a support vector, if the rows in use fit the cache or not
-WORK = 4_000_000  # values of v that a step goes over: some milliseconds, beside the kernel rows
+LEFT = 2.0 / 3.0  # shrinking takes place only if at most this share of the points remains
+PRICE = 3.0, 0.5  # iterations per support vector that a full gradient costs: if the rows in use fit the cache; if not
+WORK = 4_000_000  # entries of v that one step may read: some milliseconds, kernel rows excluded
 
 
 class BoxState:
@@ -30,24 +30,32 @@ class BoxState:
     problem : BoxQP
         The problem to solve.
     beta : ndarray of shape (m,)
-        Where the solve begins; the state owns it.
+        A feasible point to start from; the state owns the array and changes it.
 
     Attributes
     ----------
-    at : ndarray of int64 or None
-        The points that take part, None for all.
+    at : ndarray of int64, shape (n,), or None
+        The points that take part, ascending; None for all m points.
     box : Box
-        The state of SMO over these points.
+        The state of SMO over the n points that take part.
     source : Gram or RestrictedGram
-        Their kernel rows.
+        Kernel rows among the points that take part.
     i, k : int
-        Their maximal violating pair.
+        Their maximal violating pair, as positions in `box`; -1 where a point does not exist.
     objective : float
         Objective of the problem, updated with each step.
     outside : int
-        Weights that are not 0 among the points left out.
+        Number of points that are left out and have a weight that is not 0.
     fresh : bool
-        Whether nothing was reported since all points take part.
+        Whether all points take part and no report has been made since they do.
+    n_iter : int
+        Iterations so far.
+    since : int
+        Iteration at which all points last began to take part.
+    next_look : int
+        Iteration before which no further attempt at shrinking is made.
+    target : float
+        Violation at which the next report is due, see `aim`.
     """
 
     def __init__(self, problem: BoxQP, beta: np.ndarray) -> None:
@@ -56,7 +64,15 @@ class BoxState:
         self.restart(beta, problem.gradient(beta))
 
     def restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
-        """Let all points take part, at beta (m,) with its gradient (m,)."""
+        """Let all points take part.
+
+        Parameters
+        ----------
+        beta : ndarray of shape (m,)
+            The iterate; the state owns the array and changes it.
+        gradient : ndarray of shape (m,)
+            Gradient of the objective at `beta`.
+        """
         p = self.problem
         self.at: np.ndarray | None = None
         self.source: Gram | RestrictedGram = p.gram
@@ -70,7 +86,7 @@ class BoxState:
 
     @property
     def beta(self) -> np.ndarray:
-        """Weights of all m points, an array of its own."""
+        """Weights of all points, a new array of shape (m,)."""
         beta = self._beta.copy()
         if self.at is not None:
             beta[self.at] = self.box.beta
@@ -83,21 +99,21 @@ class BoxState:
 
     @property
     def violation(self) -> float:
-        """Violation of the optimality conditions by the maximal violating pair."""
+        """Violation of the optimality conditions by the maximal violating pair; 0.0 if there is no such pair."""
         return float(self.box.v[self.k] - self.box.v[self.i]) if min(self.i, self.k) >= 0 else 0.0
 
     def budget(self) -> int:
-        """Return the iterations until the next report: few at first, and always few enough for an interrupt."""
+        """Return the number of iterations until the next report: few at first, and never too many for an interrupt."""
         return min(1 + self.n_iter // 16, max(20, min(1000, WORK // len(self.box.v))))
 
     def aim(self) -> float:
-        """Return the violation at which a report is due too: 1, 2 and 5 times powers of ten, the usual tolerances."""
+        """Return the violation at which a report is due as well: the next usual tolerance, 1, 2 or 5 times 10^n."""
         if self.violation <= self.target:
             self.target = _round_below(self.violation)
         return self.target
 
     def likely(self, i: int) -> np.ndarray:
-        """Return points whose kernel rows may be needed soon, when row i is missing now."""
+        """Return up to `LIKELY` points whose kernel rows may be needed soon, given that row i is needed now."""
         box, rows = self.box, self.source.row_table
         scores = np.empty(len(box.v))
         if i == self.i or rows.slot_of[self.i] < 0:
@@ -107,10 +123,10 @@ class BoxState:
         return guesses.largest(scores, LIKELY)
 
     def shrink(self) -> None:
-        """Leave out the points whose weights will stay at a bound, judged by the violation, once they are many.
+        """Leave out the points whose weights will probably stay at a bound, once they are a third of those in `box`.
 
-        To take them back costs a pass over all kernel rows of the support vectors; as much work must have been done
-        before the first of them leave.
+        Taking the points back costs a pass over the kernel rows of all support vectors. The first points therefore
+        leave only after the solve has done as much work as that.
         """
         if self.violation <= 0.0:
             self.widen()
@@ -118,7 +134,8 @@ class BoxState:
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))  # their rows are used again and again
+        # the rows of the points between their bounds are used again and again
+        moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))
         price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
@@ -143,7 +160,7 @@ class BoxState:
             self.restart(beta, self.problem.gradient(beta))
 
     def resync(self, certificate: Certificate) -> None:
-        """Take over the certificate's exact gradient; go over to float64 rows if float32 rows hold the solve up."""
+        """Take over the certificate's exact gradient; switch to float64 kernel rows if float32 rows limit the solve."""
         gradient, box = certificate.gradient, self.box
         assert gradient is not None
         exact = self.problem.y * gradient
@@ -155,7 +172,20 @@ class BoxState:
         self.restart(self.beta, gradient)
 
     def report(self, steps: int, moved: bool) -> StepInfo:
-        """Report what is known of the iterate."""
+        """Count the steps and report on the iterate.
+
+        Parameters
+        ----------
+        steps : int
+            Iterations since the last report.
+        moved : bool
+            Whether the objective has fallen.
+
+        Returns
+        -------
+        StepInfo
+            Its estimates are those of the points that take part.
+        """
         box, m = self.box, self.problem.m
         self.n_iter += steps
         gap = math.inf

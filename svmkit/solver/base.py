@@ -44,12 +44,12 @@ class Requires(Enum):
     LINEAR_KERNEL = "the linear kernel"
 
     def holds(self, kernel: Kernel) -> bool:
-        """Whether the kernel meets the requirement."""
+        """Return whether the kernel meets the requirement."""
         return kernel.normalised if self is Requires.NORMALISED_KERNEL else kernel.name == "linear"
 
 
 class StepInfo(NamedTuple):
-    """The solver's report of a step: facts about the new iterate that are cheap for the solver to know.
+    """The solver's report of a step: facts about the new iterate that the solver knows without extra work.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class StepInfo(NamedTuple):
     gap_abs : float, default=inf
         Estimate of the gap in units of the objective; inf if unknown.
     sampled : bool, default=False
-        The estimates come from a sample, so they may be too small.
+        The estimates come from a sample of the points, so they may be too small.
     moved : bool, default=True
         The step improved the iterate.
     full : bool, default=False
-        The limit of support vectors keeps better points out, and the estimates are those within the limit.
+        The limit on support vectors keeps better points out, and the estimates are those within the present support.
     done : bool, default=False
         The solver's own criterion holds, so the solve has converged.
     steps : int, default=1
@@ -76,7 +76,7 @@ class StepInfo(NamedTuple):
     violation : float, default=inf
         Largest violation of the optimality conditions (the eps of LIBSVM and LIBLINEAR); inf if unknown.
     shrunk : bool, default=False
-        Some points were left out, and the estimates are those of the remaining points.
+        Some points are left out, and the estimates are those of the remaining points.
 
     Notes
     -----
@@ -115,13 +115,13 @@ class Solver(ABC):
     losses : tuple of str, default=("squared_hinge",)
         Losses that the solver can take; the first is its default.
     requires : tuple of Requires, default=()
-        What the kernel must be.
+        What the kernel must satisfy.
     monotone : bool, default=False
-        The objective never rises, so the last iterate is the best one.
+        The objective never rises, so that the last iterate is the best one.
     sampler : Sampler, default=Full()
         The sampler that is used unless another one is given.
     recheck : int, default=10
-        Iterations before a refused certificate is asked for again, in addition to a sixteenth of all iterations.
+        Iterations from a refused certificate to the next one, in addition to a sixteenth of the iterations so far.
     certified : bool, default=True
         The solver has a dual point of its own, so that the certificate has a dual value.
     external : bool, default=False
@@ -145,16 +145,16 @@ class Solver(ABC):
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
-        """Return the type of problem that the solver minimises with this kernel; mostly `problem`."""
+        """Return the type of problem that the solver minimises with this kernel; by default `problem`."""
         return cls.problem
 
     def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
-        """Make the problem of a binary training set as this solver takes it.
+        """Make the problem that this solver solves for a binary training set.
 
         Parameters
         ----------
         gram : Gram
-            Kernel and data, m rows.
+            Kernel values of the m samples.
         y : ndarray of float64, shape (m,)
             Labels, -1.0 and +1.0, both present.
         C : float or ndarray of float64, shape (m,)
@@ -163,6 +163,7 @@ class Solver(ABC):
         Returns
         -------
         Problem
+            Of type `problem_for(gram.kernel)`, with the hyperparameters named in `terms`.
 
         Raises
         ------
@@ -189,17 +190,17 @@ class Solver(ABC):
         Parameters
         ----------
         problem : Problem
-            What to solve, of type `problem_for(kernel)`.
+            The problem to solve, of type `problem_for(kernel)`.
         start : ndarray or None
             A feasible point to start from; None leaves the choice to the solver.
         draws : Draws
-            The points to look at: `draws()` is the next index array. `draws.rng` is the generator of all other random
-            choices.
+            Which points to look at: each call `draws()` returns the next index array. `draws.rng` is the generator
+            for all other random choices.
 
         Returns
         -------
         Any
-            The state, which the loop hands to all other methods and does not look into.
+            The state. The loop passes it to all other methods and does not look into it.
         """
 
     @abstractmethod
@@ -211,13 +212,13 @@ class Solver(ABC):
         """Return the iterate as a feasible point of the problem, in an array of its own."""
 
     def resync(self, state: Any, certificate: Certificate) -> None:  # noqa: B027  optional
-        """Go on after a certificate whose gap was too large; the state may take over its exact gradient."""
+        """Continue after a certificate whose gap was too large; the state may take over its exact gradient."""
 
     def reactivate(self, state: Any) -> None:  # noqa: B027  optional
         """Look at all points again, since the estimates of a shrunk problem (`StepInfo.shrunk`) meet a stop rule."""
 
     def details(self, state: Any) -> dict[str, float]:
-        """Return further facts about the result that are typical of the method, by name."""
+        """Return further facts about the result that are specific to the method, by name."""
         return {}
 
     @property

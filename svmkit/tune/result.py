@@ -14,31 +14,32 @@ from svmkit.kernels.functions import Kernel
 from svmkit.solver.base import Solver
 from svmkit.tune.space import Path
 
-FACTS = ("accuracy", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # of each C in each fold
+FACTS = ("accuracy", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # known of each C in each fold
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One point of a search and how it did.
+    """One point of a search and its scores.
 
     Attributes
     ----------
     params : dict of str to object
         The searched values, by name.
     solver, kernel, C : Solver, Kernel, float
-        What to fit, with gamma as it was given.
+        The settings of the fit; gamma may still be a rule such as "scale".
     gamma : float or None
-        The number behind gamma on all samples; None where the kernel has none.
+        The value of gamma on all samples; None if the kernel has no gamma.
     n_rows : int
-        Samples that the folds were made of: all, or in a halving search those of the last round that tried it.
+        Number of samples that the folds were made of: all samples, or in a halving search those of the last round in
+        which the candidate was tried.
     mean_accuracy, std_accuracy : float
-        Over the folds; nan when a fit failed.
+        Mean and standard deviation of the accuracy over the folds, between 0 and 1; nan if a fit failed.
     fit_s, n_iter, kernel_values, n_support : float
-        Means over the folds.
+        Means over the folds; `fit_s` is in seconds.
     converged : bool
         Whether the fits of all folds converged.
     reason : str or None
-        Why a fit failed.
+        Why a fit failed; None if none failed.
     """
 
     params: dict[str, Any]
@@ -70,9 +71,9 @@ class Result:
     candidates : list of Candidate
         Best first.
     n_fits : int
-        Models that were trained.
+        Number of models that were trained.
     seconds : float
-        Time of the whole search.
+        Duration of the whole search.
     interrupted : bool
         Whether the search was ended before all candidates had been tried.
     """
@@ -84,7 +85,10 @@ class Result:
 
     @property
     def best(self) -> Candidate:
-        """The highest mean accuracy (in the last round of halving), among equals the smallest C, then gamma."""
+        """The candidate with the highest mean accuracy; among equals the one of smallest C, then of smallest gamma.
+
+        In a halving search, candidates of the last round come first.
+        """
         return self.candidates[0]
 
 
@@ -94,11 +98,11 @@ class Tried(NamedTuple):
     Attributes
     ----------
     path : int
-        Number of the path.
+        Number of the path, `Path.number`.
     n_rows : int
-        Samples that it was tried on.
+        Number of samples that the folds were made of.
     scores : dict of str to ndarray of shape (cv,)
-        Values of each ``FACT_i``.
+        One value a fold; the key ``FACT_i``, such as ``accuracy_0``, is the name of a fact for the i-th C of the path.
     """
 
     path: int
@@ -107,7 +111,22 @@ class Tried(NamedTuple):
 
 
 def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
-    """The contents of scikit-learn's `cv_results_`, in its order; `n_rows` is for a search that does not say."""
+    """Return the paths that a complete search of scikit-learn has tried, in the order of its results.
+
+    Parameters
+    ----------
+    results : dict of str to object
+        The attribute `cv_results_` of the search.
+    cv : int
+        Number of folds.
+    n_rows : int
+        Number of samples, for a search whose results do not give it: only a halving search gives it.
+
+    Returns
+    -------
+    list of Tried
+        In a halving search, one entry for each round in which a path was tried.
+    """
     prefix = "split0_test_"
     facts = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
     return [
@@ -121,7 +140,20 @@ def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
 
 
 def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
-    """The paths that were tried in all folds according to the records; by halving, once for each number of samples."""
+    """Return the paths that a search under way or interrupted has tried in all folds.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Records of the finished folds (`svmkit.tune.records`), in the order in which they were written.
+    cv : int
+        Number of folds.
+
+    Returns
+    -------
+    list of Tried
+        In a halving search, one entry for each round in which a path was tried in all folds.
+    """
     by_path = defaultdict(list)
     for record in records:
         by_path[record["path"]].append(record)
@@ -135,7 +167,18 @@ def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
 
 
 def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
-    """The first reason why {(path, position of C)} failed."""
+    """Return why fits failed.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Records of the finished folds (`svmkit.tune.records`).
+
+    Returns
+    -------
+    dict of (int, int) to str
+        The first reason that was recorded, by number of the path and position of C in the path.
+    """
     found: dict[tuple[int, int], str] = {}
     for record in records:
         for i, text in record["reasons"].items():
@@ -144,18 +187,25 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
 
 
 def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
-    """A candidate for each C of each path, best first, with its scores on the most samples that it was tried on.
+    """Return a candidate for each C of each path, best first.
 
-    More samples come first, then the higher accuracy, then the smaller C, then the smaller gamma.
+    Candidates that were tried on more samples come first, then those of higher accuracy, of smaller C and of smaller
+    gamma. Failed candidates come last.
 
     Parameters
     ----------
     paths : sequence of Path
+        The paths of the search; those that were not tried in all folds are left out.
     tried : sequence of Tried
+        Their scores. Of a path that was tried several times, the scores on the most samples count.
     why : dict of (int, int) to str
-        Reasons of failures by path and position of C.
+        Reasons of failures, as `reasons` returns them.
     X : ndarray or CSR of shape (n_samples, n_features)
-        All samples, scaled, for the number behind gamma="scale".
+        All samples, scaled, on which a rule such as gamma="scale" is evaluated.
+
+    Returns
+    -------
+    list of Candidate
     """
     last: dict[int, Tried] = {}
     for t in tried:
@@ -194,13 +244,14 @@ def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, 
 
 
 class _Gammas:
-    """The number behind gamma on all samples, computed once for each rule such as "scale"."""
+    """The value of gamma on all samples, computed once for each rule such as "scale"."""
 
     def __init__(self, X: Any) -> None:
         self._X = X
         self._known: dict[str, float] = {}
 
     def of(self, kernel: Kernel) -> float | None:
+        """Return the kernel's gamma as a number; None if it has no gamma."""
         gamma = kernel.params.get("gamma")
         if not isinstance(gamma, str):
             return gamma
