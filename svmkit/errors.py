@@ -1,4 +1,4 @@
-"""The exceptions and the warning of svmkit. A message is one line: what is wrong, where, and how to mend it."""
+"""The exceptions and the warning of svmkit. A message is one line: what is wrong, where, and how to correct it."""
 
 from __future__ import annotations
 

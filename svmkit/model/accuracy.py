@@ -1,4 +1,4 @@
-"""Accuracy, and how labels compare: the same everywhere that predictions are judged."""
+"""Accuracy and the comparison of labels, the same for all measurements of predictions."""
 
 from __future__ import annotations
 

@@ -123,14 +123,14 @@ class SVMModel:
         return X
 
     def _parts(self, X) -> list[slice]:
-        """Rows that are predicted together: as many as keep themselves and their decisions small."""
+        """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
         n = X.shape[0]
         entries = 2 * X.nnz // n if sp.issparse(X) else X.shape[1]
         step = int(np.clip(PART_BYTES // (8 * max(entries, len(self.intercept), 1)), *ROWS[::-1]))
         return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
 
     def _decide(self, X) -> np.ndarray:
-        """Decisions (rows of X, n_pairs). The vectors of a class meet X once, for the pairs of that class alone."""
+        """Return the decisions (rows of X, n_pairs); the kernel values of a class serve all of its class pairs."""
         X = self.scaling.apply(X) if self.scaling else X
         engine = engine_for(self.kernel, X)
         out = np.repeat(self.intercept[None, :], X.shape[0], 0)

@@ -141,7 +141,7 @@ def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def vote_signs(n_classes: int) -> np.ndarray:
-    """Return for whom each decision speaks among more than two classes.
+    """Return the class that each decision votes for among more than two classes.
 
     Returns
     -------

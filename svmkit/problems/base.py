@@ -15,7 +15,7 @@ from svmkit.kernels.gram import Gram
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far a point is from the optimum, computed from scratch.
+    """Bounds on the distance of a point from the optimum, computed from scratch.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class DecisionFunction:
 
 
 class Problem(ABC):
-    """What a solver minimises over the samples of a Gram. `classifier` poses the problem of a binary training set.
+    """The problem that a solver minimises over the samples of a Gram; `classifier` poses it for a binary training set.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ class Problem(ABC):
 
     @abstractmethod
     def bound(self, objective: float) -> Certificate:
-        """Return what is known of a point from its objective alone, without a pass over the samples."""
+        """Return the bounds that follow from the objective of a point alone, without a pass over the samples."""
 
     @abstractmethod
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        """Return the decision function of `point`, given what `certificate` or `bound` told of this point."""
+        """Return the decision function of `point`, given the result of `certificate` or `bound` at this point."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         """Return a feasible point whose `decision_function` has nearly the coefficients `coef`.

@@ -1,4 +1,4 @@
-"""What a solver's author needs of the rooms below, so that a plugin imports from `svmkit.solver` alone."""
+"""Names of the rooms below that authors of solvers need, so that a plugin imports from `svmkit.solver` alone."""
 
 from svmkit.errors import InputError as InputError
 from svmkit.errors import Unavailable as Unavailable

@@ -1,4 +1,4 @@
-"""The contract of a solver: what the author of a solver plugin has to read.
+"""The contract of a solver, for authors of solver plugins.
 
 A solver is a frozen dataclass of hyperparameters. It makes a state, takes one step at a time on the state and returns
 the iterate. `svmkit.solver.solve` owns the loop, the clock, stopping, history, interrupts and the certificate. All
@@ -185,7 +185,7 @@ class Solver(ABC):
 
     @abstractmethod
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
-        """Make a fresh state.
+        """Return a new state.
 
         Parameters
         ----------

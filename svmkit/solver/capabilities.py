@@ -1,4 +1,4 @@
-"""What only some solvers can do: a class that derives from one of these has to implement all of its methods."""
+"""Capabilities of some solvers, as base classes whose methods a derived class has to implement."""
 
 from __future__ import annotations
 

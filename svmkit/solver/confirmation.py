@@ -1,4 +1,4 @@
-"""Whether a solve ends: an estimate that meets a rule has to hold on other samples and in the certificate."""
+"""The decision to end a solve: an estimate that meets a rule has to hold on other samples and in the certificate."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Gap, Stop
 
 SAMPLED_LOOKS = 3  # a sampled gap has to hold this often in a row: "draw again twice" (PARTAN paper, section 4.2)
-SAMPLED_POINTS = 3 * 59  # and on this many points, or on all: three looks at a single point are no sample
+SAMPLED_POINTS = 3 * 59  # and on this many points, or on all: three draws of a single point prove nothing
 STUCK = 5  # steps in a row without progress that count as stalled; 20 times as many if sampled, as samples may miss
-FULL = 1e-2  # gap within a full support below which the solve ends: what the budget leaves out then weighs more
+FULL = 1e-2  # gap within a full support below which the solve ends: the points outside the limit then matter more
 
 
 class Confirmation:
@@ -22,7 +22,7 @@ class Confirmation:
     Parameters
     ----------
     iterate : Iterate
-        Where the solve stands.
+        The iterate of the solve.
     rules : Stop
         The stop rules.
 
@@ -37,12 +37,12 @@ class Confirmation:
         self._iterate, self._rules = iterate, rules
         self._looks = _Looks(iterate.problem.m)
         self._shrink = 1.0  # factor by which the estimate has to be below the tolerance
-        self._next_check = 0  # iteration before which a refused certificate is not asked for again
+        self._next_check = 0  # iteration before which no certificate is computed again after a refusal
         self._stuck = 0  # steps in a row without progress
         self._resyncs = 0
 
     def ending(self, info: StepInfo, seconds: float) -> Status | None:
-        """The status with which the solve ends at this iterate; None when it goes on.
+        """Return the status with which the solve ends at this iterate; None if it continues.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Confirmation:
         """
         if info.done:
             return Status.CONVERGED
-        if info.steps or not info.moved:  # a look between two steps that found nothing new says nothing
+        if info.steps or not info.moved:  # a draw without a step counts only if it found no way to move
             self._stuck = 0 if info.moved else self._stuck + 1
         stuck = self._stuck >= STUCK * (20 if info.sampled else 1)
         if stuck and not info.full:
@@ -70,12 +70,12 @@ class Confirmation:
         return next((rule.status for rule in reached if self._accepts(rule, info)), None)
 
     def proves(self, certificate: Certificate) -> bool:
-        """Whether a certificate proves the gap that was asked for; the loop's estimate is often the stricter one."""
+        """Return whether a certificate proves the requested gap; the loop's estimate is often stricter."""
         limits = [rule.limit for rule in self._rules.criteria if isinstance(rule, Gap)]
         return bool(limits) and certificate.gap is not None and certificate.gap <= min(limits)
 
     def _accepts(self, rule: Criterion, info: StepInfo) -> bool:
-        """Whether `rule`, which the estimates meet, really ends the solve."""
+        """Return whether `rule`, which the estimates meet, ends the solve."""
         if rule.status is not Status.CONVERGED:
             return True
         if info.shrunk:
@@ -86,7 +86,7 @@ class Confirmation:
         return not isinstance(rule, Gap) or self._confirms(rule.limit, info.sampled)
 
     def _confirms(self, limit: float, sampled: bool) -> bool:
-        """Whether the certificate confirms a gap of at most `limit`; if not, the solver hears of it."""
+        """Return whether the certificate confirms a gap of at most `limit`; pass it to the solver if it does not."""
         if self._iterate.measured is not None:
             self.certificate = self._iterate.measured
             return True
@@ -98,7 +98,7 @@ class Confirmation:
             self.certificate = certificate
             return True
         self._looks.restart()
-        # a certificate costs as much as many steps: ask again when it is likely to hold, and not too soon
+        # a certificate costs as much as many steps: compute the next one when it is likely to hold, and not too soon
         self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
         if not sampled:
             self._shrink *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
@@ -106,7 +106,7 @@ class Confirmation:
         return False
 
     def _stalled(self) -> Status | None:
-        """Certify an iterate that no step improves; give up only when exact values have not helped either."""
+        """Certify an iterate that no step improves; return STALLED only if exact values have not helped either."""
         certificate = self._iterate.certify()
         proven = self.proves(certificate)
         if proven or self._resyncs > 2:
@@ -123,7 +123,7 @@ class Confirmation:
 
 
 class _Looks:
-    """Counts in how many looks in a row, and on how many points, an estimate has met a rule."""
+    """Counts the consecutive draws, and their points, on which an estimate has met a rule."""
 
     def __init__(self, m: int) -> None:
         self._m, self._count, self._points = m, 0, 0.0
@@ -132,7 +132,7 @@ class _Looks:
         self._count, self._points = 0, 0.0
 
     def enough(self, info: StepInfo) -> bool:
-        """Count one more look; whether the estimate is not sampled or has been seen often enough."""
+        """Count one more draw; return whether the rule has held often enough or the estimate is not sampled."""
         self._count += 1
         self._points += info.epochs * self._m
         seen = self._count >= SAMPLED_LOOKS and self._points >= min(SAMPLED_POINTS, self._m) - 0.5

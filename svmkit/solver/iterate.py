@@ -1,4 +1,4 @@
-"""Where a solve stands: the solver's state, what was spent to reach it, and what a certificate has said of it."""
+"""The iterate of a solve: the solver's state, the effort spent so far, and the last certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmkit.solver.sampler import Draws, Sampler
 
 
 class Progress(NamedTuple):
-    """What a solve needs to continue an earlier one.
+    """The data that a solve needs to continue an earlier solve.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Iterate:
     Parameters
     ----------
     problem : Problem
-        What is solved.
+        The problem that is solved.
     solver : Solver
-        Who solves it.
+        The solver.
     sampler : Sampler
         The points that each step looks at.
     seed : int
@@ -59,7 +59,7 @@ class Iterate:
     n_iter, epochs : int, float
         Iterations and passes over the training set so far, those of an earlier solve included.
     measured : Certificate or None
-        What `measure` found at this very iterate; the next step discards it.
+        The certificate that `measure` computed at this iterate; the next step discards it.
 
     Raises
     ------
@@ -105,5 +105,5 @@ class Iterate:
         return info if gap is None or D is None else info._replace(gap=gap, gap_abs=P - D)
 
     def progress(self, seconds: float) -> Progress:
-        """A snapshot from which another solve can continue."""
+        """Return a snapshot from which another solve can continue."""
         return Progress(self.point(), self.n_iter, self.epochs, seconds, dict(self.rng.bit_generator.state))

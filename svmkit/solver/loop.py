@@ -1,4 +1,4 @@
-"""The outer loop, once for all solvers: clock, budgets, interrupts, and the answer with its certificate."""
+"""The outer loop of all solvers: clock, budgets, interrupts, and the solution with its certificate."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def solve(
     Parameters
     ----------
     problem : Problem
-        What to solve, of the type that the solver takes.
+        The problem, of the type that the solver takes.
     solver : Solver
-        Who solves it.
+        The solver.
     sampler : Sampler, default=None
         The points that each step looks at. None is the solver's own sampler, which mostly draws all points.
     stop : Criterion or Stop, default=None
@@ -89,7 +89,7 @@ def solve(
 
 
 def _limited(iterate: Iterate, rules: Stop) -> Stop:
-    """The rules without budgets of support vectors that the solver itself keeps from now on."""
+    """Pass limits on support vectors to a solver that keeps them, and return the other rules."""
     budgets = [rule.limit for rule in rules.criteria if isinstance(rule, Support)]
     if not (budgets and isinstance(iterate.solver, LimitsSupport)):
         return rules
@@ -130,7 +130,7 @@ class _Run:
                     return
 
     def finish(self) -> Solution:
-        """The solution, certified, with the history complete."""
+        """Return the certified solution with its complete history."""
         iterate, recorder = self.iterate, self.recorder
         seconds = self.clock()
         recorder.save(seconds)
@@ -147,7 +147,7 @@ class _Run:
         return Solution(point, self.status, iterate.n_iter, seconds, certificate, recorder.history, details)
 
     def _answer(self) -> tuple[np.ndarray, Certificate]:
-        """The iterate whose certificate was accepted, else the best iterate."""
+        """Return the iterate whose certificate was accepted, else the best iterate."""
         best, certificate = self.recorder.best, self.confirmation.certificate
         if self.status is Status.STALLED and self.info is not None and best.objective < self.info.objective:
             certificate = None  # which is that of the last iterate

@@ -1,4 +1,4 @@
-"""What a solve tells others on its way: history, accuracy, saved progress, callbacks and the best iterate."""
+"""The outputs of a running solve: history, accuracy, saved progress, callbacks and the best iterate."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NEWS = 500  # length of a history up to which every gap that is known again gets
 
 
 class Saver(Protocol):
-    """Where progress is kept; `svmkit.training.checkpoint` has a saver that writes files."""
+    """Keeps the progress of a solve; `svmkit.training.checkpoint` has a saver that writes files."""
 
     def due(self, seconds: float) -> bool:
-        """Whether it is time to save, `seconds` into the loop."""
+        """Return whether it is time to save, after so many seconds in the loop."""
         ...
 
     def save(self, progress: Progress) -> None:
@@ -60,7 +60,7 @@ class Recorder:
     Parameters
     ----------
     iterate : Iterate
-        Where the solve stands.
+        The iterate of the solve.
     callbacks : sequence of Callback
         Called with each history point.
     saver : Saver or None
@@ -86,7 +86,7 @@ class Recorder:
         self._known = True  # the gap of the last iterate that was looked at
 
     def due(self, info: StepInfo, seconds: float) -> bool:
-        """Whether this iterate gets a history point."""
+        """Return whether this iterate gets a history point."""
         return self._schedule.due(self._iterate.n_iter, seconds) or self._news(info)
 
     def write(self, info: StepInfo, seconds: float) -> bool:
@@ -95,7 +95,7 @@ class Recorder:
         Returns
         -------
         bool
-            A callback asks to stop.
+            Whether a callback asks to stop.
         """
         iterate, point = self._iterate, self._point(info, seconds)
         if self._score is not None and iterate.n_iter >= self._next_score:
@@ -111,22 +111,22 @@ class Recorder:
         return any([callback(point) is True for callback in self._callbacks])
 
     def save(self, seconds: float) -> None:
-        """Have the saver, if there is one, keep the progress."""
+        """Pass the progress to the saver, if there is one."""
         if self._saver is not None:
             self._saver.save(self._iterate.progress(seconds))
 
     def complete(self, info: StepInfo, seconds: float) -> None:
-        """Add the point of the last iterate where the history lacks it."""
+        """Add the point of the last iterate if the history lacks it."""
         if not self.history or self.history[-1].n_iter < self._iterate.n_iter:
             self.history.append(self._point(info, seconds))
 
     def score_answer(self, point: np.ndarray, certificate: Certificate) -> None:
-        """Put the accuracy of the point that the solve returns into the last point of the history."""
+        """Store the accuracy of the returned point in the last point of the history."""
         if self._score is not None and self.history:
             self.history[-1] = self._scored(self.history[-1], point, certificate)
 
     def _news(self, info: StepInfo) -> bool:
-        """Whether a solver that knows its gap only now and then knows it again, while the history is short."""
+        """Return whether a solver that rarely knows its gap knows it now, while the history is short."""
         self._known, before = math.isfinite(info.gap), self._known
         return self._known and not before and len(self.history) < NEWS
 

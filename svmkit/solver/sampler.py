@@ -1,4 +1,4 @@
-"""Samplers: which points a solver looks at next.
+"""Samplers, which choose the points that a solver looks at next.
 
 A sampler draws index arrays with a seeded generator, so that the same seed gives the same arrays.
 """

@@ -1,4 +1,4 @@
-"""How a solve ended and what it found."""
+"""The result of a solve: the status, the point and its certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmkit.solver.history import History
 
 
 class Status(StrEnum):
-    """How a solve ended; whatever the status, the solution is certified.
+    """The reason for which a solve ended. The solution is certified for every status.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 @dataclass
 class Solution:
-    """A point, how it was found and how good it is.
+    """The point that a solve returns, with its certificate and its history.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Solution:
     certificate : Certificate
         Primal and dual value and gap at the point, computed from scratch on all samples.
     history : History
-        Points on the way.
+        The points of the history.
     details : dict of str to float
         What `Solver.details` returned at the end.
     """

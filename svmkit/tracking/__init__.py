@@ -1,7 +1,7 @@
-"""Where runs are logged, and what they are logged as: `Tracker` is the interface, `RunRecord` a run that has ended.
+"""The logging of runs: `Tracker` is the interface of a store, `RunRecord` the record of a finished run.
 
 The core knows the interface only; registry/ has the tracker for MLflow. `svmkit train --json`, the records of
-`svmkit compare`, the tracker and the model itself all tell what the `RunRecord` says.
+`svmkit compare`, the tracker and the model itself all take their facts from the `RunRecord`.
 
 It may import all rooms from `errors` to `solver`, and `model` and `training`.
 """

@@ -57,7 +57,7 @@ class Tracker:
         params : dict of str to object
             Plain values: numbers and text.
         tags : dict of str to str
-            Text that is no parameter of the method.
+            Texts besides the parameters of the method.
         data : Dataset, default=None
             Logged as the input of the run: its name, shape and checksum.
         parent : str, default=None
@@ -65,7 +65,7 @@ class Tracker:
         """
 
     def reopen(self, run_id: str) -> bool:
-        """Go on with a run of an earlier process; False when the store does not have it."""
+        """Continue a run of an earlier process; return False if the store does not have it."""
         return False
 
     def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
@@ -99,12 +99,12 @@ class Tracker:
         """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
 
     def fetch(self, uri: str, folder: str) -> str:
-        """Bring the model file behind `uri` (models:/name@alias) into `folder`, and return its path."""
+        """Download the model file of `uri` (models:/name@alias) to `folder`, and return its path."""
         raise InputError(f"{uri}: this tracker keeps no models")
 
 
 def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
-    """The registered tracker for this store and experiment, None standing for its defaults; no run is open yet.
+    """Make the registered tracker for a store and an experiment; None stands for its defaults. No run is open yet.
 
     Raises
     ------

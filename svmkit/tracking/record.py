@@ -1,4 +1,4 @@
-"""What a run is logged as, whoever trains: parameters, tags, scalars, a curve, a result."""
+"""The record of a run, for every command that trains: parameters, tags, scalars, the curve and the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ METRICS = {
 
 
 def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: Any) -> dict[str, Any]:
-    """Parameters of a run, by name.
+    """Return the parameters of a run, by name.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
 
 
 def tags(solver: Solver) -> dict[str, str]:
-    """All options of the solver, in one line."""
+    """Return a tag with all options of the solver in one line."""
     return {"svmkit.options": " ".join(f"{key}={value}" for key, value in solver.params.items())}
 
 
 def scalars(values: Mapping[str, float | None]) -> dict[str, float]:
-    """The values that are known and finite, in their order, under their full names of `METRICS`.
+    """Return the known, finite values in their order, under their full names in `METRICS`.
 
     A name that is not in `METRICS` stays as it is.
     """
@@ -94,14 +94,14 @@ def scalars(values: Mapping[str, float | None]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A training run that has ended: what was trained on which data, what came out, and how well it predicts.
+    """A finished training run: the method, the data, the model and its accuracy.
 
     Attributes
     ----------
     solver : Solver
         The solver that ran.
     kernel : Kernel
-        The kernel as it was asked for; that of the model has its gamma resolved.
+        The kernel as it was given; the kernel of the model has a resolved gamma.
     fitted : Fit
         The model, its certificates and the histories.
     data : str
@@ -109,9 +109,9 @@ class RunRecord:
     n_samples, n_features : int
         Size of the training data.
     train_accuracy, test_accuracy : float or None
-        Fractions of right labels, None where they were not measured.
+        The fractions of correct labels; None if not measured.
     predict_s : float or None
-        Seconds of the last prediction, None when there was none.
+        The seconds of the last prediction; None without a prediction.
     """
 
     solver: Solver
@@ -125,7 +125,7 @@ class RunRecord:
     predict_s: float | None = None
 
     def result(self) -> dict[str, Any]:
-        """What was trained and what came out: the keys that `svmkit train` and `svmkit compare` print as JSON."""
+        """Return the method and the results under the keys that `svmkit train` and `svmkit compare` print as JSON."""
         fitted = self.fitted
         resolved = fitted.model.kernel
         return {
@@ -148,7 +148,7 @@ class RunRecord:
         }
 
     def metrics(self) -> dict[str, float]:
-        """The scalars that are known, by full name; time/fit_s is first, since MLflow's comparison opens on it."""
+        """Return the known scalars by full name; time/fit_s is first, since MLflow's comparison opens on it."""
         found = {
             "fit_s": self.fitted.seconds,
             "predict_s": self.predict_s,
@@ -162,12 +162,12 @@ class RunRecord:
 
     @property
     def details(self) -> dict[str, float]:
-        """What the solver adds about the result of a binary problem; {} for more classes."""
+        """The solver's further facts about the result of a binary problem; {} for more classes."""
         solutions = self.fitted.solutions
         return solutions[0].details if len(solutions) == 1 else {}
 
     def history(self) -> list[HistoryPoint]:
-        """The history of one class pair; of several, a point for the end of each: their curves together say less."""
+        """Return the history of one class pair; for several class pairs, a point for the end of each."""
         solutions = self.fitted.solutions
         if len(solutions) == 1:
             return list(solutions[0].history)
@@ -189,14 +189,14 @@ class RunRecord:
         return points
 
     def model(self, encoding: Encoding | None, about: Mapping[str, Any] | None = None) -> SVMModel:
-        """The model with the description that is stored in it.
+        """Return the model with the description that is stored in it.
 
         Parameters
         ----------
         encoding : Encoding or None
             How text columns of a table become numbers (`Dataset.encoding`).
         about : mapping, default=None
-            What the model shall tell besides its data, gap, status and objective.
+            Further facts to store, besides the data, gap, status and objective.
         """
         trained = self.fitted.model
         told = {"data": self.data, "gap": self.fitted.gap, "status": str(self.fitted.status)}
@@ -218,13 +218,13 @@ class RunRecord:
         Parameters
         ----------
         to : Tracker
-            The tracker, its run open.
+            The tracker, with an open run.
         model : SVMModel
             The model as it is kept (see `model`).
         example : array or CSR of shape (n_rows, n_features)
             A few rows of X.
         points : iterable of HistoryPoint, default=None
-            The curve, or what of it has not been logged yet; None is `history()`.
+            The curve, or the part of it that has not been logged yet; None is `history()`.
         more : mapping of str to float, default=None
             Further scalars, by the names of `METRICS`.
         register : str, default=None

@@ -1,4 +1,4 @@
-"""Checkpoints: where each problem of a training run stands, in one file that is replaced atomically."""
+"""Checkpoints: the progress of each problem of a training run, in one file that is replaced atomically."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Checkpoint:
     def __init__(self, path: str | Path, *, resume: bool = False, every: float = 30.0) -> None:
         self.path, self.every = Path(path), every
         self._progress: dict[int, Progress] = {}
-        self._solvers: dict[int, str] = {}  # which solver wrote it; earlier versions did not say
+        self._solvers: dict[int, str] = {}  # the solver that wrote it; files of earlier versions lack it
         self._key = ""
         self._found: tuple[dict, dict] | None = None
         if resume and self.path.exists():
@@ -45,7 +45,7 @@ class Checkpoint:
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
     def bind(self, X, codes: np.ndarray, weights: np.ndarray, kernel: Kernel) -> None:
-        """Tie the checkpoint to training data; what was found in the file must belong to the same data.
+        """Tie the checkpoint to training data; the progress in the file must belong to the same data.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Checkpoint:
             raise InputError(f"{self.path} is a damaged checkpoint ({error!r}): train without --resume") from None
 
     def progress(self, k: int) -> Progress | None:
-        """Return where problem k stands, None if it has not begun."""
+        """Return the progress of problem k, None if it has not begun."""
         return self._progress.get(k)
 
     def solver(self, k: int) -> str | None:
@@ -97,7 +97,7 @@ class Checkpoint:
         return Slot(self, k, solver)
 
     def put(self, k: int, progress: Progress, solver: str) -> None:
-        """Write the progress of problem k, made by the solver of this name, and what is known of all others."""
+        """Write the progress of problem k, made by the solver of this name, and the known progress of all others."""
         self._progress[k], self._solvers[k] = progress, solver
         problems: dict[str, Any] = {
             str(i): {key: value for key, value in p._asdict().items() if key != "point"}
@@ -114,7 +114,7 @@ class Slot:
     Attributes
     ----------
     progress : Progress or None
-        Where the problem stood when the slot was made; None if it had not begun.
+        The progress of the problem when the slot was made; None if it had not begun.
     """
 
     def __init__(self, checkpoint: Checkpoint, k: int, solver: str) -> None:
@@ -130,7 +130,7 @@ class Slot:
         return True
 
     def save(self, progress: Progress) -> None:
-        """Write where the problem stands."""
+        """Write the progress of the problem."""
         self._checkpoint.put(self._k, progress, self._solver)
 
     def refusal(self, name: str, reason: str) -> InputError:

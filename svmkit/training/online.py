@@ -68,7 +68,7 @@ class Online:
     input : StreamInput
         The kernel and scaling as settled, and the columns so far, which may grow.
     history : History
-        A point now and then, ever less often, with the accuracy so far. Its objective is nan for solvers that do not
+        Points at growing intervals, with the accuracy so far. The objective is nan for solvers that do not
         know it.
 
     Raises

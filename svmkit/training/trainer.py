@@ -165,7 +165,7 @@ class Trainer:
         return Part(solution, decision.restrict(pair.rows), pair.gram.kernel_values - values, seconds)
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
-        """Return what measures accuracy; where support vectors are limited, the accuracy of refitted models."""
+        """Return the function that measures accuracy; with a limit on support vectors it measures refitted models."""
         sized = by_size(problem, measure) if self.limited else None
 
         def score(point: np.ndarray, certificate: Certificate) -> float | None:
@@ -179,7 +179,7 @@ class Trainer:
     def _decided(
         self, problem: Problem, solution: Solution, measure: Measure | None
     ) -> tuple[Solution, DecisionFunction]:
-        """The solution and its decision function; where a budget cut the solve short, refitted for all samples."""
+        """Return the solution and its decision function, refitted for all samples if a limit cut the solve short."""
         found = problem.decision_function(solution.point, solution.certificate)
         if not self.limited or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
             return solution, found

@@ -21,7 +21,7 @@ def require(backend: str) -> None:
     Raises
     ------
     InputError
-        It is unknown, or not installed; the message says how to install it.
+        The backend is unknown, or not installed; the message says how to install it.
     """
     if backend not in _NEEDS:
         raise InputError(f"backend {backend!r} is not known; there are: {', '.join(BACKENDS)}")
@@ -51,7 +51,7 @@ def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
     with ExitStack() as stack:
         if jobs == 1 and backend in ("loky", "threading"):
             config = {"n_jobs": 1}
-        elif backend == "loky":  # otherwise a worker takes its share of the cores, whatever it is told
+        elif backend == "loky":  # otherwise a worker takes its share of the cores instead of `n_threads`
             config["inner_max_num_threads"] = n_threads
         elif backend == "dask":
             stack.enter_context(_dask(jobs))
@@ -69,7 +69,7 @@ def _dask(jobs: int) -> Iterator[None]:
 
     try:
         get_client()
-    except ValueError:  # none is active
+    except ValueError:  # there is no active client
         with Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL):
             yield
         return
@@ -78,7 +78,7 @@ def _dask(jobs: int) -> Iterator[None]:
 
 @contextmanager
 def _ray(jobs: int) -> Iterator[None]:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would call home
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
     import ray
     from ray.util.joblib import register_ray
 

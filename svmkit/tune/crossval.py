@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401  it makes the next line work
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401  enables the next import
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
 
 from svmkit.errors import InputError, SvmkitError
@@ -40,18 +40,18 @@ FEWEST = 5  # samples of the rarest class in the first round of halving, on aver
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes
     ----------
     fits : int
-        Models trained so far.
+        The number of models trained so far.
     of : int or None
-        Models to be trained in all; None where that is not known (halving).
+        The number of models of the whole search; None if it is unknown (halving).
     seconds : float
         Time since the search began.
     best : float
-        Highest mean accuracy so far, nan before the first.
+        The highest mean accuracy so far; nan before the first.
     """
 
     fits: int
@@ -104,7 +104,8 @@ def search(
     Returns
     -------
     Result
-        ``svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C)`` trains its `best`.
+        The candidates. With `best = result.best`, train the best one by
+        ``svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C)``.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def run(
     backends.require(backend)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
-    # data that cannot be trained on as a whole are refused at once, not once in each fold
+    # unusable data are refused here once, instead of in each fold
     data = TrainingData.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
@@ -192,7 +193,7 @@ def run(
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()
     halving = search == "halving"
-    if halving:  # over C alone, each C competes for itself
+    if halving:  # if only C is searched, the values of C compete with each other
         paths = _divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
         paths = _divided(paths, math.ceil(jobs / cv / len(paths)))
@@ -231,7 +232,7 @@ def run(
 
 
 class _Halving(HalvingGridSearchCV):
-    best_index_ = 0  # it is not set with several scores and no refit, but `fit` reads it
+    best_index_ = 0  # with several scores and no refit it is not set, but `fit` reads it
 
 
 def _searcher(
@@ -276,7 +277,7 @@ def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
 
 
 def _divided(paths: Sequence[Path], pieces: int) -> list[Path]:
-    """Each path cut into `pieces` or, of fewer C, one for each C; numbered anew."""
+    """Divide each path into `pieces`, or into one for each C if it has fewer C; number the pieces from 0."""
     parts = []
     for path in paths:
         cut = np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))
@@ -285,9 +286,9 @@ def _divided(paths: Sequence[Path], pieces: int) -> list[Path]:
 
 
 def _fewest_rows(n_paths: int, codes: np.ndarray, factor: int, cv: int) -> int:
-    """Number of samples that halving begins with: so few that the last round has all, but with some of each class.
+    """Return the number of samples of the first round of halving, such that the last round has all samples.
 
-    This is scikit-learn's "exhaust", which does not take care of rare classes.
+    Unlike scikit-learn's "exhaust", it ensures that the first round has some samples of each class.
     """
     n, counts = len(codes), np.bincount(codes)
     rounds = math.floor(math.log(n_paths, factor) + 1e-9)
@@ -297,7 +298,7 @@ def _fewest_rows(n_paths: int, codes: np.ndarray, factor: int, cv: int) -> int:
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt, wherever the main thread waits."""
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt inside the block, even while the main thread waits."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -315,7 +316,7 @@ def _ending() -> Iterator[None]:
 
 @contextmanager
 def _watched(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
-    """A thread calls `report` with the progress while the block runs."""
+    """Start a thread that calls `report` with the progress while the block runs."""
     if report is None:
         yield
         return

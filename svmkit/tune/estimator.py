@@ -1,4 +1,4 @@
-"""The fits of a search in one fold: a model for each C of a path, on shared kernel rows, each from the last one."""
+"""The fits of a search in one fold: for each C of a path a model from the last solution, on shared kernel rows."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Training:
 
     @property
     def threads(self) -> int:
-        """`n_threads`, or the fewer threads that a worker process was given."""
+        """`n_threads`, or fewer if the worker process has fewer threads."""
         return min(self.n_threads, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
 class PathClassifier(ClassifierMixin, BaseEstimator):
-    """A model for each C of a path; a C whose training fails has None, and its reason.
+    """A model for each C of a path; for a C whose training fails, None and the reason.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
         self.fits_: list[Fit | None] = []
         try:
             self.fits_ += self._fits(X, y, self.path.Cs)
-        except Exception:  # perhaps of one C only: the others are fitted alone
+        except Exception:  # one C may be the cause: each C is fitted alone
             for i, C in enumerate(self.path.Cs):
                 try:
                     self.fits_ += self._fits(X, y, (C,))
@@ -162,7 +162,7 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line; its type is named unless the error is svmkit's own."""
+    """Return an error in one line, with its type unless the error is svmkit's own."""
     text = " ".join(str(error).split())
     if text and type(error).__module__.startswith("svmkit"):
         return text

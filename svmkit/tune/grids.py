@@ -11,13 +11,13 @@ import numpy as np
 
 from svmkit.errors import InputError
 
-MOST = 100_000  # values, and candidates, above which a grid is a slip of the pen
+MOST = 100_000  # the most values and candidates: a larger grid is taken for a typing error
 SPELLINGS = "0.1:1000:log5, 0:1:lin5, 2^-5:2^15:2, or a list as in 1,10,100"
 
 
 @dataclass(frozen=True)
 class Span:
-    """All numbers from `low` to `high`, from which a random search draws evenly in log.
+    """The range from `low` to `high`, from which a random search draws evenly in log.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Span:
     Raises
     ------
     InputError
-        The ends are not such numbers.
+        The two numbers are not finite, positive and ascending.
     """
 
     low: float
@@ -45,7 +45,7 @@ C_RANGE, GAMMA_RANGE = "2^-5:2^15", "2^-15:2^3"
 
 
 def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool) -> list[str]:
-    """The grids when none is given: LIBSVM's over C, and over gamma where the kernel has one that is not fixed.
+    """Return the default grids: LIBSVM's over C, and over gamma if the kernel has a gamma that is not fixed.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool) -> li
 
 
 def parse(texts: Sequence[str]) -> dict[str, Values]:
-    """The values of texts NAME=VALUES, by name.
+    """Parse texts NAME=VALUES into values by name.
 
     Members of a list stay text, except that powers such as 2^-5 become numbers.
 
@@ -104,7 +104,7 @@ def _values(what: str, spelt: str) -> Values:
 
 
 def _even(what: str, first: str, last: str, count: str) -> list[float]:
-    """N values from first to last, both included; `count` is logN (evenly spaced in log) or linN (evenly spaced)."""
+    """Return N values from first to last, both included; `count` is logN (evenly spaced in log) or linN."""
     low, high = _number(what, first), _number(what, last)
     if not count[3:].isdecimal() or not 2 <= int(count[3:]) <= MOST:
         raise InputError(f"{what}: {count!r} should be {count[:3]}N with N from 2 to {MOST:,}")
@@ -119,7 +119,7 @@ def _even(what: str, first: str, last: str, count: str) -> list[float]:
 
 
 def _powers(what: str, first: str, last: str, step: str) -> list[float]:
-    """LIBSVM's base^first:base^last:step, a step in exponents; the last one is included when a step meets it."""
+    """Return the values of LIBSVM's base^first:base^last:step, where the step is in the exponents."""
     if "^" not in first or "^" not in last:
         raise InputError(
             f"{what}: a step of {step} is one in exponents: write 2^-5:2^15:2, or log5 or lin5 for 5 values"
@@ -173,5 +173,5 @@ def _number(what: str, text: str) -> float:
 
 
 def _rounded(values: np.ndarray) -> list[float]:
-    """The values rounded to 12 digits, so that 10 is not 9.999999999999998."""
+    """Round the values to 12 digits, so that 10 is not 9.999999999999998."""
     return [float(f"{value:.12g}") for value in values]

@@ -23,7 +23,7 @@ WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is
 
 
 def require_drawable(path: str, among: Sequence[Setting]) -> None:
-    """Check that there will be something to draw, and a format to draw it in.
+    """Check that there will be something to draw, and that the format is known.
 
     Raises
     ------
@@ -42,13 +42,13 @@ def _differs(among: Sequence[Setting], name: str) -> bool:
 
 
 def axes_of(candidates: Sequence[Candidate]) -> list[str]:
-    """Names of the numbers that differ among the candidates: C and gamma first."""
+    """Return the names of the numbers that differ among the candidates, C and gamma first."""
     names = ["C", "gamma", *(name for name in candidates[0].params if name not in ("C", "gamma"))]
     return [name for name in names if len({value(c, name) for c in candidates} - {None}) > 1]
 
 
 def value(candidate: Candidate, name: str) -> float | None:
-    """The value of `name` as a number, also of gamma="scale"; None where the value is not a number."""
+    """Return the value of `name` as a number, also for gamma="scale"; None if it is not a number."""
     if name in ("C", "gamma"):
         return getattr(candidate, name)
     found = candidate.params.get(name)
@@ -63,7 +63,7 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
     candidates : sequence of Candidate
         Best first; at least one number differs among them (see `axes_of`).
     path : str or Path
-        Its ending is the format.
+        The file, whose ending gives the format.
     title : str
         Title of the picture.
 
@@ -112,7 +112,7 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
 
 
 def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
-    """Filled contours: of the grid where it is complete, else of a triangulation; dots where there is no area."""
+    """Draw filled contours of a complete grid, else of a triangulation; draw dots if the points span no area."""
     from matplotlib.ticker import MaxNLocator
 
     levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + LEAST))

@@ -1,4 +1,4 @@
-"""The candidates of a search: points of the grid, grouped into paths that differ in C alone."""
+"""The candidates of a search: points of the grid, grouped into paths whose candidates differ only in C."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SEARCHES = ("grid", "random", "halving")
 
 @dataclass(frozen=True)
 class Path:
-    """Candidates that differ in C alone; their values of C are fitted one after the other.
+    """Candidates that differ only in C and are fitted one after the other.
 
     Attributes
     ----------
     number : int
-        Position among the paths.
+        The position among the paths.
     solver, kernel : Solver, Kernel
-        With the searched options.
+        The solver and the kernel, with the searched options.
     Cs : tuple of float
         Values of C, ascending.
     values : dict of str to object
-        What is searched besides C, by the names of the grid.
+        The searched values besides C, by the names of the grid.
     has_C : bool
-        Whether C is searched, or has one value.
+        Whether C is searched; otherwise it has one value.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Path:
     has_C: bool = True
 
     def params(self, C: float) -> dict[str, Any]:
-        """What is searched, by name, at this C."""
+        """Return the searched values at this C, by name."""
         return ({"C": C} if self.has_C else {}) | self.values
 
 
@@ -57,7 +57,7 @@ def plan(
     n_iter: int = 20,
     seed: int = 0,
 ) -> list[Path]:
-    """The paths of a search, every one of them checked.
+    """Return the paths of a search after all checks.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: floa
 
 
 def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
-    """The value in the type of its option, text turned into a number; InputError when that is impossible."""
+    """Return the value in the type of its option, with text converted; raise InputError if that is impossible."""
     if name == "C":
         try:
             number = float(value)
@@ -173,7 +173,7 @@ def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
 
 
 def _known(name: str, solver: Solver, kernel: Kernel) -> str:
-    """The name without `kernel.`; where kernel and solver share a name, it is that of the kernel."""
+    """Return the name without `kernel.`; a name that kernel and solver share belongs to the kernel."""
     bare = name.removeprefix("kernel.")
     if name == "C" or bare in kernel.params or name in solver.params:
         return bare
