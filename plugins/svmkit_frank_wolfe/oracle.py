@@ -12,7 +12,7 @@ from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.directions import pairwise
 from svmkit_frank_wolfe.state import SimplexState
 
-WORTH = -1e-12  # relative change of f from which on an exchange is made
+WORTH = -1e-12  # an exchange is made if it changes f by less than this times |f|
 
 
 class Choice(NamedTuple):
@@ -25,9 +25,9 @@ class Choice(NamedTuple):
     lowest : float
         Lowest gradient that the oracle knows of.
     looked : int
-        Number of points that it looked at.
+        Number of points that the oracle looked at.
     sampled : bool
-        Whether these are a sample, so that `lowest` need not be the lowest of all.
+        Whether these points are only a sample, so that `lowest` need not be the lowest of all.
     """
 
     i: int
@@ -51,10 +51,10 @@ def first(problem: SimplexQP, rng: np.random.Generator) -> np.ndarray:
 
 
 def best(state: SimplexState) -> Choice:
-    """Choose the best vertex of all points, or of a sample.
+    """Choose the vertex of lowest g among the points that the state's sampler draws next.
 
-    Where the drawn points are not tracked their g is computed, at the price of |S| times the number of tracked points.
-    Once that is dearer than a kernel row, the state goes over to tracking all points.
+    If not all points are tracked, g of the drawn points S is computed, which takes |S| times the number of tracked
+    points kernel values. Once that is more than a kernel row, all points are tracked from then on.
     """
     sample = state.draws()
     if not state.tracked.everything and sample.size * state.tracked.n >= state.problem.m:
@@ -85,7 +85,7 @@ def among(state: SimplexState, sample: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None = None) -> int:
-    """Track `point`, in exchange for another point once the budget is spent; return its position, -1 if it stays out.
+    """Track one more point, in exchange for an active one if the budget of support vectors is spent.
 
     Parameters
     ----------
@@ -96,7 +96,12 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
     gs : ndarray of shape (keeps,)
         Gradients of the point at the kept iterates.
     row : ndarray of shape (n,), optional
-        Kernel values of the point with the tracked ones, where they are known.
+        Kernel values of the point with the tracked points; None computes them.
+
+    Returns
+    -------
+    int
+        Position of the point; -1 if no exchange lowers f, so that the point stays out.
     """
     if state.active < state.budget:
         return state.append(point, gs, row)
@@ -110,14 +115,47 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
 
 
 def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i: float) -> int:
-    """Return the active point that had better hand its weight to i, a point outside the support; -1 for none."""
+    """Return which active point should hand all its weight to a point i outside the support.
+
+    Parameters
+    ----------
+    state : SimplexState
+        The current iterate.
+    row : ndarray of shape (n,)
+        Kernel values of i with the tracked points.
+    g_i, a_ii, y_i : float
+        Gradient, A_ii and label of i.
+
+    Returns
+    -------
+    int
+        Position of the point whose replacement lowers f most; -1 if no replacement lowers f.
+    """
     bias, scale, tracked = state.problem.bias, state.scales[0], state.tracked
     j, change = loops.exchange(state.g, state.w, tracked.y, tracked.diag, row, bias, scale, g_i, a_ii, y_i)
     return j if change < WORTH * abs(state.objective) else -1
 
 
 def within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
-    """Aim at `choice` and report, within the budget: a full support makes an exchange, or aims within itself."""
+    """Aim at the oracle's choice and report, within the budget of support vectors.
+
+    With a full support and a vertex outside it, the vertex takes the place of an active point if that lowers f;
+    otherwise the state aims at the best vertex inside the support.
+
+    Parameters
+    ----------
+    state : SimplexState
+        The current iterate.
+    choice : Choice
+        The answer of an oracle.
+    moved : bool
+        Whether the step before this search improved the iterate.
+
+    Returns
+    -------
+    StepInfo
+        The report of the step; `full` if the budget keeps the vertex out.
+    """
     i = choice.i
     if state.active < state.budget or (i >= 0 and state.w[i] > 0.0):
         return report(state, choice, moved)
@@ -134,7 +172,7 @@ def within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
 
 
 def report(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
-    """Aim at `choice` and return what is known of the iterate, with the estimates that the choice gives."""
+    """Aim at the oracle's choice and report on the iterate, with the gap estimate 2 (f - lowest g)."""
     state.aim(choice.i)
     slack, objective = 2.0 * (state.f - choice.lowest), state.objective
     return StepInfo(

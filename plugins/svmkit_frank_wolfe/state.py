@@ -13,7 +13,7 @@ from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.tracked_points import NONE, TrackedPoints
 
-LIKELY = 64  # guesses handed to Gram on a miss
+LIKELY = 64  # number of rows suggested to the Gram when it has to compute one
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none
 FRESH = 32  # steps until alpha'g is summed anew instead of updated
 FAINT = 1e-60  # a smaller common factor of the weights is multiplied out
@@ -27,7 +27,7 @@ class SimplexState:
     problem : SimplexQP
         The problem to solve.
     point : ndarray of shape (m,)
-        Where the solve begins, on the simplex.
+        The point of the simplex to start from.
     draws : Draws
         Source of the samples that an oracle looks at.
     keeps : int
@@ -38,14 +38,16 @@ class SimplexState:
     Attributes
     ----------
     tracked : TrackedPoints
-        Which points are tracked, and what is known of each. All vertices below are positions among them.
+        The tracked points with their labels and kernel rows. All vertices below are positions among them.
     i, j : int
         Toward vertex, as the oracle chose it, and away vertex, argmax of g over alpha > 0.
     w, g : ndarray of shape (n,)
         Unscaled weights of the current iterate and its gradient, as views; alpha = scales[0] * w, so that a toward
         step need not touch all of alpha (Ouyang, Gray 2010, end of section 3.2).
     weights, gs : ndarray of shape (keeps, n)
-        The same of all kept iterates; `scales` (keeps,) are their factors.
+        Unscaled weights and gradients of all kept iterates, as views.
+    scales : ndarray of shape (keeps,)
+        Factors of the kept iterates' weights.
     f, c_alpha : float
         alpha'g and c'alpha.
     active : int
@@ -61,7 +63,17 @@ class SimplexState:
         self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
-        """Track the points idx, None for all m, at `point` (m,); earlier iterates are forgotten."""
+        """Track other points, and forget earlier iterates.
+
+        Parameters
+        ----------
+        idx : ndarray of shape (n,) or None
+            Rows of the problem's X to track, which hold all weight of `point`; None tracks all m points.
+        point : ndarray of shape (m,)
+            The iterate.
+        g : ndarray of shape (n,), default=None
+            Gradient of the tracked points at `point`; None computes it from scratch.
+        """
         self.tracked = TrackedPoints(self.problem, idx)
         alpha = point[self.tracked.where]
         if g is None:
@@ -138,13 +150,16 @@ class SimplexState:
         return self._j
 
     def row_i(self) -> np.ndarray:
-        """Kernel row of the toward vertex, fetched once an iteration."""
+        """Kernel row (n,) of the toward vertex, fetched once an iteration."""
         if self._row_i is None:
             self._row_i = self.row(self.i)
         return self._row_i
 
     def row(self, p: int) -> np.ndarray:
-        """Kernel values of the tracked point p with all tracked points."""
+        """Kernel values (n,) of the tracked point p with all tracked points, without labels, bias and ridge.
+
+        The row comes from the Gram and its row cache if all points are tracked, otherwise from the working set.
+        """
         return self.tracked.row(p, self._near_vertices if p == self.i else None)
 
     def _near_vertices(self) -> np.ndarray:
@@ -163,7 +178,10 @@ class SimplexState:
     # moves
 
     def move(self, lam: float, d: Direction) -> None:
-        """alpha += lam D and g += lam A D; a step to the bound leaves a weight of exactly 0."""
+        """alpha += lam D and g += lam A D; a step to the bound leaves a weight of exactly 0.
+
+        A = y y' (K + bias) + ridge is applied from kernel rows of K, which may be float32; g and f are float64.
+        """
         if lam == 0.0:
             return
         s, c_in, c_out = 1.0 + lam * d.s, lam * d.c_in, lam * d.c_out
@@ -221,7 +239,22 @@ class SimplexState:
     # other points
 
     def append(self, point: int, gs: np.ndarray, row: np.ndarray | None = None) -> int:
-        """Track one more point; gs (keeps,) are its gradients at the kept iterates. Returns its position."""
+        """Track one more point, with weight 0.
+
+        Parameters
+        ----------
+        point : int
+            Row of the problem's X, not tracked yet.
+        gs : ndarray of shape (keeps,)
+            Gradients of the point at the kept iterates.
+        row : ndarray of shape (n,), default=None
+            Kernel values of the point with the tracked points; None computes them.
+
+        Returns
+        -------
+        int
+            Position of the point.
+        """
         n = self.tracked.append(point, row)
         more = self.tracked.room - self._weights.shape[1]
         if more:
@@ -231,7 +264,19 @@ class SimplexState:
         return n
 
     def replace(self, p: int, point: int, g: float, row: np.ndarray) -> None:
-        """Give the place and weight of p to the untracked `point`, with gradient g and kernel values `row` (n,)."""
+        """Give position and weight of a tracked point to an untracked one, and forget earlier iterates.
+
+        Parameters
+        ----------
+        p : int
+            Position of the tracked point.
+        point : int
+            Row of the problem's X, not tracked yet.
+        g : float
+            Gradient of `point` before the exchange.
+        row : ndarray of shape (n,)
+            Kernel values of `point` with the tracked points before the exchange.
+        """
         tracked, bias = self.tracked, self.problem.bias
         weight, y, y_p, out = self.weight(p), self.problem.y[point], tracked.y[p], self.row(p)
         a_p = bias * y * y_p + y * y_p * row[p]  # A between the two
@@ -242,7 +287,7 @@ class SimplexState:
         self.restart()
 
     def limit(self, most: int) -> None:
-        """Keep to `most` active points from now on, at once to those with the largest weights."""
+        """Allow at most `most` active points from now on; if there are more, those with the largest weights remain."""
         self.budget = most
         if self.active > most:
             point = self.point()
@@ -250,15 +295,20 @@ class SimplexState:
             self.track(self.tracked.idx, point / point.sum())
 
     def renew(self, problem: SimplexQP, draws: Draws) -> None:
-        """Go on with a problem whose first n rows are the tracked points."""
+        """Continue on a problem whose first n rows are the tracked points."""
         self.problem, self.draws = problem, draws
         self.tracked.renew(problem)
         self._forget()
 
     def resync(self, certificate: Certificate, everything: bool) -> None:
-        """Take over the certificate's exact g, of `everything` or of the tracked points.
+        """Take over the certificate's exact g; switch to float64 kernel rows if float32 rows limit the solve.
 
-        Goes over to float64 rows when the rounding of float32 rows is what holds the solve up.
+        Parameters
+        ----------
+        certificate : Certificate
+            Certificate of the current iterate.
+        everything : bool
+            Whether all points are tracked from now on, since their gradient is known.
         """
         g = certificate.gradient
         assert g is not None

@@ -1,4 +1,9 @@
-"""The base of the family, and the step that all variants share."""
+"""The base of the family, and the step that all variants share.
+
+A step first moves along a direction to or from the vertices that are already known, and then searches the vertex of the
+next step: the report of a step needs the lowest g at the new iterate, so one search serves both. `init`, `resync` and
+`limit_support` therefore end with a search too (`prepare`).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +26,14 @@ from svmkit_frank_wolfe.state import SimplexState
 
 @dataclass(frozen=True)
 class FrankWolfe(LimitsSupport):
-    """Base of the family: a variant says which direction to take, what follows the step, or which vertices it sees.
+    """Base of the family: a variant overrides the direction, the vertices it chooses from, or what follows the step.
 
     Attributes
     ----------
     keeps : int
         Number of iterates whose alpha and g are kept.
     tracks_all : bool
-        Whether all points are tracked as soon as their gradient is known.
+        Whether all points are tracked as soon as the gradient of all is known; otherwise only those chosen so far.
     state_class : type
         Class of the states that `init` makes.
     """
@@ -40,7 +45,7 @@ class FrankWolfe(LimitsSupport):
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> SimplexState:
         point = self.origin(problem, draws.rng) if start is None else start
-        # all points at once where the first look takes them all: a start with many vectors is multiplied out once
+        # if the first draw holds all points, they are tracked at once: the gradient of the start is computed only once
         everything = self.tracks_all and draws.every
         state = self.state_class(problem, point / point.sum(), draws, self.keeps, everything)
         self.prepare(state)
@@ -51,12 +56,12 @@ class FrankWolfe(LimitsSupport):
         return oracle.first(problem, rng)
 
     def prepare(self, state: SimplexState) -> None:
-        """Find the vertex of the next step."""
+        """Find the vertex of the first step from this state."""
         self.look(state)
 
     @abstractmethod
     def direction(self, state: SimplexState) -> Direction:
-        """Return the direction of the next step from (alpha, g, f, toward vertex i, away vertex j) in `state`."""
+        """Return the direction of the next step, from alpha, g, f, the toward vertex i and the away vertex j."""
 
     def choose(self, state: SimplexState) -> Choice:
         """Ask the oracle for the next vertex."""
@@ -66,7 +71,7 @@ class FrankWolfe(LimitsSupport):
         return self.look(state, advance(state, self.direction(state)))
 
     def look(self, state: SimplexState, moved: bool = True) -> StepInfo:
-        """Aim at the next vertex and report."""
+        """Make the oracle's choice the toward vertex of the next step, and report on the iterate."""
         return oracle.within(state, self.choose(state), moved)
 
     def limit_support(self, state: SimplexState, most: int) -> None:
@@ -82,7 +87,7 @@ class FrankWolfe(LimitsSupport):
 
 
 def advance(state: SimplexState, d: Direction) -> bool:
-    """Make the exact step along d; return whether it had a length above 0."""
+    """Make the step along d that an exact line search gives; return whether its length is above 0."""
     lam = line_search(d.slope, d.curvature, d.lam_max)
     state.move(lam, d)
     state.settle()

@@ -36,7 +36,7 @@ class Confirmation:
         self.certificate: Certificate | None = None
         self._iterate, self._rules = iterate, rules
         self._looks = _Looks(iterate.problem.m)
-        self._shrink = 1.0  # factor by which the estimate has to be below the tolerance
+        self._tightening = 1.0  # the estimate has to be below the tolerance times this factor
         self._next_check = 0  # iteration before which no certificate is computed again after a refusal
         self._stuck = 0  # steps in a row without progress
         self._resyncs = 0
@@ -60,7 +60,7 @@ class Confirmation:
             ending = self._stalled()
             if ending:
                 return ending
-        estimate = info if info.full else info._replace(gap=info.gap / self._shrink)
+        estimate = info if info.full else info._replace(gap=info.gap / self._tightening)
         reached = self._rules.reached(estimate, self._iterate.n_iter, self._iterate.epochs, seconds)
         near = any(rule.status is Status.CONVERGED for rule in reached)
         if info.full and (stuck or info.gap <= FULL or near):
@@ -101,7 +101,7 @@ class Confirmation:
         # a certificate costs as much as many steps: compute the next one when it is likely to hold, and not too soon
         self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
         if not sampled:
-            self._shrink *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
+            self._tightening *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
         self._resync(certificate)
         return False
 
