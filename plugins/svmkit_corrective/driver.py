@@ -14,7 +14,7 @@ from svmkit.problems.base import Certificate
 from svmkit.solver import smo_steps
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
-from svmkit.solver.smo_steps import Box
+from svmkit.solver.smo_box import Box
 from svmkit_corrective.state import CorrectiveState, Face, Phase
 
 CHUNK = 20_000_000  # values that the SMO steps of one step of the driver may go over, nearly

@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.problems.base import relative_gap
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss, best_bias
-from svmkit.solver import smo_steps
+from svmkit.solver import smo_box
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.state import Face, Phase
 
@@ -52,7 +52,7 @@ class FCSMO(Corrective):
         if level is None:
             h = box.v + box.y * (1.0 - box.ridge * box.beta)
             level = -best_bias(problem.loss, problem.y, h, problem.C)
-        return smo_steps.gap(box, problem.loss is Loss.SQUARED_HINGE, -level)
+        return smo_box.gap(box, problem.loss is Loss.SQUARED_HINGE, -level)
 
     def objective(self, state):
         box = state.box

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.gram import Gram
-from svmkit.solver import smo_steps
-from svmkit.solver.smo_steps import Box
+from svmkit.solver import smo_box
+from svmkit.solver.smo_box import Box
 from svmkit_corrective.square import Square
 
 CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
@@ -124,10 +124,10 @@ class WorkingSet:
         `side` is that of all m points, `safety` that of the points of the set.
         """
         side, n, most = side[self.idx], len(safety), self.square.most
-        safety = np.where(side == (smo_steps.UP | smo_steps.LOW), 0.0, safety)
+        safety = np.where(side == (smo_box.UP | smo_box.LOW), 0.0, safety)
         must = min(n - (most - most // 2), wanted - (most - n))  # at most half of the room is given to other points
         leaving = safety > clear
-        for bound in (smo_steps.UP, smo_steps.LOW):
+        for bound in (smo_box.UP, smo_box.LOW):
             at_bound = np.flatnonzero(side == bound)
             leaving[at_bound[np.argsort(safety[at_bound])[:PARTNERS]]] = False
         if leaving.sum() < must:  # points between the bounds leave by age
@@ -163,8 +163,8 @@ def violations(box: Box, level: float) -> np.ndarray:
         The violations. A negative value is the safety of a point that satisfies its condition.
     """
     off = box.v - level
-    below = np.where(box.side & smo_steps.UP, -off, -np.inf)
-    return np.maximum(below, np.where(box.side & smo_steps.LOW, off, -np.inf))
+    below = np.where(box.side & smo_box.UP, -off, -np.inf)
+    return np.maximum(below, np.where(box.side & smo_box.LOW, off, -np.inf))
 
 
 def _worst(depths: np.ndarray, outside: np.ndarray, above: np.ndarray, wanted: int) -> np.ndarray:

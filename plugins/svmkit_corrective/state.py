@@ -10,8 +10,8 @@ import numpy as np
 from svmkit.problems.base import Certificate
 from svmkit.problems.box import BoxQP
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver import smo_steps
-from svmkit.solver.smo_steps import Box
+from svmkit.solver import smo_box, smo_steps
+from svmkit.solver.smo_box import Box
 from svmkit_corrective.growth import WorkingSet
 
 WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second
@@ -134,13 +134,13 @@ class CorrectiveState:
 
     def violation(self) -> float:
         """Return the violation of the optimality conditions by the maximal violating pair of all points."""
-        smo_steps.take_sides(self.box)
-        i, k = smo_steps.extremes(self.box.v, self.box.side)
+        smo_box.take_sides(self.box)
+        i, k = smo_box.extremes(self.box.v, self.box.side)
         return max(float(self.box.v[k] - self.box.v[i]), 0.0) if min(i, k) >= 0 else 0.0
 
     def middle(self, box: Box) -> float:
         """Return the mean of v over the maximal violating pair of `box`; `level` if there is no such pair."""
-        i, k = (self.i, self.k) if box is self.inner else smo_steps.extremes(box.v, box.side)
+        i, k = (self.i, self.k) if box is self.inner else smo_box.extremes(box.v, box.side)
         return 0.5 * float(box.v[i] + box.v[k]) if min(i, k) >= 0 else self.level
 
     # all points
@@ -211,7 +211,7 @@ class CorrectiveState:
             self.complete = not violated
         self.inner = inner = Box(*(values[working.idx] for values in self.box))
         self.rows = working.square.rows
-        self.i, self.k = smo_steps.extremes(inner.v, inner.side)
+        self.i, self.k = smo_box.extremes(inner.v, inner.side)
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.solver.smo_steps import LOW, TAU, UP
+from svmkit.solver.smo_box import LOW, UP
+from svmkit.solver.smo_steps import TAU
 
 
 @njit(cache=True, error_model="numpy")

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 
 from svmkit.kernels.row_cache import find, in_order
-from svmkit.solver.smo_steps import BLOCK, FAST, LOW, UP, Box, extremes, take_steps
+from svmkit.solver.smo_box import BLOCK, FAST, LOW, UP, Box, extremes
+from svmkit.solver.smo_steps import take_steps
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, relative to that of all points
 PATIENCE = 10_000  # SMO steps in one working set

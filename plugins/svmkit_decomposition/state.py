@@ -10,9 +10,9 @@ from svmkit.kernels.gram import Gram, RestrictedGram
 from svmkit.problems.base import Certificate, relative_gap
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss
-from svmkit.solver import smo_steps
+from svmkit.solver import smo_box
 from svmkit.solver.base import StepInfo
-from svmkit.solver.smo_steps import Box
+from svmkit.solver.smo_box import Box
 from svmkit_decomposition import guesses
 
 LIKELY = 31  # kernel rows guessed on a miss
@@ -79,8 +79,8 @@ class BoxState:
         self._beta, self.outside = beta, 0
         side = np.empty(p.m, dtype=np.uint8)
         self.box = Box(p.y, p.upper, p.ridge, p.diag, self._beta, p.y * gradient, side)
-        smo_steps.take_sides(self.box)
-        self.i, self.k = smo_steps.extremes(self.box.v, side)
+        smo_box.take_sides(self.box)
+        self.i, self.k = smo_box.extremes(self.box.v, side)
         self.objective = 0.5 * float(self._beta @ (gradient - 1.0))
         self.target, self.since, self.fresh = math.inf, self.n_iter, True
 
@@ -135,11 +135,11 @@ class BoxState:
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
         # the rows of the points between their bounds are used again and again
-        moving = np.count_nonzero(box.side == (smo_steps.UP | smo_steps.LOW))
+        moving = np.count_nonzero(box.side == (smo_box.UP | smo_box.LOW))
         price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
-        kept = smo_steps.stay(box.v, box.side, box.v[self.i], box.v[self.k])
+        kept = smo_box.stay(box.v, box.side, box.v[self.i], box.v[self.k])
         if len(kept) > LEFT * len(box.v):
             return
         self._beta = self.beta
@@ -191,7 +191,7 @@ class BoxState:
         gap = math.inf
         if min(self.i, self.k) >= 0:
             b = -0.5 * (box.v[self.i] + box.v[self.k])
-            gap = smo_steps.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
+            gap = smo_box.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
         return StepInfo(
             self.objective,
             self.n_support,

@@ -13,8 +13,8 @@ from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_cache import RowCache, find
 from svmkit.problems.box import BoxQP
-from svmkit.solver import smo_steps
-from svmkit.solver.smo_steps import LOW, UP, Box
+from svmkit.solver import smo_box, smo_steps
+from svmkit.solver.smo_box import LOW, UP, Box
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -139,7 +139,7 @@ def box(m, seed=0, loss="hinge"):
     upper = np.minimum(problem.upper, 2.0)
     beta = np.clip(rng.uniform(-0.5, 1.5, size=m), 0.0, 1.0) * upper
     made = Box(y, problem.upper, problem.ridge, problem.diag, beta, y * problem.gradient(beta), np.empty(m, np.uint8))
-    smo_steps.take_sides(made)
+    smo_box.take_sides(made)
     return problem, made, rbf_kernel(X, gamma=0.4)
 
 
@@ -153,21 +153,21 @@ def test_extremes_and_moves_as_numpy_has_them(m):
     np.testing.assert_array_equal((b.side & LOW) > 0, low)
     v = b.v.copy()
     want = np.argmin(np.where(up, v, np.inf)), np.argmax(np.where(low, v, -np.inf))
-    assert smo_steps.extremes(b.v, b.side) == want
+    assert smo_box.extremes(b.v, b.side) == want
     for dtype in (np.float32, np.float64):
         rows = K[:2].astype(dtype)
         b.v[:] = v
-        found = smo_steps.move(b.v, b.side, rows[0], rows[1], 0.3)
+        found = smo_box.move(b.v, b.side, rows[0], rows[1], 0.3)
         np.testing.assert_allclose(b.v, v + 0.3 * (rows[0].astype(float) - rows[1]), rtol=1e-14, atol=1e-15)
         assert found == (np.argmin(np.where(up, b.v, np.inf)), np.argmax(np.where(low, b.v, -np.inf)))
     nobody = np.zeros(m, dtype=np.uint8)
-    assert smo_steps.extremes(b.v, nobody) == (-1, -1)
+    assert smo_box.extremes(b.v, nobody) == (-1, -1)
 
 
 @pytest.mark.parametrize(("m", "seed"), [(5, 0), (257, 0), (1000, 1), (1000, 2), (1000, 3)])
 def test_the_second_order_rule(m, seed):
     _, b, K = box(m, seed)
-    i, _ = smo_steps.extremes(b.v, b.side)
+    i, _ = smo_box.extremes(b.v, b.side)
     violation = b.v - b.v[i]
     gain = np.where(
         (b.side & LOW > 0) & (violation > 0), violation**2 / np.maximum(b.diag[i] + b.diag - 2 * K[i], 1e-12), 0.0
@@ -192,7 +192,7 @@ def test_the_second_order_rule_looks_beyond_the_largest_difference():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a_step_is_the_best_one_on_its_pair(loss):
     problem, b, K = box(60, loss=loss)
-    i, k = smo_steps.extremes(b.v, b.side)
+    i, k = smo_box.extremes(b.v, b.side)
     before, start = problem.objective(b.beta), b.beta.copy()
     t, change = smo_steps.step(b, i, k, K[i, k])
     after = problem.objective(b.beta)
@@ -214,7 +214,7 @@ def test_a_step_to_a_bound_ends_exactly_there():
         y, upper = rng.choice([-1.0, 1.0], size=2), rng.uniform(0.1, 9.0, size=2)
         beta = rng.uniform(0.0, 1.0, size=2) * upper
         pair = Box(y, upper, np.zeros(2), np.ones(2), beta.copy(), np.array([-1e3, 1e3]), np.empty(2, np.uint8))
-        smo_steps.take_sides(pair)
+        smo_box.take_sides(pair)
         t, _ = smo_steps.step(pair, 0, 1, 0.5)
         room = np.array([upper[0] - beta[0] if y[0] > 0 else beta[0], beta[1] if y[1] > 0 else upper[1] - beta[1]])
         r = int(np.argmin(room))
@@ -231,16 +231,16 @@ def test_the_gap_is_that_of_the_certificate(loss):
     beta = problem.start(b.beta * b.y)  # y'beta = 0
     b.beta[:], b.v[:] = beta, b.y * problem.gradient(beta)
     certificate = problem.certificate(beta)
-    best = smo_steps.gap(b, loss == "squared_hinge", certificate.bias)
+    best = smo_box.gap(b, loss == "squared_hinge", certificate.bias)
     assert best == pytest.approx(certificate.primal - certificate.dual, rel=1e-9)
     for off in (-0.1, 0.05, 1.0):
-        assert smo_steps.gap(b, loss == "squared_hinge", certificate.bias + off) >= best * (1.0 - 1e-12)
+        assert smo_box.gap(b, loss == "squared_hinge", certificate.bias + off) >= best * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize("half", [1, 3, 40])
 def test_the_steepest_direction(half):
     _, b, _ = box(300)
-    i, k = smo_steps.extremes(b.v, b.side)
+    i, k = smo_box.extremes(b.v, b.side)
     chosen = np.empty(2 * half, dtype=np.int64)
     n = sets.steepest(b.v, b.side, i, k, half, chosen)
     lows, highs = chosen[:n:2], chosen[1:n:2]

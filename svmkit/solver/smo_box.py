@@ -1,0 +1,191 @@
+"""The state of SMO, compiled: which points have room, which two violate the conditions most, moves of v, and the gap.
+
+The problem is that of `smo_steps`, and v_r = y_r G_r with the gradient G: at the optimum no v of UP is below a v of
+LOW.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
+BLOCK = 256
+# error_model="numpy" where a loop divides: a test for 0 would keep the loop from being vectorised
+MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
+HUGE = 1e300
+UP, LOW = 1, 2
+
+
+class Box(NamedTuple):
+    """The state of SMO over the n points that take part, as arrays of shape (n,).
+
+    Attributes
+    ----------
+    y : ndarray of float64
+        Labels, -1.0 or +1.0.
+    upper : ndarray of float64
+        Upper bounds of beta; inf for the squared hinge.
+    ridge : ndarray of float64
+        The part of Q's diagonal that does not come from the kernel, 1/(2C) for the squared hinge and 0 for the hinge.
+    diag : ndarray of float64
+        The diagonal of Q, ridge included.
+    beta : ndarray of float64
+        The iterate.
+    v : ndarray of float64
+        y times the gradient of the objective.
+    side : ndarray of uint8
+        Bits UP and LOW of each point: whether y beta has room above and below.
+    """
+
+    y: np.ndarray
+    upper: np.ndarray
+    ridge: np.ndarray
+    diag: np.ndarray
+    beta: np.ndarray
+    v: np.ndarray
+    side: np.ndarray
+
+
+@njit(cache=True)
+def side_of(y, beta, upper):
+    """Return the bits UP and LOW of a point: whether y beta has room above and below."""
+    above = UP if beta < upper else 0
+    below = LOW if beta > 0.0 else 0
+    if y > 0.0:
+        return above | below
+    return (above << 1) | (below >> 1)
+
+
+@njit(cache=True)
+def take_sides(box):
+    """Set `side` of every point from its beta."""
+    for r in range(box.v.size):
+        box.side[r] = side_of(box.y[r], box.beta[r], box.upper[r])
+
+
+# A search runs in two stages, so that the long stage is a plain extremum: first the best block, then the best element
+# of that block. Extrema of floats do not vectorise and extrema of integers do; `_key` keeps the order. Blocks are
+# slices, since an index that might be negative does not vectorise either.
+@njit(cache=True, inline="always")
+def _key(x):
+    """Map a float to an integer so that the order is kept."""
+    bits = np.float64(x).view(np.int64)
+    return bits ^ ((bits >> np.int64(63)) & MOST)
+
+
+@njit(cache=True)
+def _lowest(v, side, lo):
+    """Return argmin of v over UP in the block at `lo`, which has such a point; -1 for lo = -1."""
+    at, best = -1, HUGE
+    if lo >= 0:
+        for r in range(lo, min(lo + BLOCK, v.size)):
+            if side[r] & UP and v[r] < best:
+                at, best = r, v[r]
+    return at
+
+
+@njit(cache=True)
+def _highest(v, side, lo):
+    """Return argmax of v over LOW in the block at `lo`, which has such a point; -1 for lo = -1."""
+    at, best = -1, -HUGE
+    if lo >= 0:
+        for r in range(lo, min(lo + BLOCK, v.size)):
+            if side[r] & LOW and v[r] > best:
+                at, best = r, v[r]
+    return at
+
+
+@njit(cache=True, fastmath=FAST)
+def extremes(v, side):
+    """Return (argmin of v over UP, argmax of v over LOW), the maximal violating pair; -1 for an empty set."""
+    low, high, at_low, at_high = MOST, LEAST, -1, -1
+    for lo in range(0, v.size, BLOCK):
+        part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
+        bottom, top = MOST, LEAST
+        for r in range(part.size):
+            key = _key(part[r])
+            bottom = min(bottom, key if sides[r] & UP else MOST)
+            top = max(top, key if sides[r] & LOW else LEAST)
+        if bottom < low:
+            low, at_low = bottom, lo
+        if top > high:
+            high, at_high = top, lo
+    return _lowest(v, side, at_low), _highest(v, side, at_high)
+
+
+@njit(cache=True, fastmath=FAST)
+def move(v, side, row_i, row_k, t):
+    """Add t (row_i - row_k) to v in place, and return what `extremes` returns for the new v."""
+    low, high, at_low, at_high = MOST, LEAST, -1, -1
+    for lo in range(0, v.size, BLOCK):
+        part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
+        plus, minus = row_i[lo : lo + BLOCK], row_k[lo : lo + BLOCK]
+        bottom, top = MOST, LEAST
+        for r in range(part.size):
+            value = part[r] + t * (np.float64(plus[r]) - np.float64(minus[r]))
+            part[r] = value
+            key = _key(value)
+            bottom = min(bottom, key if sides[r] & UP else MOST)
+            top = max(top, key if sides[r] & LOW else LEAST)
+        if bottom < low:
+            low, at_low = bottom, lo
+        if top > high:
+            high, at_high = top, lo
+    return _lowest(v, side, at_low), _highest(v, side, at_high)
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def gap(box, squared, b):
+    """Return P - D over the points that take part, as a sum of terms that are never negative.
+
+    Parameters
+    ----------
+    box : Box
+        The state.
+    squared : bool
+        The loss is the squared hinge; else the hinge.
+    b : float
+        The bias of the primal point.
+    """
+    y, v, beta, upper, ridge = box.y, box.v, box.beta, box.upper, box.ridge
+    total = 0.0
+    if squared:
+        for r in range(v.size):
+            slack = ridge[r] * beta[r] - y[r] * (v[r] + b)
+            off = slack - ridge[r] * beta[r]
+            total += off * off / (2.0 * ridge[r]) if slack > 0.0 else beta[r] * (0.5 * ridge[r] * beta[r] - slack)
+    else:
+        for r in range(v.size):
+            slack = -y[r] * (v[r] + b)
+            total += (upper[r] - beta[r]) * slack if slack > 0.0 else -beta[r] * slack
+    return total
+
+
+@njit(cache=True)
+def stay(v, side, low, high):
+    """Return the positions of the points that may still take part in a step, for shrinking.
+
+    Parameters
+    ----------
+    v : ndarray of float64, shape (n,)
+        As in `Box`.
+    side : ndarray of uint8, shape (n,)
+        As in `Box`.
+    low, high : float
+        v at the maximal violating pair (i, k). A point of UP stays if its v is at most `high`, a point of LOW if its v
+        is at least `low`.
+
+    Returns
+    -------
+    ndarray of int64
+    """
+    kept = np.empty(v.size, dtype=np.int64)
+    n = 0
+    for r in range(v.size):
+        if (side[r] & UP and v[r] <= high) or (side[r] & LOW and v[r] >= low):
+            kept[n] = r
+            n += 1
+    return kept[:n]
