@@ -80,6 +80,7 @@ def test_what_is_wrong_is_one_line_and_no_cell_runs(svmkit, monkeypatch, words, 
 # --- results
 
 
+@pytest.mark.slow
 def test_json_lines_one_a_cell_and_nothing_twice(compare):
     call = ["iris", "--solvers", "smo,swap2o", "--test-size", "0.3", "--repeat", "2", "--json"]
     first = compare(*call)

@@ -71,6 +71,7 @@ def test_every_side_is_measured_as_often_as_asked_and_certified(measured):
     assert same and all(r["D"] >= theirs * (1.0 - 1.01e-4) for r in same)
 
 
+@pytest.mark.slow
 def test_judged_accuracy_is_what_a_side_itself_predicts(measured):
     runs = records(measured[0])
     fits = {r["contender"]: r for r in runs if r.get("cell") == "a9a_hinge" and r["what"] == "run"}
@@ -81,6 +82,7 @@ def test_judged_accuracy_is_what_a_side_itself_predicts(measured):
     assert predictions["fcsmo"]["accuracy"] == fits["fcsmo, gap 1e-3"]["accuracy"]
 
 
+@pytest.mark.slow
 def test_dual_value_that_liblinear_prints_is_read(measured):
     runs = [r for r in records(measured[0]) if r.get("cell", "").startswith("a9a_linear") and r["what"] == "run"]
     named = {r["contender"]: r for r in runs}
@@ -89,6 +91,7 @@ def test_dual_value_that_liblinear_prints_is_read(measured):
     assert ours["D"] >= theirs["D"] * (1 - 1e-9) and ours["P"] == pytest.approx(theirs["P"], rel=0.05)
 
 
+@pytest.mark.slow
 def test_curves_are_certified_and_reach_the_gap(measured):
     curves = [r for r in records(measured[0]) if "curve" in r]
     assert {r["contender"] for r in curves} == {"fcsmo curve", "fcfw curve"}
@@ -98,6 +101,7 @@ def test_curves_are_certified_and_reach_the_gap(measured):
         assert all(0.0 <= a <= 1.0 for a in accuracies)
 
 
+@pytest.mark.slow
 def test_sides_that_are_not_installed_are_named_and_left_out(measured):
     out, done = measured
     measured_sides = {r["side"] for r in records(out) if r.get("what") == "side"}
@@ -106,6 +110,7 @@ def test_sides_that_are_not_installed_are_named_and_left_out(measured):
         assert (side in measured_sides) != (f"{side} is left out" in done.stderr)
 
 
+@pytest.mark.slow
 def test_table_and_pictures_are_written_around_the_words_of_the_page(measured):
     out, _ = measured
     text = out.with_suffix(".md").read_text()

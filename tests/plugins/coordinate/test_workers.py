@@ -69,6 +69,7 @@ def same(solution, primal):
     assert solution.certificate.dual == pytest.approx(primal, rel=1e-6)
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)

@@ -181,6 +181,7 @@ def test_a_tolerance_beyond_16_bits_and_float32_is_reached(name, options):
     assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 @BOTH
 def test_threads_change_nothing(name, options):

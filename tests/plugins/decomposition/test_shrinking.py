@@ -106,6 +106,7 @@ def test_a_certificate_that_fails_ends_the_shrinking():
     assert problem.gram.row_table.slab.dtype == np.float64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("name", ["smo1", "smo", "smol2", "svmlight"])
 def test_the_cache_changes_no_bit(name, stored):
