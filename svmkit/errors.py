@@ -8,7 +8,7 @@ class SvmkitError(Exception):
 
 
 class InputError(SvmkitError, ValueError):
-    """The call or its input is wrong. The message says how to mend it; the command line exits with code 2."""
+    """The call or its input is wrong. The message says how to correct it; the command line exits with code 2."""
 
 
 class Unavailable(InputError):

@@ -56,7 +56,7 @@ class Cell:
     seed : int
         Seed of all random choices.
     settings : dict of str to object
-        All that determines the fit, in JSON types; cells of equal settings have an equal `key`.
+        Everything that determines the fit, in JSON types; cells with equal settings have equal keys.
     """
 
     data: str
@@ -71,7 +71,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """For messages: set, solver, stop where it has a name, seed."""
+        """The name in messages: set, solver, stop rule if it has a label, and seed."""
         return " ".join(filter(None, [self.data, self.solver, self.stop, f"seed {self.seed}"]))
 
 
@@ -84,7 +84,7 @@ class Spec:
     name, about : str
         Title and introduction of the report.
     data : dict of str to dict
-        One problem an entry: a set with its kernel and C.
+        The problems: each is a set with its kernel and C.
     solvers : dict of str to dict
         Solvers with their options.
     stop : dict of str to str
@@ -116,7 +116,7 @@ class Spec:
         stops: Sequence[str] | None = None,
         seeds: int | None = None,
     ) -> list[Cell]:
-        """The cells by set, then seed, so that solvers take turns.
+        """Return the cells by set and then by seed, so that the solvers alternate.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Spec:
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
-    """The comparison in a YAML file.
+    """Read the comparison in a YAML file.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
 
 
 def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
-    """The comparison that a map with the keys of such a file describes; parameters and errors as for `load_spec`."""
+    """Return the comparison in a map with the keys of such a file; parameters and errors as for `load_spec`."""
     fields.keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
     solvers = _solvers(raw["solvers"])
     stop = _stops(raw.get("stop", "gap:1e-3"))
@@ -226,7 +226,7 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
 
 
 def _named(where: str, value: Any) -> dict[str, Any]:
-    """NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; InputError when there is none, or one comes twice."""
+    """Return NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; raise InputError for no name or a repeated name."""
     if isinstance(value, dict):
         found = {str(name): entry for name, entry in value.items()}
         for name, entry in found.items():
@@ -288,5 +288,5 @@ def _metrics(raw: Any) -> tuple[str, ...] | None:
 
 
 def sampler_of(settings: dict[str, Any]) -> Any:
-    """The sampler that a cell's solver settings name; None: the solver's own."""
+    """Return the sampler that a cell's solver settings name; None stands for the solver's own sampler."""
     return by_name.sampler(settings.get("sampler"))

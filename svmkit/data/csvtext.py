@@ -117,11 +117,11 @@ def _sample(path: Path, delimiter: str) -> list[tuple[int, list[str]]]:
 
 def _delimited(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
     tried: dict[str, list[tuple[int, list[str]]]] = {}
-    for mark in (",", "\t", ";"):  # one at a time: a wide line is too long a field for a mark that it does not have
+    for mark in (",", "\t", ";"):  # in turn: without this delimiter a wide line is one field, perhaps too long
         rows = tried[mark] = _sample(path, mark)
         if len({len(record) for _, record in rows}) == 1 and len(rows[0][1]) > 1:
             return mark, rows
-    # no mark fits throughout: take one that occurs, so that the error names the line that falls out
+    # no delimiter fits all lines: take one that occurs, so that the error names the line that differs
     mark = next((mark for mark, rows in tried.items() if any(len(record) > 1 for _, record in rows)), ",")
     return mark, tried[mark]
 
@@ -142,7 +142,7 @@ def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | No
             return True
     if isinstance(label, str) and label in first and not is_number(label):
         return True
-    if not below:  # a lone row is a sample when a model waits for one
+    if not below:  # with the encoding of a model, a single row is a sample
         return encoding is None and not any(is_number(field) for field in first)
     columns = [[row[i] for row in below if row[i] not in MISSING] for i in range(len(first))]
     numeric = [bool(column) and all(is_number(field) for field in column) for column in columns]

@@ -22,7 +22,7 @@ Progress = Callable[[int, int | None], None]
 
 _TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 16
-_NO_FILE = (403, 404, 410)  # some stores answer 403 for what they do not have
+_NO_FILE = (403, 404, 410)  # some stores answer 403 for missing files
 
 
 class NotThere(SvmkitError):
@@ -79,7 +79,7 @@ class Resumable:
         known = self._known(url)
         done = self.part.stat().st_size if known else 0
         if known and done == known.get("total"):
-            return  # all of it came, and the process ended before it was unpacked
+            return  # the transfer was complete, but the process ended before unpacking
         try:
             response, start = _ask(url, done, known)
         except OSError as error:  # requests' own are among them
@@ -95,7 +95,7 @@ class Resumable:
                 self.part.write_bytes(b"")
                 self.state.write_text(json.dumps(version), encoding="utf-8")
             done = start
-            response.raw.enforce_content_length = False  # what came before the line broke is kept; see below
+            response.raw.enforce_content_length = False  # the bytes received before the break are kept; see below
             broken = None
             with open(self.part, "ab") as file:
                 self.progress(done, total)
@@ -159,7 +159,7 @@ def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
             headers["If-Range"] = known["validator"]
     response = requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT)
     goes_on = response.status_code == 206 and _range_of(response) == (start, known.get("total"))
-    if start and not goes_on and response.status_code in (206, 416):  # the file is another one by now
+    if start and not goes_on and response.status_code in (206, 416):  # the file on the server has changed
         response.close()
         return _ask(url, 0, {})
     if response.status_code in _NO_FILE:

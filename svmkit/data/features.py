@@ -1,4 +1,4 @@
-"""Checks of the features that a caller passes. An error is one line that says how to mend them."""
+"""Checks of the features that a caller passes. An error is one line that says how to correct them."""
 
 from __future__ import annotations
 

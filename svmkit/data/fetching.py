@@ -109,7 +109,7 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
         working = folder / ".fetching" / name  # hidden, so that nothing in it is ever taken for a set
         working.mkdir(parents=True, exist_ok=True)
         with _alone(working / f"{name}.lock", name):
-            path = _present(remote)  # by the process that we waited for
+            path = _present(remote)  # the process that we waited for has fetched it
             if path is not None:
                 return Fetched(name, path, remote.size, remote.sha256, False)
             os.replace(_download(remote, bases, working, progress), folder / name)
@@ -139,7 +139,7 @@ def _download(remote: Remote, bases: list[str], working: Path, progress: Progres
     """Return a file in the folder `working` with the verified contents."""
     import pooch
 
-    for left_over in working.glob(f"{tempfile.gettempprefix()}*"):  # by a process that was killed while it unpacked
+    for left_over in working.glob(f"{tempfile.gettempprefix()}*"):  # of a process killed while unpacking
         left_over.unlink()
     downloader = Resumable(remote, working / f"{remote.name}.part", progress)
     log, files = pooch.get_logger(), dict.fromkeys([remote.file, *(remote.name + end for end in ("", *COMPRESSIONS))])
@@ -191,7 +191,7 @@ def _alone(path: Path, name: str) -> Iterator[None]:
     with open(path, "ab") as file:
         try:
             import fcntl
-        except ImportError:  # without locks two at once may have to start over, the checksum sees to the rest
+        except ImportError:  # without locks two processes may both start over; the checksum ensures correct contents
             yield
             return
         try:

@@ -18,7 +18,7 @@ from svmkit.data.layout import csr
 from svmkit.data.svmlight import line_problem
 from svmkit.errors import InputError, one_line
 
-_CHUNK = 1 << 16  # what a pipe holds
+_CHUNK = 1 << 16  # the capacity of a pipe
 _POLL = 0.1  # seconds between two looks at `until`
 
 Block = tuple[Any, np.ndarray]
@@ -123,7 +123,7 @@ class SvmlightStream:
         try:
             take: Callable[[int], bytes] = partial(os.read, selector.register(source, selectors.EVENT_READ).fd)
             waits = selector.select(0) is not None
-        except (ValueError, OSError):  # no descriptor, a regular file, a pipe on Windows: it can only be read
+        except (ValueError, OSError):  # no descriptor, a regular file, or a pipe on Windows
             take = partial(os.read, source) if isinstance(source, int) else getattr(source, "read1", source.read)
             waits = False
 

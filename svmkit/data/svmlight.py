@@ -66,7 +66,7 @@ def _parse(path: Path) -> tuple[Any, np.ndarray]:
         try:
             # zero_based=True leaves the indices as written; the shift is decided on the whole file above
             return load_svmlight_file(stream, dtype=np.float64, zero_based=True)
-        except InputError:  # it cannot be read, wherever the parser is
+        except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
         except (ValueError, OverflowError, IndexError, TypeError) as err:
             problem = one_line(err)

@@ -105,12 +105,12 @@ def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) ->
                 keep_default_na=False,
                 na_values={i: list(_MISSING_LABEL if i == at else MISSING) for i in range(layout.width)},
                 skipinitialspace=True,
-                low_memory=False,  # one type a column, not one a chunk
+                low_memory=False,  # one type for each column, not for each chunk
                 **_exact_numbers(),
                 encoding="utf-8",
             )
             problem = None
-        except InputError:  # it cannot be read, wherever the parser is
+        except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
         except UnicodeDecodeError:
             raise not_utf8(path) from None
@@ -119,7 +119,7 @@ def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) ->
     if problem is not None:
         require_even_lines(path, layout, strict=True)
         raise InputError(f"{path}: not a table ({problem}): check its quotes and delimiters")
-    if frame[layout.width - 1].isna().any():  # a line cut short reads like missing values
+    if frame[layout.width - 1].isna().any():  # a truncated line looks like missing values
         require_even_lines(path, layout)
     return frame
 

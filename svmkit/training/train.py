@@ -178,7 +178,7 @@ def fit(
     Raises
     ------
     InputError
-        The data or options cannot be used; the message says in one line how to mend it.
+        The data or options cannot be used; the message says in one line how to correct them.
     """
     began = time.perf_counter()
     require_C(C)

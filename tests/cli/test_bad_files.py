@@ -163,7 +163,7 @@ def test_checkpoint_that_is_none(refused, model, kind):
     refused(["bad.model", "checkpoint"], *args)
 
 
-def test_model_and_checkpoint_are_told_apart(refused, model):
+def test_model_and_checkpoint_are_distinguished(refused, model):
     refused(["c.ckpt", "not a svmkit model"], "evaluate", "c.ckpt", "good.svm")
     refused(
         ["m.model", "not a svmkit checkpoint"],

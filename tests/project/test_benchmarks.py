@@ -129,7 +129,7 @@ def test_table_and_pictures_are_written_around_the_words_of_the_page(measured):
 
 
 @pytest.mark.slow
-def test_second_run_measures_nothing_again_and_other_settings_are_apart(measured, sets):
+def test_second_run_measures_nothing_again_and_keeps_other_settings_separate(measured, sets):
     out, _ = measured
     before = out.with_suffix(".jsonl").read_text()
     again = run("peers.py", sets, "--out", out, "--cells", CELLS, "--repeat", 2)

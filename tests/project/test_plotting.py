@@ -156,7 +156,7 @@ def test_a_dict_names_its_items_and_labels_go_before(models):
     assert legend(plot_history([CURVE] * 3, labels=["a", "a", "a (2)"])) == ["a", "a (2)", "a (2) (2)"]
 
 
-def test_one_solver_at_several_C_is_told_apart_by_C():
+def test_one_solver_at_several_C_is_labelled_by_C():
     X, y = blobs(40, seed=4)
     path = svmkit.c_path(X, y, [0.1, 10.0], kernel=RBF(0.5))
     assert legend(plot_history(path)) == ["swap2o, C = 0.1", "swap2o, C = 10"]

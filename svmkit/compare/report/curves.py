@@ -18,12 +18,12 @@ COLUMNS = ("seconds", "n_iter", "n_support", "gap", "accuracy")
 
 @dataclass(frozen=True)
 class Style:
-    """How a treatment is drawn.
+    """The style in which a treatment is drawn.
 
     Attributes
     ----------
     colour : str
-        As "#0072B2".
+        The colour, such as "#0072B2".
     dash, symbol : str
         Plotly's names of the dash and of the marker.
     """
@@ -60,17 +60,17 @@ class Curve:
 
 
 def style(index: int) -> Style:
-    """The style of the treatment with this index."""
+    """Return the style of the treatment with this index."""
     return Style(COLOURS[index % 7], DASHES[index % 4], SYMBOLS[index % 5])
 
 
 def curves(results: Results) -> list[Curve]:
-    """The curves of all runs that have a model, in the order of the records."""
+    """Return the curves of all runs that have a model, in the order of the records."""
     return [_curve(record) for record in results.records if record["status"] not in NO_MODEL]
 
 
 def floor(values: Sequence[float | None]) -> float | None:
-    """The place of values <= 0 on a logarithmic axis: a third of the least positive value; None without such values."""
+    """Return the place of values <= 0 on a log axis, a third of the least positive value; None without such values."""
     positive = [value for value in values if value is not None and value > 0]
     return min(positive) / 3.0 if positive and any(v is not None and v <= 0 for v in values) else None
 
@@ -92,5 +92,5 @@ def _curve(record: dict[str, Any]) -> Curve:
 
 
 def finite(value: Any) -> Any:
-    """The value itself; None when it is missing or not finite."""
+    """Return the value; None if it is missing or not finite."""
     return value if value is not None and math.isfinite(value) else None

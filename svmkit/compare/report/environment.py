@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 
 
 def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
-    """The environment by name, in the order in which the report shows it.
+    """Return the facts about the environment by name, in the order of the report.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _version(name: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout from which svmkit is imported, with "+" where files differ; "" outside a checkout."""
+    """Return the commit of the checkout that svmkit is imported from, with "+" if files differ; "" outside one."""
     folder = Path(svmkit.__file__).parent
 
     def git(*args: str) -> str:
@@ -62,7 +62,7 @@ def _commit() -> str:
         return done.stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", "__init__.py")  # not some repository that an environment lies in
+        git("ls-files", "--error-unmatch", "__init__.py")  # excludes a repository that contains the environment
         changed = git("status", "--porcelain", "--untracked-files=no")
         return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):

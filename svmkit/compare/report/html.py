@@ -49,7 +49,7 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
 
 
 def render(results: Results, *, command: str = "", threads: int | None = None) -> str:
-    """The page as text; arguments as for `write`."""
+    """Return the page as text; the arguments are those of `write`."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from plotly.offline import get_plotlyjs
 
@@ -90,7 +90,7 @@ def chart_data(results: Results) -> dict[str, Any]:
 
 
 def _other_versions(results: Results) -> dict[str, str]:
-    """The versions of svmkit in the records, where a record was kept from an earlier call with another version."""
+    """Return the versions of svmkit in the records if some records come from another version."""
     found = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
     return {"svmkit of the runs": ", ".join(sorted(found))} if found - {svmkit.__version__} else {}
 
@@ -106,7 +106,7 @@ def _run(curve: Curve, solver: int) -> dict[str, Any]:
 
 
 def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
-    """The tests of a metric in the form that the template takes."""
+    """Return the tests of a metric in the form that the template takes."""
     figure = pictures.difference_diagram(tests, treatments)
     return {
         "title": tests.title,

@@ -79,7 +79,7 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
 
 
 def panels(results: Results, x: str, y: str) -> Figure | None:
-    """A panel for each set, with a line for each run and a marker at its end; None when no run has both columns."""
+    """Draw a panel for each set, with a line for each run and a marker at its end; None if no run has both columns."""
     from matplotlib.figure import Figure
 
     at = {name: k for k, name in enumerate(results.treatments)}
@@ -131,7 +131,7 @@ def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
 
 
 def _tick(axis: Any) -> None:
-    """Ticks of a logarithmic axis: decades, or 1, 2 and 5 where there are few."""
+    """Return the ticks of a logarithmic axis: decades, or 1, 2 and 5 if there are few decades."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_view_interval()
@@ -154,7 +154,7 @@ def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
 
 
 def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
-    """The place of gaps <= 0, or the least accuracy that is drawn."""
+    """Return the place of gaps <= 0, or the smallest accuracy that is drawn."""
     ends = [b for curve, _ in found for _, b in _end(curve, x, y)]
     if y == "accuracy":
         return min(ends, default=BELOW) - BELOW
@@ -162,7 +162,7 @@ def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
 
 
 def _drawn(points: Points, y: str, low: float | None) -> np.ndarray:
-    """The points as (n, 2): accuracies in per cent, nan below the least one; gaps <= 0 moved to their place."""
+    """Return the points as (n, 2): accuracies in per cent, nan if too low; gaps <= 0 moved to their place."""
     found = np.array(points, dtype=float).reshape(-1, 2)
     if y == "accuracy":
         found[found[:, 1] < low, 1] = np.nan
@@ -180,7 +180,7 @@ def _handle(how: Style) -> Any:
 
 
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:
-    """Mean ranks on a line, the best on the left, with bars over ranks within Nemenyi's critical difference.
+    """Draw mean ranks on a line, the best on the left, with bars over ranks within Nemenyi's critical difference.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | No
 
 
 def caption(tests: stats.Tests) -> str:
-    """The caption of a diagram of critical differences; "" without a test."""
+    """Return the caption of a diagram of critical differences; "" without a test."""
     if tests.friedman is None:
         return ""
     return (
@@ -239,7 +239,7 @@ def caption(tests: stats.Tests) -> str:
 
 
 def svg(figure: Figure) -> bytes:
-    """The figure as SVG, text as outlines."""
+    """Return the figure as SVG, with text as outlines."""
     file = BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
     return file.getvalue()

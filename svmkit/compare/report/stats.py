@@ -14,7 +14,7 @@ from svmkit.solver.solution import Status
 
 METRICS = ("fit_s", "test_accuracy", "suboptimality", "n_support")
 ALPHA = 0.05
-_DIGITS = 12  # significant digits: means that differ by rounding alone are ties
+_DIGITS = 12  # significant digits: means that differ only by rounding are ties
 
 
 class Friedman(NamedTuple):
@@ -44,15 +44,15 @@ class Tests:
     ----------
     metric : str
     sets : list of str
-        Sets on which every treatment has a value.
+        The sets on which every treatment has a value.
     treatments : list of str
         The k solvers, with their stop rules.
     values : ndarray of shape (n_sets, k)
         Means over the repeats.
     notes : tuple of str
-        Sentences about what is missing, and how to read the tests.
+        Sentences about missing values, and on how to read the tests.
     friedman : Friedman or None
-        Rank 1 is the best, whichever direction the metric has; p is no smaller than so few sets can show.
+        Rank 1 is the best for every metric; p is at least the smallest value that so few sets can show.
     wilcoxon : ndarray of shape (k, k) or None
         Two-sided p of each two solvers, with Holm's correction over all of them.
     cd : float or None
@@ -112,7 +112,7 @@ def friedman(values: np.ndarray) -> Friedman:
 
 
 def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less", "greater", "two-sided"]) -> float:
-    """Exact p of the signed-rank test on paired values, zeros by Pratt: ranked with the others, then left out.
+    """Return the exact p of the signed-rank test on paired values; zeros are ranked and then left out (Pratt).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
     size = stats.rankdata(np.abs(difference))[difference != 0]
     doubled = np.rint(2 * size).astype(int)  # ranks are halves
     share = np.ones(1)
-    for rank in doubled:  # how many of the 2^n sign patterns give each sum of positive ranks
+    for rank in doubled:  # the number of the 2^n sign patterns that give each sum of positive ranks
         share = np.convolve(share, np.r_[0.5, np.zeros(rank - 1), 0.5])
     seen = int(doubled[difference[difference != 0] > 0].sum())
     less, greater = float(share[: seen + 1].sum()), float(share[seen:].sum())
@@ -144,7 +144,7 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
 
 
 def pairwise(values: np.ndarray) -> np.ndarray:
-    """Two-sided Wilcoxon p of each two columns of (n_sets, k) values, with Holm's correction: (k, k), diagonal 1."""
+    """Return the two-sided Wilcoxon p of each two columns of (n_sets, k) values, with Holm's correction, (k, k)."""
     from statsmodels.stats.multitest import multipletests
 
     k = values.shape[1]
@@ -156,12 +156,12 @@ def pairwise(values: np.ndarray) -> np.ndarray:
 
 
 def critical_difference(n_sets: int, k: int, alpha: float = ALPHA) -> float:
-    """Nemenyi's critical difference: mean ranks over the sets that differ by more differ at the level alpha."""
+    """Return Nemenyi's critical difference: mean ranks that differ by more differ significantly at the level alpha."""
     return float(stats.studentized_range.isf(alpha, k, np.inf)) * _rank_error(n_sets, k)
 
 
 def nemenyi(ranks: np.ndarray, n_sets: int) -> np.ndarray:
-    """p of each two of the mean ranks (k,) over n_sets sets by Nemenyi's test: (k, k), 1 on the diagonal."""
+    """Return p of Nemenyi's test for each two of the mean ranks (k,) over n_sets sets: (k, k), 1 on the diagonal."""
     k = len(ranks)
     differences = np.abs(ranks[:, None] - ranks[None, :]) / _rank_error(n_sets, k)
     return np.where(np.eye(k, dtype=bool), 1.0, stats.studentized_range.sf(differences, k, np.inf))
@@ -172,12 +172,12 @@ def _rank_error(n_sets: int, k: int) -> float:
 
 
 def over_sets(results: Results) -> list[Tests]:
-    """The tests of each metric that the comparison is about, in the order of `METRICS`."""
+    """Return the tests of each metric of the comparison, in the order of `METRICS`."""
     return [tests(results, metric) for metric in METRICS if metric in results.spec.metrics]
 
 
 def tests(results: Results, metric: str) -> Tests:
-    """The tests of a metric on means over the repeats; a set counts when each treatment has a value in all its runs."""
+    """Test a metric on means over the repeats, on the sets where each treatment has a value in all its runs."""
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
     if not treatments:
@@ -222,7 +222,7 @@ def _several_objectives(results: Results, name: str) -> bool:
 
 
 def _known(row: Row | None, metric: str) -> bool:
-    """Whether all runs of a row that were asked for have a value."""
+    """Return whether all requested runs of a row have a value."""
     return row is not None and row.values[metric].size == row.cells
 
 

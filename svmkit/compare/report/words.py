@@ -1,4 +1,4 @@
-"""A comparison in words and in cells of tables: the text of the page, with the numbers by which tables are sorted."""
+"""A comparison as text: sentences, and table cells with the numbers by which tables are sorted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmkit.compare.store import FAILED, TIMEOUT
 from svmkit.solver.solution import Status
 
 NONE = "n/a"
-_LONG = 32  # characters of a name where there is little room
+_LONG = 32  # characters of a name if there is little room
 _HEADS = TITLES | {
     "fit_s": "time (s)",
     "gap": "relative gap",
@@ -39,9 +39,9 @@ class Entry:
     ----------
     text : str
     key : float, str or None
-        By which rows are sorted; None is unknown and comes last.
+        The value by which rows are sorted; None is unknown and comes last.
     best : bool
-        Whether it is the best of its column.
+        Whether the cell is the best of its column.
     """
 
     text: str
@@ -68,13 +68,13 @@ class Table:
 
 
 def shown_names(names: list[str]) -> dict[str, str]:
-    """The names to show: paths without their folders, unless that makes two of them equal."""
+    """Return the names to show: paths without their folders, unless two names would be equal."""
     short = {name: without_places(name) for name in names}
     return {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in names}
 
 
 def short_names(names: list[str]) -> list[str]:
-    """Names that fit into a picture or a head, all different."""
+    """Return different names that are short enough for a picture or a table head."""
     short = [
         name if len(name) <= _LONG else f"{name[: _LONG - 8]}...{name[-5:]}" for name in map(without_places, names)
     ]
@@ -82,7 +82,7 @@ def short_names(names: list[str]) -> list[str]:
 
 
 def summary(results: Results) -> list[str]:
-    """How the runs ended, and who was best where: sentences."""
+    """Return sentences on how the runs ended and which solver was the best on each set."""
     missing = len(results.cells) - len(results.records)
     ended = [record["status"] for record in results.records]
     kinds = [f"{ended.count(kind)} {_ENDED.get(kind, kind)}" for kind in dict.fromkeys(sorted(ended, key=_rank))]
@@ -101,7 +101,7 @@ def summary(results: Results) -> list[str]:
 
 
 def of_set(results: Results, name: str) -> Table:
-    """The table of a set: solver, status, and each metric of which some row has a value."""
+    """Return the table of a set: solver, status, and each metric for which some row has a value."""
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in _ORDER if m in results.spec.metrics and any(row.mean(m) is not None for row in rows)]
     best = {metric: [row.treatment for row in results.best(name, metric)] for metric in metrics}
@@ -127,7 +127,7 @@ def of_set(results: Results, name: str) -> Table:
 
 
 def value(row: Row, metric: str) -> str:
-    """The mean of a metric and, over several runs, its spread, as a table shows them."""
+    """Format the mean of a metric and, for several runs, its spread."""
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return NONE
@@ -141,22 +141,22 @@ def value(row: Row, metric: str) -> str:
 
 
 def number(seconds: float) -> str:
-    """Seconds with three significant digits, at most to a tenth of a millisecond."""
+    """Format seconds with three significant digits, at most to a tenth of a millisecond."""
     return f"{seconds:,.{decimals(seconds)}f}"
 
 
 def decimals(seconds: float) -> int:
-    """Digits after the decimal point for three significant digits; four at most."""
+    """Return the number of decimals for three significant digits, four at most."""
     return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
 
 
 def p_value(p: float) -> str:
-    """A p-value as papers print it."""
+    """Format a p-value as papers print it."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def verdict(tests: Tests) -> str:
-    """Friedman's test in a sentence; "" where there is none."""
+    """Return Friedman's test in a sentence; "" without a test."""
     if tests.friedman is None or tests.cd is None:
         return ""
     found, (a, b) = tests.friedman, tests.freedom
@@ -171,7 +171,7 @@ def verdict(tests: Tests) -> str:
 
 
 def ranking(tests: Tests) -> Table:
-    """Mean ranks, the best first, and Holm-corrected Wilcoxon p of each two solvers in the same order."""
+    """Return mean ranks, the best first, and Holm-corrected Wilcoxon p of each two solvers in the same order."""
     assert tests.friedman is not None and tests.wilcoxon is not None
     ranks = tests.friedman.ranks
     order = sorted(range(len(ranks)), key=lambda k: (ranks[k], k))
