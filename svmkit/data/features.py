@@ -1,4 +1,4 @@
-"""Checks of the features that a caller passes. An error is one line that says how to correct them."""
+"""Checks of the features that a caller passes. Each error says in one line how to correct them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of labels and their encoding as sorted classes and codes. An error is one line that says how to correct them."""
+"""Checks of labels and their encoding as sorted classes and codes. Each error says in one line how to correct them."""
 
 from __future__ import annotations
 
