@@ -17,8 +17,8 @@ from svmkit.solver.sampler import Draws
 from svmkit.solver.smo_box import Box
 from svmkit_corrective.state import CorrectiveState, Face, Phase
 
-CHUNK = 20_000_000  # values that the SMO steps of one step of the driver may go over, nearly
-BETWEEN = 64  # SMO steps between two looks at the gap of the set
+CHUNK = 20_000_000  # entries of v that the SMO steps of one step of the driver may read, approximately
+BETWEEN = 64  # SMO steps between two evaluations of the gap of the set
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,17 @@ class Corrective(Solver):
     Parameters
     ----------
     first : int, default=1000
-        Number of points in the first set, and least number that joins in a round.
+        Number of points drawn for the first set, and least number of points that may join in a round.
     growth : float, default=1.0
-        Points that join in a round, as a multiple of the support vectors so far.
+        Number of points that may join in a round, as a multiple of the support vectors so far.
     inner : float, default=0.1
-        Gap within the set at which all points are surveyed again, as a part of the gap of all points.
+        Gap within the set at which all points are surveyed again, as a fraction of the smaller of the gap of all points
+        and the gap that the set had at first.
 
     Raises
     ------
     InputError
-        If `first` is not a positive integer, `growth` is not positive or `inner` not between 0 and 1.
+        `first` is not a positive integer, `growth` is not positive, or `inner` is not between 0 and 1.
     """
 
     monotone: ClassVar[bool] = True
@@ -72,11 +73,26 @@ class Corrective(Solver):
 
     @abstractmethod
     def level(self, state: CorrectiveState) -> float:
-        """Return v of the points between the bounds, nearly."""
+        """Return an estimate of v at the points between their bounds, see `CorrectiveState`."""
 
     @abstractmethod
     def gap(self, state: CorrectiveState, box: Box, level: float | None) -> float:
-        """Return P - D, or 2 (f - min g), over the points of `box`; at the best level for all points with None."""
+        """Return the absolute gap over some of the points.
+
+        Parameters
+        ----------
+        state : CorrectiveState
+            The state of the solve.
+        box : Box
+            SMO's state over these points.
+        level : float or None
+            Estimate of v at the points between their bounds; None takes the best level for all points.
+
+        Returns
+        -------
+        float
+            P - D of a BoxQP, 2 (f - min g) of a SimplexQP; inf if it is unknown.
+        """
 
     @abstractmethod
     def objective(self, state: CorrectiveState) -> float:
@@ -104,7 +120,7 @@ class Corrective(Solver):
         return self.solve(state)
 
     def survey(self, state: CorrectiveState) -> StepInfo:
-        """Report on all points once v belongs to the iterate; the set grows next."""
+        """Report on all points, once v belongs to the iterate; the set grows in the next step."""
         violation = state.violation()
         state.level = self.level(state)
         before, state.value = state.value, self.objective(state)

@@ -1,4 +1,4 @@
-"""C-SVC by software with the interface of scikit-learn's SVC: takes a BoxQP, returns its dual weights."""
+"""C-SVC by third-party software with the interface of scikit-learn's SVC, which solves a BoxQP for its dual weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class SVC(Reference):
-    """Base of the adapters of an SVC, whoever wrote it."""
+    """Base of the adapters of software with the interface of scikit-learn's SVC.
+
+    Parameters
+    ----------
+    eps : float, default=0.001
+        As for `Reference`.
+    shrinking : bool, default=True
+        Whether points are left out for as long as their weights seem to stay at a bound.
+    """
 
     problem: ClassVar[type[Problem]] = BoxQP
     losses = ("hinge",)
@@ -37,17 +45,23 @@ class SVC(Reference):
 
     def fitted(self, problem: BoxQP, eps: float, seed: int) -> Found:
         X, kernel, cache = _handed_over(problem.gram)
-        most = self.patience(problem.m)
-        options = {"tol": eps, "shrinking": self.shrinking, "cache_size": cache, "max_iter": most, "random_state": seed}
-        model = self.estimator("SVC", C=1.0, **options, **kernel)
+        limit = self.patience(problem.m)
+        options = {
+            "tol": eps,
+            "shrinking": self.shrinking,
+            "cache_size": cache,
+            "max_iter": limit,
+            "random_state": seed,
+        }
+        model = self.estimator("SVC", C=1.0, **options, **kernel)  # the sample weights below are the C_i
         model.fit(X, problem.y, sample_weight=np.ascontiguousarray(problem.C))
         coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
         n_iter = int(model.n_iter_[0])
-        return Found(_within(problem, model.support_, np.abs(coef[0])), n_iter, n_iter >= most)
+        return Found(_within(problem, model.support_, np.abs(coef[0])), n_iter, n_iter >= limit)
 
 
 def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
-    """Return X or all kernel values, the kernel's parameters, and the MiB left for the third-party cache."""
+    """Return X or the matrix of all kernel values, the SVC's kernel parameters, and the MiB left for its row cache."""
     name = KERNELS.get(gram.kernel.form) if gram.kernel.form is not None else None
     if name is not None:
         _, gamma, coef0, degree = gram.kernel.scalars
@@ -63,7 +77,7 @@ def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
 
 
 def _within(problem: BoxQP, support: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return beta (m,) from the support vectors' weights, made feasible where rounding left the box or y'beta = 0."""
+    """Return beta (m,) from the support vectors' weights, made feasible where rounding violates a constraint."""
     beta = np.zeros(problem.m)
     beta[support] = np.minimum(weights, problem.upper[support])
     if problem.infeasible(beta) is None:
