@@ -42,7 +42,7 @@ def solve(
     solver : Solver
         The solver.
     sampler : Sampler, default=None
-        The points that each step looks at. None is the solver's own sampler, which mostly draws all points.
+        The points that each step looks at. None is the solver's own sampler, for most solvers all points.
     stop : Criterion or Stop, default=None
         Stop rules, joined with `|`. None is `Gap(1e-3)`. `Solver.patience` iterations are added as a budget when the
         rules have no budget of time, iterations or epochs.
@@ -72,7 +72,7 @@ def solve(
         No certificate exists.
     """
     solver.check(problem)
-    rules = Stop(()) | (stop if stop is not None else Gap(1e-3))
+    rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also of a single rule
     if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):
         rules = rules | Iterations(solver.patience(problem.m))
     progress = Progress(start) if isinstance(start, np.ndarray) else start
