@@ -163,7 +163,8 @@ class Online:
         test : bool, default=True
             Whether to predict the block first with the model so far, for `accuracy`; the first block cannot be.
         until : callable, default=lambda: False
-            Asked before each step. Once it returns True, or after Ctrl-C, the rest of the block is skipped.
+            Asked before each step. Once it returns True, or after Ctrl-C, the rest of the block is skipped, but not
+            before samples of two classes were learned from, since there would be no model.
 
         Returns
         -------

@@ -152,7 +152,8 @@ class OnlinePair:
         kernel : Kernel
             The resolved kernel.
         until : callable
-            The steps end once it returns True.
+            The steps end once it returns True, but not before the first samples of both classes were learned from: with
+            fewer there would be no model.
 
         Returns
         -------
@@ -169,7 +170,8 @@ class OnlinePair:
             self.waiting = rows.take(slice(-room, None))
             return 0
         self.rows, self.waiting = problem_rows, None
-        left = self._steps(len(problem_rows.y) - len(rows.y), kernel, until)
+        least = int(np.argmax(rows.y != rows.y[0])) + 1 if self.state is None else 0
+        left = self._steps(len(problem_rows.y) - len(rows.y), kernel, until, least=least)
         self.seconds += time.perf_counter() - began
         return min(left, len(new.y))
 
@@ -186,8 +188,13 @@ class OnlinePair:
         """Start from a linear model, w (d,), trained on `seen` samples, once samples of both classes have arrived."""
         self.start, self.seen = DecisionFunction(np.empty(0), intercept, w), max(seen, 1)
 
-    def _steps(self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None) -> int:
-        """Pass the rows to the solver, learn from the rows from `first` on, and return how many of them are left."""
+    def _steps(
+        self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None, least: int = 0
+    ) -> int:
+        """Pass the rows to the solver, learn from the rows from `first` on, and return how many of them are left.
+
+        At least `least` rows are learned from, whatever `until` says.
+        """
         assert self.rows is not None
         # float32 kernel rows stay float32: the cached ones would have to be computed again
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
@@ -203,8 +210,8 @@ class OnlinePair:
         else:
             self.solver.renew(self.state, problem, draws)
         self.problem = problem
-        left = problem.m - first
-        while left and not until():
+        rows = left = problem.m - first
+        while left and (rows - left < least or not until()):
             self.info = self.solver.step(self.state)
             self.n_iter += self.info.steps
             taken = max(1, round(self.info.epochs * problem.m))

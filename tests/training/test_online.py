@@ -166,6 +166,19 @@ def test_accuracy_is_measured_before_learning():
     assert feed(Online([-1, 1], kernel=GAMMA), X, y, 60, test=False).accuracy is None
 
 
+@pytest.mark.parametrize(("solver", "kernel"), [("sfw", GAMMA), ("sgd", Linear())])
+def test_the_first_block_is_not_cut_short_before_two_classes_are_in_the_model(solver, kernel):
+    X, y = blobs(30)
+    order = np.argsort(y, kind="stable")  # the samples of one class first
+    X, y = X[order], y[order]
+    online = Online(np.unique(y), solver=solver, kernel=kernel)
+    first = int(np.sum(y == y[0])) + 1
+    learned = online.update(X, y, until=lambda: True)
+    assert first <= learned == online.samples and (learned == first or solver == "sgd")  # which takes a block at once
+    assert (online.seen > 0).all() and set(online.model().predict(X)) <= set(y)
+    assert online.update(X, y, until=lambda: True) == 0  # of a later block nothing has to be learned
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_cut_short_in_the_middle_of_a_block(classes):
     X, y = load_iris(return_X_y=True)
