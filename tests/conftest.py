@@ -1,7 +1,7 @@
 """The sample that runs by default, processes that end, and fixtures that several test files share.
 
-`pytest` runs the sample that support/sample.py describes, `pytest --full` everything; tests that are named, by a
-file, a folder, `-k` or `-m`, run without sampling. With `-n`, the compiled loops are compiled once before the workers
+`pytest` runs the sample that support/sample.py describes, `pytest --full` everything, `pytest --rest` what the sample
+leaves out; tests that are named, by a file, a folder, `-k` or `-m`, run without sampling. With `-n`, the compiled loops are compiled once before the workers
 start, and each worker computes in one thread, but for tests marked `threads`.
 """
 
@@ -24,6 +24,7 @@ if WORKER:  # before numpy is imported
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run all tests, not only the sample")
+    parser.addoption("--rest", action="store_true", help="run the tests that the sample leaves out")
 
 
 def pytest_configure(config):
@@ -45,7 +46,7 @@ def pytest_sessionstart(session):
     config = session.config
     if WORKER or not config.getoption("numprocesses", None) or config.option.collectonly:
         return
-    limit = SESSION_LIMIT["full" if config.everything else "sample"]
+    limit = SESSION_LIMIT["full" if config.everything or config.getoption("rest") else "sample"]
     faulthandler.dump_traceback_later(limit, exit=True, file=STDERR)
     from support import warming
 
@@ -59,8 +60,9 @@ def pytest_collection_modifyitems(config, items):
     from support.sample import left_out
 
     out = left_out(items)
-    config.hook.pytest_deselected(items=[item for item in items if item in out])
-    items[:] = [item for item in items if item not in out]
+    rest = config.getoption("rest")
+    config.hook.pytest_deselected(items=[item for item in items if (item in out) != rest])
+    items[:] = [item for item in items if (item in out) == rest]
 
 
 def pytest_collection_finish():

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cli import Result
+from support.cli import Result, wait_until_computing
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -32,8 +32,7 @@ def endless(svmkit):
         line = child.stderr.readline()
         guard.cancel()
         assert "--scale" in line
-        time.sleep(3)
-        assert child.poll() is None
+        wait_until_computing(child)
         return child
 
     yield start
@@ -68,8 +67,7 @@ def test_interrupt_of_several_pairs_ends_all(svmkit):
     command = [sys.executable, "-m", "svmkit", "train", "digits", *ENDLESS, "--out", "m.model"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        time.sleep(8)
-        assert child.poll() is None
+        wait_until_computing(child)
         child.send_signal(signal.SIGINT)
         result = finish(child).json
     finally:

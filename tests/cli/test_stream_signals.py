@@ -1,16 +1,18 @@
 """Signals and pipes that stay open: the stream ends with the model so far, and soon."""
 
 import contextlib
+import fcntl
 import itertools
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from support.cli import Result, catches, clouds, wait_for
+from support.cli import Result, catches, clouds, wait_for, wait_until_computing
 
 from svmkit import SVMModel
 
@@ -28,16 +30,22 @@ def lines():
     return itertools.cycle([f"{c:+d} 1:{a:.5g} 2:{b:.5g} 3:{d:.5g}\n" for c, (a, b, d) in zip(y, X, strict=True)])
 
 
+FOR_EVER = 10**9
+
+
 @pytest.fixture
 def fed():
-    """fed(at_once, pause, *args) -> `svmkit train -` in a process: so many lines, then one each `pause` seconds."""
+    """fed(at_once, pause, *args) -> `svmkit train -` in a process: so many lines, then one each `pause` seconds.
+
+    It has read the lines that it got at once; of lines for ever it has learned from some.
+    """
     started = []
 
     def start(at_once, pause, *args):
         command = [sys.executable, "-m", "svmkit", "train", "-", *OPTIONS, *map(str, args)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         child = subprocess.Popen(command, text=True, **pipes)
-        over = threading.Event()
+        over, fed_at_once = threading.Event(), threading.Event()
 
         def write():
             try:
@@ -45,6 +53,7 @@ def fed():
                     child.stdin.write(line)
                     if count >= at_once:
                         child.stdin.flush()
+                        fed_at_once.set()
                         if over.wait(pause):
                             return
             except (BrokenPipeError, ValueError):
@@ -54,6 +63,10 @@ def fed():
         writer.start()
         started.append((child, writer, over))
         wait_for(lambda: catches(child.pid, signal.SIGTERM))
+        if at_once == FOR_EVER:
+            wait_until_computing(child)
+        else:
+            wait_for(lambda: fed_at_once.is_set() and not unread(child.stdin))
         return child
 
     yield start
@@ -68,6 +81,11 @@ def fed():
         child.wait()
 
 
+def unread(pipe):
+    """How many bytes lie in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def ended(child):
     """Result, and the seconds that the process took to end; its standard input stays open."""
     began = time.monotonic()
@@ -79,12 +97,11 @@ def ended(child):
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
     ("at_once", "pause", "block", "within"),
-    [(300, 0.2, 100, 10.0), (40, 3600.0, 1024, 30.0), (10**9, 0.0, 256, 10.0)],
+    [(300, 0.2, 100, 10.0), (40, 3600.0, 1024, 30.0), (FOR_EVER, 0.0, 256, 10.0)],
     ids=["slow", "first block", "flood"],  # compiled loops are loaded with the first block
 )
 def test_a_signal_ends_the_stream_with_the_model(fed, signum, at_once, pause, block, within):
     child = fed(at_once, pause, "--block", block)
-    time.sleep(5)
     child.send_signal(signum)
     done, seconds = ended(child)
     result = done.json
@@ -96,7 +113,7 @@ def test_a_signal_ends_the_stream_with_the_model(fed, signum, at_once, pause, bl
 
 @pytest.mark.slow
 def test_a_signal_before_two_classes_leaves_no_model(fed):
-    child = fed(1, 3600.0, "--classes", "-1,1", "--block", "1")
+    child = fed(0, 3600.0, "--classes", "-1,1", "--block", "1")
     child.send_signal(signal.SIGTERM)
     done, seconds = ended(child)
     assert done.code == 1 and done.out == "" and seconds < 20.0
@@ -106,6 +123,6 @@ def test_a_signal_before_two_classes_leaves_no_model(fed):
 
 @pytest.mark.slow
 def test_time_limit_of_a_silent_pipe(fed):
-    child = fed(150, 3600.0, "--block", "64", "--time-limit", "4")
+    child = fed(150, 3600.0, "--block", "64", "--time-limit", "15")
     done, _ = ended(child)
     assert done.json["status"] == "time_limit" and done.json["n_samples"] >= 128

@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cli import clouds, svmlight
+from support.cli import clouds, svmlight, wait_until_computing
 from support.compare import misbehaving  # noqa: F401  a fixture
 
 import svmkit
@@ -142,7 +141,7 @@ def test_an_interrupt_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path,
     while "smo seed 0" not in seen:
         seen = process.stderr.readline()
         assert seen, "it ended on its own"
-    time.sleep(2.0)
+    wait_until_computing(process)  # the next cell
     (os.killpg if how == "group" else os.kill)(process.pid, signal.SIGINT if how == "group" else signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

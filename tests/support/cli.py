@@ -1,6 +1,9 @@
 """What the tests of the command line share: a result, a process, and data files to train on."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -44,6 +47,31 @@ def catches(pid, signum):
     """Whether the process has a handler for the signal, as /proc tells."""
     mask = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
     return bool(int(mask.split()[1], 16) >> (signum - 1) & 1)
+
+
+def wait_until_computing(child, seconds=1.0):
+    """Wait until a process would take an interrupt for a request and has then computed for so many CPU seconds.
+
+    On a busy machine that is later than on an idle one, which a pause would not be.
+    """
+    wait_for(lambda: catches(child.pid, signal.SIGTERM))
+    began = cpu_seconds(child.pid)
+    wait_for(lambda: cpu_seconds(child.pid) >= began + seconds)
+    assert child.poll() is None
+
+
+def cpu_seconds(pid):
+    """User and system time of a process and of those that it has started, so far, as /proc tells."""
+    parent, ticks = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            fields = stat.read_text().rpartition(")")[2].split()
+            parent[int(stat.parent.name)] = int(fields[1])
+            ticks[int(stat.parent.name)] = int(fields[11]) + int(fields[12])
+    family = {pid}
+    while more := {child for child, of in parent.items() if of in family} - family:
+        family |= more
+    return sum(ticks.get(member, 0) for member in family) / os.sysconf("SC_CLK_TCK")
 
 
 def clouds(n=60, seed=0, spread=1.0):

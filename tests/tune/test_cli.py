@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cli import catches, people, process, svmlight, wait_for
+from support.cli import people, process, svmlight, wait_until_computing
 from support.problems import write
 
 from svmkit.model.model import SVMModel
@@ -288,9 +287,7 @@ def test_an_interrupt_before_any_candidate_is_whole(jobs, signum):
     command = [sys.executable, "-m", "svmkit", "tune", *map(str, endless)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_for(lambda: catches(child.pid, signal.SIGTERM))  # the search has begun
-        time.sleep(2)
-        assert child.poll() is None
+        wait_until_computing(child)  # the search has begun
         child.send_signal(signum)
         out, err = child.communicate(timeout=60)
     finally:
