@@ -1,8 +1,9 @@
 """The sample that runs by default, processes that end, and fixtures that several test files share.
 
-`pytest` runs the sample that support/sample.py describes, `pytest --full` everything, `pytest --rest` what the sample
-leaves out; tests that are named, by a file, a folder, `-k` or `-m`, run without sampling. With `-n`, the compiled loops are compiled once before the workers
-start, and each worker computes in one thread, but for tests marked `threads`.
+`pytest` runs the sample that support/sample.py describes, `pytest --full` all tests, and `pytest --rest` the tests that
+the sample leaves out. Tests that are named, by a file, a folder, `-k` or `-m`, run without sampling. With `-n`, the
+compiled loops are compiled once before the workers start, and each worker computes in one thread, except in tests
+marked `threads`.
 """
 
 import faulthandler
