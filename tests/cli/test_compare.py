@@ -139,6 +139,7 @@ def test_a_table_with_text_columns_and_text_labels(compare):
     assert found[0]["classes"] == ["no", "yes"] and found[0]["n_test"] == 12
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_is_said_and_is_exit_1(compare, misbehaving):  # noqa: F811
     done = compare(svmlight(), "--solvers", "refuse,smo")
     assert done.code == 1 and "it is Monday" in done.out and "it is Monday" in done.err

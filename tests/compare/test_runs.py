@@ -69,6 +69,7 @@ def test_more_jobs_than_threads_is_refused():
         compare({"data": ["iris"], "solvers": ["smo"]}, jobs=2, threads=1)
 
 
+@pytest.mark.slow
 def test_a_finished_cell_is_not_run_again_and_one_that_ran_out_is_given_more(tmp_path):
     raw = {"data": ["iris"], "solvers": ["smo", "fw"], "stop": "gap:1e-9"}
     path = tmp_path / "cells.jsonl"

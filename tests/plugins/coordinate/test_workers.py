@@ -79,6 +79,7 @@ def test_every_storage_gives_liblinears_optimum(storage, K, loss):
     same(solved(stored, y, K, 0.3, loss), optimum(stored, y, 0.3, loss))
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("bias", [0.0, 4.0])
 @pytest.mark.parametrize("shrinking", [True, False])

@@ -206,6 +206,7 @@ def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
     assert rest.certificate.dual == pytest.approx(whole.certificate.dual, rel=1e-7)
 
 
+@pytest.mark.slow
 @BOTH
 def test_few_kernel_values_beside_those_of_the_vectors(name, options):
     """A set of some hundred vectors among many points: no row of any other point is computed whole."""
