@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Certificate
 from svmkit.solver import smo_steps
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws
 from svmkit.solver.smo_box import Box
 from svmkit_corrective.state import CorrectiveState, Face, Phase
@@ -61,7 +61,7 @@ class Corrective(Solver):
             raise InputError(f"growth must be > 0 and inner between 0 and 1, not {self.growth:g} and {self.inner:g}")
 
     def patience(self, m: int) -> int:
-        return max(10_000_000, 100 * m)  # LIBSVM's
+        return libsvm_patience(m)
 
     @abstractmethod
     def face(self, problem: Any) -> Face:

@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.problems.base import Certificate, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.solver import smo_steps
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws
 from svmkit_decomposition.state import BoxState
 
@@ -37,7 +37,7 @@ class Decomposition(Solver):
     shrinking: ClassVar[bool] = False
 
     def patience(self, m: int) -> int:
-        return max(10_000_000, 100 * m)  # LIBSVM's
+        return libsvm_patience(m)
 
     def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> BoxState:
         return BoxState(problem, np.zeros(problem.m) if start is None else start.copy())

@@ -13,6 +13,7 @@ from svmkit.kernels.arithmetic import Form
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
+from svmkit.solver.base import libsvm_patience
 from svmkit_reference.reference import Found, Reference, features
 
 KERNELS = {Form.LINEAR: "linear", Form.RBF: "rbf", Form.POLY: "poly", Form.SIGMOID: "sigmoid"}
@@ -38,7 +39,7 @@ class SVC(Reference):
 
     def patience(self, m: int) -> int:
         """Return the limit of iterations that LIBSVM uses."""
-        return max(10_000_000, 100 * m)
+        return libsvm_patience(m)
 
     def zero(self, problem: BoxQP) -> np.ndarray:
         return np.zeros(problem.m)

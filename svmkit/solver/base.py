@@ -240,3 +240,8 @@ class Solver(ABC):
                 raise InputError(
                     f"solver {self.name} needs {need.value}, not {kernel.name}; with {kernel.name}: {', '.join(able)}"
                 )
+
+
+def libsvm_patience(m: int) -> int:
+    """Return LIBSVM's limit of iterations for m points, for `Solver.patience` of methods whose steps cost as little."""
+    return max(10_000_000, 100 * m)
