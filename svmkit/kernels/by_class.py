@@ -114,8 +114,16 @@ class ClassPairEngine:
         self._starts, self.n = (0, self._sizes[0]), sum(self._sizes)
         values = self._sizes[0] * self._sizes[1]  # kept in float32 and float64, of a with b and of b with a
         self.between = 24 * values if values <= SMALL and 24 * values <= shared.memory // 8 else 0
-        self.batch = shared.engine(a).batch
+        self.batch, self.panel = shared.engine(a).batch, shared.engine(a).panel
         self._tables: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = {}
+
+    @property
+    def error(self) -> float:
+        return max(self._engine(0).error, self._engine(1).error)
+
+    @property
+    def largest(self) -> float:
+        return max(self._engine(0).largest, self._engine(1).largest)
 
     @property
     def rows(self) -> np.ndarray:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 
 from svmkit.kernels.arithmetic import Form
 from svmkit.kernels.functions import Kernel, Precomputed, square_norms
+from svmkit.kernels.rounding import U, largest_value, value_error
 from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
 
 ALL = np.empty(0, dtype=np.int64)  # stands for all rows of X in the compiled loops
@@ -47,11 +49,25 @@ class Engine(Protocol):
         Number of rows of X.
     batch : int
         Number of kernel rows that are worth computing together when one is asked for.
+    panel : int
+        Number of rows of Z that `product` sums together before it adds their sum to the sums of the rows before.
+    error : float
+        A bound on |computed - exact| for float64 values of `block` and `product` of the rows of X with one another,
+        sums inside a value included, sums over coefficients not. It may be inf.
+    largest : float
+        A bound on |k(x, z)| for the rows of X with one another. It may be inf.
     """
 
     kernel: Kernel
     n: int
     batch: int
+    panel: int
+
+    @property
+    def error(self) -> float: ...
+
+    @property
+    def largest(self) -> float: ...
 
     def take(self, idx: np.ndarray):
         """Return the rows `idx` of X in its storage; for a precomputed kernel `idx` itself."""
@@ -125,6 +141,7 @@ class _Base:
     """Base of the engines that hold X."""
 
     batch = 1
+    panel = PANEL
 
     def __init__(self, kernel: Kernel, X) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
@@ -145,12 +162,27 @@ class _Products(_Base):
     def __init__(self, kernel: Kernel, X, reach: float | None) -> None:
         super().__init__(kernel, X)
         self.sq = square_norms(self.X)
-        reach = self.sq.max(initial=0.0) if reach is None else reach
+        self.reach = reach = float(self.sq.max(initial=0.0)) if reach is None else reach
         gamma = kernel.scalars[1]
         if kernel.form is Form.LAPLACIAN:  # |x|_1 <= sqrt(d) |x|
             self.far = gamma * float(np.sqrt(X.shape[1] * reach)) > FAR
         else:
             self.far = kernel.form is Form.RBF and gamma * reach > FAR
+
+    @cached_property
+    def entries(self) -> int:
+        """The largest number of entries of a row that take part in a sum."""
+        return int(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else self.X.shape[1]
+
+    @cached_property
+    def error(self) -> float:
+        # |x|_1 <= sqrt(entries) |x|
+        l1 = float(np.sqrt(self.entries * self.reach)) if sp.issparse(self.X) else None
+        return value_error(self.kernel, self.entries, self.reach, l1)
+
+    @cached_property
+    def largest(self) -> float:
+        return largest_value(self.kernel, self.entries, self.reach)
 
     def _precision(self, asked) -> np.dtype:
         """Return the precision in which to compute values that were asked for in precision `asked`.
@@ -204,14 +236,14 @@ class CSREngine(_Products):
 
     def __init__(self, kernel: Kernel, X, reach: float | None = None) -> None:
         super().__init__(kernel, X, reach)
-        self.step = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
+        self.panel = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
         self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
         self._tried = False
 
     def _panels(self, Z, dtype):
         """Yield lo, hi, panel (d, q), |z|^2 and |z|_1 of this dtype for the rows of Z, a few at a time."""
         Z = with_int32_indices(Z)
-        sparse, step, square = sp.issparse(Z), self.step, square_norms(Z).astype(dtype)
+        sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
             panel = _aligned((self.X.shape[1], hi - lo), dtype)
@@ -258,7 +290,19 @@ class CSREngine(_Products):
 
 
 class BlockEngine(_Base):
-    """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage."""
+    """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage.
+
+    What a kernel computes inside is unknown. `error` assumes that a value is off by no more than a sum of d products of
+    the size of k(x, x) would be, and `largest` that the kernel is positive semidefinite.
+    """
+
+    @property
+    def error(self) -> float:
+        return (self.X.shape[1] + 4) * U * self.largest
+
+    @cached_property
+    def largest(self) -> float:
+        return float(np.abs(self.diag()).max(initial=0.0)) * (1.0 + (self.X.shape[1] + 4) * U)
 
     def block(self, Z, out, sel=ALL):
         if sp.issparse(Z) != sp.issparse(self.X):
@@ -280,6 +324,13 @@ class BlockEngine(_Base):
 
 class PrecomputedEngine(_Base):
     """The engine for a precomputed kernel: X (n, n_train) holds the values, Z holds indices of training samples."""
+
+    error = 0.0  # the values are exact as they are given
+
+    @cached_property
+    def largest(self) -> float:
+        X = self.X.data if sp.issparse(self.X) else self.X
+        return float(max(X.max(initial=0.0), -X.min(initial=0.0)))
 
     def take(self, idx):
         return np.asarray(idx)

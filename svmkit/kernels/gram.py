@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.engine import ALL, Engine, engine_for
 from svmkit.kernels.functions import Kernel
+from svmkit.kernels.rounding import MEMO, TINY, sum_error
 from svmkit.kernels.row_cache import Likely, RowCache, RowTable
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -216,6 +217,25 @@ class Gram:
         if exact:
             self._product = idx.copy(), coef.copy(), product.copy()
         return product
+
+    def product_error(self, coef: np.ndarray) -> float:
+        """Return a bound on the error of every number that `matvec` returns for these coefficients.
+
+        Parameters
+        ----------
+        coef : ndarray of float64, shape (n,)
+            Coefficients; zeros may be left out.
+
+        Returns
+        -------
+        float
+            A bound on |computed - exact|, the error of the kernel values and of their sum. It may be inf.
+        """
+        value = self.engine.error
+        sums = (sum_error(len(coef), self.engine.panel) + MEMO) * (self.engine.largest + value)
+        with np.errstate(over="ignore"):
+            size = float(np.abs(coef).sum())
+        return (value + sums) * size + len(coef) * TINY if size else 0.0
 
     @contextmanager
     def unnoticed(self) -> Iterator[None]:

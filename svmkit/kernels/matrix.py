@@ -32,6 +32,8 @@ class MatrixEngine(ABC):
     """
 
     batch = 1
+    panel = 1  # rows come in any groups
+    error = 0.0  # the values are exact as they are given
 
     def __init__(self, diag: np.ndarray) -> None:
         self.kernel: Kernel = Precomputed()
@@ -52,6 +54,11 @@ class MatrixEngine(ABC):
         return self._diag
 
     diagonal = diag  # a precomputed kernel asks its matrix for this
+
+    @property
+    def largest(self) -> float:
+        """The largest diagonal value, since A is positive semidefinite."""
+        return float(np.abs(self._diag).max(initial=0.0))
 
     def block(self, Z: np.ndarray, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
         for at, values in self.panels(Z):

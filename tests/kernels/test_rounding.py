@@ -1,0 +1,110 @@
+"""The bounds on rounding hold against long double, for every kernel and storage, on ordinary and on hostile data."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from support.exact import LONG, exact_values
+
+from svmkit.kernels.by_class import SharedKernel
+from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.kernels.gram import Gram
+from svmkit.kernels.matrix import ArrayMatrix, CachedMatrix, MatrixGram
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+M, D = 300, 7
+
+
+def normal(seed=0, share=0.6):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(M, D)) * (rng.random((M, D)) < share)
+
+
+def twins():
+    """Pairs of rows that differ in the last digits, where cancellation shows."""
+    X = normal(1, 1.0)
+    X[1::2] = X[::2] * (1.0 + 1e-9)
+    return X
+
+
+DATA = {
+    "normal": normal(),
+    "offset 1e3": normal(share=1.0) + 1e3,
+    "offset 1e6": normal(share=1.0) + 1e6,
+    "offset 1e8": normal(share=1.0) + 1e8,
+    "twins": twins(),
+    "outlier": np.vstack([normal(2)[:-1], np.full((1, D), 1e5)]),
+    "huge": 1e10 * normal(3),
+    "tiny": 1e-10 * normal(4),
+    "denormal": 1e-310 * normal(5),
+    "zero": np.zeros((M, D)),
+    "equal rows": np.full((M, D), 0.1),
+}
+KERNELS = [Linear(), RBF(0.5), RBF(1e4), RBF(1e-8), Laplacian(0.3), Poly(0.5, 3, 1.0), Poly(0.1, 2), Sigmoid(0.1, -0.5)]
+STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
+
+
+def described(kernel):
+    return "-".join(map(str, [kernel.name, *kernel.params.values()]))
+
+
+def require_bounds(gram, truth, seed=0):
+    """Every value within `error` and `largest`, and every entry of a product within `product_error`."""
+    engine, every, rng = gram.engine, np.arange(gram.m), np.random.default_rng(seed)
+    got = engine.block(engine.take(every), np.empty((gram.m, gram.m))).T
+    assert (np.abs(got - truth) <= engine.error).all()
+    assert (np.abs(truth) <= engine.largest).all()
+    for coef in (rng.normal(size=gram.m), np.exp(30.0 * rng.normal(size=gram.m)), np.ones(gram.m)):
+        for idx in (every, np.sort(rng.permutation(gram.m)[:17]), every[:1]):
+            difference = gram.matvec(coef[idx], idx) - truth[:, idx] @ coef[idx].astype(LONG)
+            assert (np.abs(difference) <= gram.product_error(coef[idx])).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["X64", "X32"])
+@pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=described)
+@pytest.mark.parametrize("name", DATA)
+def test_values_and_products_are_within_their_bounds(name, kernel, stored, dtype):
+    X = stored(DATA[name].astype(dtype))
+    require_bounds(Gram(kernel, X), exact_values(kernel, X, X))
+
+
+@pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=described)
+@pytest.mark.parametrize("name", ["normal", "offset 1e6", "outlier"])
+def test_class_pairs_are_within_their_bounds(name, kernel, stored):
+    X = stored(DATA[name])
+    members = [np.arange(c, M, 3) for c in range(3)]
+    shared = SharedKernel(kernel, X, members, 1 << 20)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        rows = np.concatenate([members[a], members[b]])
+        require_bounds(shared.gram(a, b), exact_values(kernel, X[rows], X[rows]))
+
+
+@pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["K64", "K32"])
+def test_given_values_have_no_error(stored, dtype):
+    K = exact_values(RBF(0.5), normal(), normal()).astype(dtype)
+    gram = Gram(Precomputed(), stored(K))
+    assert gram.engine.error == 0.0
+    require_bounds(gram, K.astype(LONG))
+
+
+@pytest.mark.parametrize("made", [ArrayMatrix, lambda A: CachedMatrix(lambda idx: A[idx], np.diag(A).copy(), 1 << 16)])
+def test_matrices_are_within_their_bounds(made):
+    A = exact_values(RBF(0.5), normal(), normal()).astype(np.float64)
+    require_bounds(MatrixGram(made(A), 1 << 20), A.astype(LONG))
+
+
+def test_a_kernel_of_someone_else_is_taken_to_be_as_exact_as_a_sum_of_products():
+    X = normal()
+    gram = Gram(FromFunction(lambda A, B: A @ B.T), X)
+    require_bounds(gram, exact_values(Linear(), X, X))
+
+
+def test_bounds_grow_with_the_size_of_the_coefficients_and_are_zero_without_any():
+    gram = Gram(RBF(0.5), normal())
+    assert gram.product_error(np.zeros(0)) == 0.0
+    assert 0.0 < gram.product_error(np.ones(10)) < gram.product_error(np.full(10, -2.0)) < 1e-11
+    assert gram.product_error(np.full(10, 1e308)) == math.inf
