@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,8 @@ class Iterate:
         Seed of every random choice.
     start : Progress or None
         The earlier solve to continue.
+    over : callable, default=lambda: False
+        Whether the solve has to end, for `Draws.over`.
 
     Attributes
     ----------
@@ -60,6 +63,8 @@ class Iterate:
         Iterations and passes over the training set so far, those of an earlier solve included.
     measured : Certificate or None
         The certificate that `measure` computed at this iterate; the next step discards it.
+    fallen_back : ndarray or None
+        The point at which a solve ends that has passed a limit on support vectors, instead of the solver's own.
 
     Raises
     ------
@@ -67,18 +72,31 @@ class Iterate:
         The random state of `start` is damaged.
     """
 
-    def __init__(self, problem: Problem, solver: Solver, sampler: Sampler, seed: int, start: Progress | None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        sampler: Sampler,
+        seed: int,
+        start: Progress | None,
+        over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.problem, self.solver = problem, solver
         self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
         self.measured: Certificate | None = None
+        self.fallen_back: np.ndarray | None = None
         self.rng = np.random.default_rng(seed)
         if start and start.rng_state:
             try:
                 self.rng.bit_generator.state = start.rng_state
             except (TypeError, ValueError, KeyError, OverflowError) as error:
                 raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
-        draws = Draws(sampler, problem.y, self.rng)
-        self.state: Any = solver.init(problem, start.point if start else None, draws)
+        self._draws = Draws(sampler, problem.y, self.rng, over)
+        self.state: Any = self.begun(start.point if start else None)
+
+    def begun(self, start: np.ndarray | None) -> Any:
+        """Return a new state of the solver, at this point of the problem or at the solver's own choice."""
+        return self.solver.init(self.problem, start, self._draws)
 
     def step(self) -> StepInfo:
         """Take one step of the solver."""
@@ -90,7 +108,7 @@ class Iterate:
 
     def point(self) -> np.ndarray:
         """The iterate as a point of the problem, an array of its own."""
-        return self.solver.solution(self.state)
+        return self.solver.solution(self.state) if self.fallen_back is None else self.fallen_back
 
     def certify(self) -> Certificate:
         """The certificate of the iterate, computed from scratch on all samples."""

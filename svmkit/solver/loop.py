@@ -10,14 +10,14 @@ import numpy as np
 from svmkit.problems.base import Certificate, Problem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver, StepInfo
-from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.confirmation import Confirmation
 from svmkit.solver.history import Clock
 from svmkit.solver.iterate import Iterate, Progress
 from svmkit.solver.recorder import Callback, Recorder, Saver, Score
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import Criterion, Gap, Iterations, Stop, Support
+from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds, Stop
+from svmkit.solver.support_limit import SupportLimit
 
 
 def solve(
@@ -78,9 +78,14 @@ def solve(
     progress = Progress(start) if isinstance(start, np.ndarray) else start
     with interrupt.catching() as flag, threads.using(n_threads):
         clock = Clock(progress.seconds if progress else 0.0)
-        iterate = Iterate(problem, solver, sampler or solver.sampler, seed, progress)
-        confirmation = Confirmation(iterate, _limited(iterate, rules))
-        run = _Run(clock, iterate, confirmation, Recorder(iterate, callbacks, saver, score))
+        seconds = min((rule.limit for rule in rules.criteria if isinstance(rule, Seconds)), default=math.inf)
+
+        def over() -> bool:
+            return bool(flag) or clock() >= seconds
+
+        iterate = Iterate(problem, solver, sampler or solver.sampler, seed, progress, over)
+        limit = SupportLimit(iterate, rules)
+        run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))
         try:
             run.loop(flag)
         except KeyboardInterrupt:
@@ -88,20 +93,12 @@ def solve(
         return run.finish()
 
 
-def _limited(iterate: Iterate, rules: Stop) -> Stop:
-    """Pass limits on support vectors to a solver that keeps them, and return the other rules."""
-    budgets = [rule.limit for rule in rules.criteria if isinstance(rule, Support)]
-    if not (budgets and isinstance(iterate.solver, LimitsSupport)):
-        return rules
-    iterate.solver.limit_support(iterate.state, int(min(budgets)))
-    return Stop(tuple(rule for rule in rules.criteria if not isinstance(rule, Support)))
-
-
 class _Run:
     """One solve under way."""
 
-    def __init__(self, clock: Clock, iterate: Iterate, confirmation: Confirmation, recorder: Recorder) -> None:
-        self.clock, self.iterate, self.confirmation, self.recorder = clock, iterate, confirmation, recorder
+    def __init__(self, clock: Clock, iterate: Iterate, limit: SupportLimit, recorder: Recorder) -> None:
+        self.clock, self.iterate, self.limit, self.recorder = clock, iterate, limit, recorder
+        self.confirmation = Confirmation(iterate, limit.rules)
         self.status = Status.INTERRUPTED
         self.info: StepInfo | None = None
         self.next_look = iterate.epochs  # when to certify a solver that does not know its objective
@@ -112,6 +109,10 @@ class _Run:
         while not flag:
             self.info = info = iterate.step()
             seconds = self.clock()
+            if self.limit.passed(info):
+                with self.clock.stopped():
+                    self.info, self.status = self.limit.fall_back(info), Status.MAX_SUPPORT
+                return
             ending = confirmation.ending(info, seconds)
             if math.isnan(info.objective):
                 if not ending and iterate.epochs < self.next_look:
@@ -140,7 +141,9 @@ class _Run:
                 recorder.best.consider(iterate, self.info)
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
-        if self.status in (Status.MAX_ITER, Status.STALLED) and self.confirmation.proves(certificate):
+        point, certificate = self.limit.held(point, certificate)
+        budgets = (Status.MAX_ITER, Status.MAX_SUPPORT, Status.STALLED)
+        if self.status in budgets and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED
         recorder.score_answer(point, certificate)
         details = iterate.solver.details(iterate.state)

@@ -6,7 +6,7 @@ A sampler draws index arrays with a seeded generator, so that the same seed give
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -194,6 +194,8 @@ class Draws:
         Labels, -1.0 and +1.0.
     rng : numpy.random.Generator
         Source of randomness.
+    over : callable, default=lambda: False
+        Whether the solve has to end: its time is spent, or a signal asks it to end.
 
     Attributes
     ----------
@@ -203,10 +205,15 @@ class Draws:
         Earlier samples of the stream (`Sampler.before`).
     rng : numpy.random.Generator
         The generator, for a solver's other random choices.
+    over : callable
+        Called as over(); True once the solve has to end. A solver whose start or step takes long asks now and then,
+        and returns early with what it has.
     """
 
-    def __init__(self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator) -> None:
-        self.every, self.before, self.rng = sampler.every, sampler.before, rng
+    def __init__(
+        self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator, over: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.every, self.before, self.rng, self.over = sampler.every, sampler.before, rng, over
         self._draws = sampler.draws(y, rng)
 
     def __call__(self) -> np.ndarray:

@@ -132,17 +132,23 @@ class Seconds(Criterion):
 
 
 class Support(Criterion):
-    """A budget of support vectors.
+    """At most `limit` support vectors, >= 1, in each binary problem.
 
     Notes
     -----
-    A solver that `LimitsSupport` keeps within it and goes on; any other solver ends when it gets there.
+    A solver that `LimitsSupport` keeps within the limit and goes on. Any other solver ends when a step passes the
+    limit, and its answer is the best point within it (`svmkit.solver.support_limit`).
     """
 
     status = Status.MAX_SUPPORT
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limit < 1.0:
+            raise InputError(f"stop rule support needs a number >= 1, not {self.limit}")
+
     def holds(self, info, n_iter, epochs, seconds):
-        return info.n_support >= self.limit
+        return info.n_support > self.limit
 
 
 @dataclass(frozen=True)

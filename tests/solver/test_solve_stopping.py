@@ -31,7 +31,7 @@ def info(**kwargs):
         (Iterations(10), {"n_iter": 9}, {"n_iter": 10}),
         (Epochs(2), {"epochs": 1.9}, {"epochs": 2.0}),
         (Seconds(1.5), {"seconds": 1.4}, {"seconds": 1.5}),
-        (Support(5), {"info": info(n_support=4)}, {"info": info(n_support=5)}),
+        (Support(5), {"info": info(n_support=5)}, {"info": info(n_support=6)}),
     ],
     ids=lambda v: type(v).__name__ if isinstance(v, Stop | Gap) else "",
 )
