@@ -87,11 +87,13 @@ def pytest_runtest_protocol(item):
 @pytest.fixture(autouse=True)
 def _threads(request):
     """In a worker one thread of ours, since there are as many workers as cores; all for tests marked `threads`."""
-    if WORKER:
-        import numba
+    if not WORKER or request.node.get_closest_marker("threads"):
+        yield
+        return
+    from svmkit.runtime import threads
 
-        every = request.node.get_closest_marker("threads")
-        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS if every else 1)
+    with threads.using(1):
+        yield
 
 
 @pytest.fixture

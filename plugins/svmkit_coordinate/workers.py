@@ -16,10 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from svmkit.problems.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.linear_risk import LinearDual
+from svmkit.runtime.threads import LEAST, spread
 from svmkit_coordinate import atomic
 from svmkit_coordinate.passes import shuffle
 
@@ -92,14 +93,15 @@ def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, roo
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)
     shared.counters[OPEN] = len(shared.v)
-    _spread(X, bias, order, beta, v, thresholds, shrinking, room, most, shared)
+    given = X, bias, order, beta, v, thresholds, shrinking, room, most, shared
+    spread(_enter, len(shared.v), LEAST, *given)  # a thread may stay for many passes; `dcd` knows when this pays
     (last, *about), (count, looks, gain, born) = shared.whole.tolist(), shared.sums.tolist()
     return Pass(int(last), *about[:-1], int(about[-1])), int(count), int(looks), gain, int(born)
 
 
-@njit(parallel=True, cache=True)
-def _spread(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
-    for _ in prange(shared.v.shape[0]):
+@njit(nogil=True, cache=True)
+def _enter(first, last, X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
+    for _ in range(first, last):
         _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange, types
+from numba import njit, types
 from numba.extending import overload
 
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_cache import RowTable, in_order
+from svmkit.runtime.threads import spread
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
@@ -18,6 +19,7 @@ FEWEST = 64  # room for points whatever the budget
 WHOLE = 32767  # the largest number of 16 bits
 STRETCH = 2048  # values of a row that are moved together: with fewer of them the pages of memory dominate
 LINE = 32  # values in a line of the processor's cache, nearly
+PLACED, MOVED = 1.0, 0.3  # nanoseconds to place a value in its row and its column, and to move one within its row
 
 
 class Square:
@@ -77,11 +79,14 @@ class Square:
         for lo in range(n, last, BATCH):
             hi = min(last, lo + BATCH)  # later batches bring their values with these points
             values = self.gram.block(idx[lo:hi], idx[:hi], landing[: (hi - lo) * hi].reshape(hi - lo, hi))
-            _place(self._slab, values, lo, signs, self.bias, self.grain)
+            tiles, work = (hi + TILE - 1) // TILE, PLACED * TILE * (hi - lo)
+            spread(_place, tiles, work, self._slab, values, lo, signs, self.bias, self.grain)
 
     def keep(self, slots: np.ndarray) -> None:
         """Keep only the points in these slots, ascending, and move them to the first slots."""
-        _gather(self._slab, slots)
+        n = slots.size  # first within the rows that stay, then these rows move
+        spread(_gather, n, MOVED * n, self._slab, slots)
+        spread(_lift, (n + STRETCH - 1) // STRETCH, MOVED * STRETCH * n, self._slab, slots)
         self.idx = self.idx[slots]
 
 
@@ -118,13 +123,13 @@ def _turn(row, columns, b):
         columns[a, b] = row[a]
 
 
-@njit(parallel=True, cache=True)
-def _place(slab, values, first, signs, bias, grain):
+@njit(nogil=True, cache=True)
+def _place(begin, end, slab, values, first, signs, bias, grain):
     """Write rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
     q, n = values.shape
     scale, most = (1.0 / grain, float(WHOLE)) if grain > 0.0 else (1.0, np.inf)
-    for t in prange((n + TILE - 1) // TILE):
-        columns = np.empty((LINE, q), slab.dtype)
+    columns = np.empty((LINE, q), slab.dtype)
+    for t in range(begin, end):
         for lo in range(t * TILE, min(n, t * TILE + TILE), LINE):
             hi = min(n, lo + LINE)
             for b in range(q):
@@ -135,14 +140,19 @@ def _place(slab, values, first, signs, bias, grain):
                 _copy(columns[a - lo], slab[a, first:n])
 
 
-@njit(parallel=True, cache=True)
-def _gather(slab, slots):
-    """Move rows and columns `slots`, ascending, to the front."""
-    for t in prange(slots.size):  # first within the rows that stay, then these rows move
+@njit(nogil=True, cache=True)
+def _gather(first, last, slab, slots):
+    """Move the values of columns `slots`, ascending, to the front of each of these rows."""
+    for t in range(first, last):
         row = slab[slots[t]]
         for b in range(slots.size):
             row[b] = row[slots[b]]
-    for t in prange((slots.size + STRETCH - 1) // STRETCH):
+
+
+@njit(nogil=True, cache=True)
+def _lift(first, last, slab, slots):
+    """Move rows `slots`, ascending, to the front, in stretches of their values."""
+    for t in range(first, last):
         lo, hi = t * STRETCH, min(slots.size, t * STRETCH + STRETCH)
         for a in range(slots.size):
             if slots[a] != a:

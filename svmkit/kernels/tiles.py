@@ -10,20 +10,33 @@ always run in one BLAS thread (`svmkit.runtime.threads`), because the tiles are 
 
 from __future__ import annotations
 
-import os
-
-# A thread that spins at the end of a loop blocks its core: on two cores with one other busy process, a kernel row took
-# 8 ms instead of 0.6. The OpenMP runtime reads this variable when it is first loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from svmkit.kernels.arithmetic import as_type_of, epilogue, of_type
+from svmkit.kernels.arithmetic import Form, as_type_of, epilogue, of_type
+from svmkit.runtime.threads import spread
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
 PAD = 8  # extra columns: with a power of two as row length, every read of a column would be a cache miss
 STRETCHES = 16  # number of ranges of rows of X for work that is done column by column
+DENSE, SPARSE, VALUE = 0.04, 0.2, 0.5  # nanoseconds for an entry of a dense and of a sparse row, and for an epilogue
+SLOW = 10.0  # nanoseconds more for a tanh, about
+
+
+def _tiles(m: int) -> int:
+    return (m + TILE - 1) // TILE
+
+
+def _tile_work(row: float, q: int, form: int, p: int = 1) -> float:
+    """Return the nanoseconds of a tile with a panel of q points and p columns of coefficients, for `spread`.
+
+    `row` is the time of one dot product; a single point reads X from memory.
+    """
+    if form == Form.LAPLACIAN:
+        row *= 4.0
+    elif form == Form.SIGMOID:
+        row += SLOW
+    return TILE * q * (row * (4.0 if q == 1 else 1.0) + VALUE + 0.1 * p)
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
@@ -114,11 +127,16 @@ def _add_product(values, coef, lo, out):
             out[lo + a, c] += sums[a, c]
 
 
-@njit(parallel=True, cache=True)
 def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
     """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel means all."""
+    work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form)
+    spread(_dense_block, _tiles(out.shape[1]), work, X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out)
+
+
+@njit(nogil=True, cache=True)
+def _dense_block(first, last, X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
     m, q = out.shape[1], Z.shape[0]
-    for t in prange((m + TILE - 1) // TILE):
+    for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         rows = of_type(X[lo:hi], Z) if sel.size == 0 else of_type(X[sel[lo:hi]], Z)
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
@@ -128,11 +146,17 @@ def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
         _place(dots, lo, out)
 
 
-@njit(parallel=True, cache=True)
 def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
     """Set out[b, a] to k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel means all."""
+    given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out
+    work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form)
+    spread(_csr_block, _tiles(out.shape[1]), work, *given)
+
+
+@njit(nogil=True, cache=True)
+def _csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
     m, q = out.shape[1], panel.shape[1]
-    for t in prange((m + TILE - 1) // TILE):
+    for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         dots = np.empty((hi - lo, q), panel.dtype)
         sq_rows = np.empty(hi - lo)
@@ -165,7 +189,6 @@ def _scatter(data, indices, lo, hi, first, z, dots):
         dots[np.uintp(indices[k] - first)] += z * as_type_of(data[k], dots)
 
 
-@njit(parallel=True, cache=True)
 def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
     """Set out[0, r] to k(x_r, z) for X by columns (CSC) and one sparse z, whose entries are ordered by column.
 
@@ -174,7 +197,15 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
     """
     m = out.shape[1]
     step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
-    for t in prange((m + step - 1) // step):
+    work = _tile_work(data.size / m * SPARSE, 1, form) * step / TILE
+    given = data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out
+    spread(_csc_row, (m + step - 1) // step, work, step, *given)
+
+
+@njit(nogil=True, cache=True)
+def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
+    m = out.shape[1]
+    for t in range(first, last):
         lo, hi = t * step, min(m, t * step + step)
         dots = np.zeros((1, hi - lo), sq_z.dtype)
         for k in range(columns.size):
@@ -186,14 +217,19 @@ def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0
         _place(dots, lo, out)
 
 
-@njit(parallel=True, cache=True)
 def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
     """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
 
     Kernel values and their sums over a panel have Z's precision.
     """
+    work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form, coef.shape[1])
+    spread(_dense_product, _tiles(out.shape[0]), work, X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out)
+
+
+@njit(nogil=True, cache=True)
+def _dense_product(first, last, X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
     m, q = out.shape[0], Z.shape[0]
-    for t in prange((m + TILE - 1) // TILE):
+    for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         rows = of_type(X[lo:hi], Z) if sel.size == 0 else of_type(X[sel[lo:hi]], Z)
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
@@ -203,14 +239,20 @@ def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
         _add_product(dots, coef, lo, out)
 
 
-@njit(parallel=True, cache=True)
 def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
     """Add sum_b k(row sel[a], panel[:, b]) coef[b] to out[a]; panel (d, q), coef (q, p) of one dtype, out (m, p).
 
     Kernel values and their sums over a panel have the panel's precision.
     """
+    given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out
+    work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form, coef.shape[1])
+    spread(_csr_product, _tiles(out.shape[0]), work, *given)
+
+
+@njit(nogil=True, cache=True)
+def _csr_product(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
     m, q = out.shape[0], panel.shape[1]
-    for t in prange((m + TILE - 1) // TILE):
+    for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         dots = np.empty((hi - lo, q), panel.dtype)
         sq_rows = np.empty(hi - lo)

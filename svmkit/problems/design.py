@@ -12,15 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 from llvmlite import ir
 from llvmlite.binding import llvm_version_info
-from numba import get_num_threads, njit, prange, types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.runtime.threads import spread
 
 FAST = {"contract", "nsz", "reassoc"}
 TINY = 1e-200  # curvature of a row of zeros
+ENTRY = 0.5  # nanoseconds to read an entry of X and use it
+PARTS = 16  # number of sums of rows at most, each of one thread; it may not depend on the number of threads
 AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
 
 
@@ -154,6 +157,8 @@ class Design:
         Number of rows and columns of X.
     width : int
         d, or d + 1 with a bias column.
+    entries : int
+        Number of stored values of X.
     sq : ndarray of float64, shape (m,)
         Squared norms of the rows of X, bias included.
 
@@ -171,6 +176,7 @@ class Design:
         self.m, self.d = X.shape
         self.bias = float(bias)
         self.width = self.d + (self.bias != 0.0)
+        self.entries = X.nnz if sp.issparse(X) else X.size
         self.sq = gram.diag + self.bias**2
 
     def points(self, y: np.ndarray, upper: np.ndarray, ridge: np.ndarray, sigma: float = 1.0) -> np.ndarray:
@@ -193,13 +199,13 @@ class Design:
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return h (m,) = X w for w (width,), bias included."""
         out = np.full(self.m, self.bias * w[-1])
-        _add_margins(self.rows, w, out)
+        spread(_add_margins, self.m, ENTRY * self.entries / self.m, self.rows, w, out)
         return out
 
     def pull(self, v: np.ndarray) -> np.ndarray:
-        """Return X'v (width,) for v (m,), bias included."""
-        parts = np.zeros((get_num_threads(), self.width))
-        _add_pulls(self.rows, v, parts)
+        """Return X'v (width,) for v (m,), bias included. The order of the sum depends on the shape of X alone."""
+        parts = np.zeros((int(np.clip(self.entries // (2 * self.width), 1, PARTS)), self.width))
+        spread(_add_pulls, len(parts), ENTRY * self.entries / len(parts), self.rows, v, parts)
         out = parts.sum(axis=0)
         if self.width > self.d:
             out[-1] = self.bias * v.sum()
@@ -214,18 +220,18 @@ class Design:
         return w[: self.d].copy(), self.bias * float(w[-1]) if self.width > self.d else 0.0
 
 
-@njit(parallel=True, cache=True)
-def _add_margins(X, w, out):
-    for i in prange(out.size):
+@njit(nogil=True, cache=True)
+def _add_margins(first, last, X, w, out):
+    for i in range(first, last):
         out[i] += row_dot(X, i, w)
 
 
-@njit(parallel=True, cache=True)
-def _add_pulls(X, v, parts):
-    """Add X'v in parts, one for each thread: each part takes a contiguous range of rows of X."""
+@njit(nogil=True, cache=True)
+def _add_pulls(first, last, X, v, parts):
+    """Add X'v in parts: each takes a contiguous range of rows of X."""
     n = parts.shape[0]
     step = (v.size + n - 1) // n
-    for p in prange(n):
+    for p in range(first, last):
         for i in range(p * step, min(v.size, p * step + step)):
             if v[i] != 0.0:
                 row_add(X, i, v[i], parts[p])

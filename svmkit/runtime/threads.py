@@ -1,36 +1,71 @@
-"""Control of the thread pools: compiled loops spread tiles over the cores, BLAS works in one thread within a tile.
+"""The one place that knows of threads: it spreads compiled loops over the cores and holds BLAS to one thread.
 
 Two pools that compete for few cores are slow: on two cores the vector work of an iteration took 3.4 ms instead of 0.05.
+
+A loop is a plain function compiled with `@njit(nogil=True, cache=True)` over the items `first` to `last` of some work,
+and `spread` calls it for ranges of items, in the calling thread and in threads of one pool that all callers share. A
+caller never waits for a thread of the pool to become free, since it takes every range that no other thread has taken:
+any number of callers compute at once. There is no OpenMP and no TBB, neither of which survives a fork: the child
+process of a fork makes a pool of its own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
-
-import numba
+from typing import Any, NamedTuple
 
 from svmkit.errors import InputError
 
+LEAST = 50_000.0  # nanoseconds of work worth a call: a thread of the pool needs about 40,000 to begin
+MOST = 20_000_000.0  # nanoseconds of work between two looks at signals and at the other threads' errors
+SHARES = 4  # calls a thread, so that a thread that was held up leaves its part to the others
 
-@cache
-def _blas():
-    import scipy.linalg  # noqa: F401  numba's np.dot calls this BLAS: it must be loaded to be found
-    from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+class _Setting(NamedTuple):
+    """What holds in the running context: its number of threads, and how many `using` blocks it is in."""
+
+    number: int
+    depth: int
+
+
+_setting: ContextVar[_Setting | None] = ContextVar("svmkit_threads", default=None)
+
+
+def in_use() -> int:
+    """Return the number of threads that loops of the calling thread use now."""
+    setting = _setting.get()
+    return setting.number if setting else most()
+
+
+def most() -> int:
+    """Return the largest number of threads: NUMBA_NUM_THREADS, by default the number of cores of this process."""
+    import numba
+
+    return numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def using(threads: int | None = None) -> Iterator[int]:
     """Run the block with a number of threads in compiled loops, and with one thread in BLAS.
 
+    The number holds for the calling thread alone. BLAS knows only one number for the whole process: the first block
+    sets it to one, and the last of all blocks that run at the same time sets it back.
+
     Parameters
     ----------
     threads : int, optional
-        Number of threads; by default as many as numba uses now.
+        Number of threads; by default that of the block around this one, or else all.
 
     Yields
     ------
@@ -42,18 +77,217 @@ def using(threads: int | None = None) -> Iterator[int]:
     InputError
         If `threads` is not between 1 and the number that this machine allows.
     """
-    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    if threads is not None and not 1 <= threads <= most:
-        raise InputError(f"threads must be between 1 and {most} on this machine, not {threads}")
-    before = numba.get_num_threads()
-    numba.set_num_threads(threads or before)
+    if threads is not None and not 1 <= threads <= most():
+        raise InputError(f"threads must be between 1 and {most()} on this machine, not {threads}")
+    before = _setting.get()
+    setting = _Setting(threads or in_use(), before.depth + 1 if before else 1)
+    _blas.enter()
+    _setting.set(setting)
     try:
-        with _blas().limit(limits=1, user_api="blas"):
-            yield threads or before
+        yield setting.number
     finally:
-        numba.set_num_threads(before)
+        _setting.set(before)
+        _blas.leave()
 
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None:
+    """Call loop(first, last, *args) for ranges that cover the items 0 to n - 1, each once, on the caller's threads.
+
+    Little work is done in the calling thread by one call. A call from within a loop is of this kind, whatever its work.
+    What an item computes must not depend on the range in which it is computed, so that results do not depend on the
+    number of threads: cut work into items, tiles of rows for instance, and keep sums over all items out of the loop.
+
+    Parameters
+    ----------
+    loop : callable
+        A function compiled with `@njit(nogil=True, cache=True)` whose first arguments are `first` and `last`. It may be
+        called for several ranges at once, from several threads, and for none if `n` is 0.
+    n : int
+        Number of items.
+    work : float
+        Nanoseconds that an item takes on one core, roughly: it decides how many threads are worth waking up.
+    *args
+        The other arguments of `loop`.
+
+    Raises
+    ------
+    BaseException
+        The first exception of a call, or KeyboardInterrupt; no call is running any more when it is raised.
+    """
+    if n <= 0:
+        return
+    total = n * work
+    threads = min(in_use(), n, int(total / LEAST)) if total >= 2 * LEAST else 1
+    if threads > 1:
+        parts = max(min(SHARES * threads, int(total / LEAST)), int(total / MOST))
+        _Job(loop, n, min(n, parts), args).run(threads)
+    else:
+        loop(0, n, *args)
+
+
+class _Job:
+    """The ranges of a loop, which the caller and threads of the pool take one after the other."""
+
+    def __init__(self, loop: Callable[..., object], n: int, parts: int, args: tuple) -> None:
+        self.loop, self.n, self.parts, self.args = loop, n, parts, args
+        self.taken, self.helpers, self.closed = 0, 0, False
+        self.error: BaseException | None = None
+        self.lock = threading.Lock()
+        self.alone = threading.Lock()  # released by the last helper for which the caller has to wait
+        self.alone.acquire()
+
+    def run(self, threads: int) -> None:
+        """Do the job with this many threads at most, the calling one among them; return when no call is running."""
+        _pool.ask(self.help, threads - 1)
+        before = _setting.get()
+        try:
+            _setting.set(_Setting(1, before.depth if before else 0))
+            self.work()
+        except BaseException as raised:
+            self.fail(raised)
+        finally:
+            _setting.set(before)
+        self.close()
+        error, self.error, self.args = self.error, None, ()  # a helper that comes late keeps no array alive
+        if error is not None:
+            try:
+                raise error
+            finally:
+                error = None  # no cycle of this frame, the error and its traceback
+
+    def help(self) -> None:
+        """Take ranges in a thread of the pool, unless the caller has taken all."""
+        with self.lock:
+            if self.closed:
+                return
+            self.helpers += 1
+        self.work()
+        with self.lock:
+            self.helpers -= 1
+            if self.closed and not self.helpers:
+                self.alone.release()
+
+    def work(self) -> None:
+        """Take ranges while there are any."""
+        try:
+            while (part := self.take()) is not None:
+                self.loop(part * self.n // self.parts, (part + 1) * self.n // self.parts, *self.args)
+        except BaseException as error:
+            self.fail(error)
+
+    def take(self) -> int | None:
+        """Return the number of the next range, None if there is none or if a call has failed."""
+        with self.lock:
+            if self.taken == self.parts or self.error is not None:
+                return None
+            self.taken += 1
+            return self.taken - 1
+
+    def fail(self, error: BaseException) -> None:
+        """Keep the first error."""
+        with self.lock:
+            self.error = self.error or error
+
+    def close(self) -> None:
+        """Wait for the helpers that are at work, whatever signals come; others do not begin."""
+        while True:
+            try:
+                with self.lock:
+                    self.closed = True
+                    if not self.helpers:
+                        return
+                self.alone.acquire()
+            except BaseException as error:
+                self.fail(error)
+
+
+class _Pool:
+    """The threads beside the callers' own, made when they are first needed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.executor: ThreadPoolExecutor | None = None
+
+    def ask(self, work: Callable[[], None], n: int) -> None:
+        """Have n threads call `work` when they are free."""
+        try:
+            executor = self.executor or self.made()
+            for _ in range(n):
+                executor.submit(work)
+        except RuntimeError:  # Python is ending, or the system gives no more threads: the caller does all
+            pass
+
+    def forked(self) -> None:
+        """Forget, in a new process, the threads that it does not have."""
+        self.lock, self.executor = threading.Lock(), None
+
+    def made(self) -> ThreadPoolExecutor:
+        with self.lock:
+            if self.executor is None:
+                self.executor = ThreadPoolExecutor(
+                    max(most() - 1, 1), "svmkit", initializer=_setting.set, initargs=(_Setting(1, 0),)
+                )
+            return self.executor
+
+
+class _Blas:
+    """The number of threads of BLAS, one while any `using` block runs."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.blocks = 0
+        self.numbers: list[int] = []  # of each library outside all blocks
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.blocks:
+                libraries = _libraries()
+                self.numbers = [library.num_threads for library in libraries]
+                self.set([1] * len(libraries))
+            self.blocks += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.blocks -= 1
+            if not self.blocks:
+                self.set(self.numbers)
+
+    def set(self, numbers: list[int]) -> None:
+        import threadpoolctl
+
+        # from 3.8 on it listens to one thread alone until this call, and our last block may end in any thread
+        free = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", lambda force: None)
+        free(force=True)
+        for library, number in zip(_libraries(), numbers, strict=True):
+            library.set_num_threads(number)
+        free(force=True)
+
+    def forked(self, blocks: int) -> None:
+        """Forget, in a new process, the blocks of threads that it does not have."""
+        before, self.lock, self.blocks = self.blocks, threading.Lock(), blocks
+        if before and not blocks:
+            self.set(self.numbers)
+
+
+@cache
+def _libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401  numba's np.dot calls this BLAS: it must be loaded to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+_pool, _blas = _Pool(), _Blas()
+
+
+def _forked() -> None:
+    """Begin anew in the child process of a fork, in which only the thread that forked goes on."""
+    _pool.forked()
+    setting = _setting.get()
+    _blas.forked(setting.depth if setting else 0)
+
+
+if hasattr(os, "register_at_fork"):
+    # a fork waits until the count of blocks is that of the limit
+    os.register_at_fork(before=lambda: _blas.lock.acquire(), after_in_parent=lambda: _blas.lock.release())
+    os.register_at_fork(after_in_child=_forked)

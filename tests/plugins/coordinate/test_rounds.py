@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import njit
 from support.problems import blobs, linear_dual
 from svmkit_coordinate import atomic, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.loss import Loss
+from svmkit.runtime import threads
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -96,10 +97,10 @@ def test_one_thread_that_the_others_leave_does_all_parts(monkeypatch):
     np.testing.assert_allclose(v, problem.weights(beta), atol=1e-10)
 
 
-@njit(parallel=True)
-def counted(counters, taken):
+@njit(nogil=True)
+def counted(first, last, counters, taken):
     """Each thread takes numbers, one after the other, until 10,000 are gone."""
-    for _ in prange(4):
+    for _ in range(first, last):
         while True:
             k = atomic.read(counters, 0)
             if k >= taken.size:
@@ -112,6 +113,6 @@ def counted(counters, taken):
 
 def test_counters_lose_nothing():
     counters, taken = np.zeros(24, dtype=np.int64), np.zeros(10_000, dtype=np.int64)
-    counted(counters, taken)
+    threads.spread(counted, 4, threads.LEAST, counters, taken)
     assert (taken == 1).all()
     assert (counters[[0, 8, 16]] == [10_000, 10_000, 7]).all()
