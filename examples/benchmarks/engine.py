@@ -31,7 +31,7 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 import numpy as np
 import scipy.sparse as sp
-from numba import get_num_threads, njit, prange
+from numba import njit
 from threadpoolctl import threadpool_limits
 
 from svmkit.data import available, load
@@ -40,12 +40,14 @@ from svmkit.kernels.engine import engine_for
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.tiles import TILE
 from svmkit.runtime import threads
+from svmkit.runtime.threads import spread
 
 SETS = {"a9a": 1 / 200, "w8a": 1 / 44, "ijcnn1": 1 / 5.16, "mnist": 0.02, "random": 0.05}  # gamma
 ROWS = {"mnist": 20_000}  # the first ones
 SCALE = {"mnist": 255.0}  # divides all values
 SINGLE = 20  # rows that a run computes one by one
 LARGE = 256 << 20  # bytes, several times the cache
+ROUNDS = 64  # parts of these bytes, which threads take one after the other
 IN_CACHE = 4096  # numbers
 PASSES = 500  # over them
 MACHINE = "threads | precision | exp | write | read"
@@ -61,7 +63,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="one JSON object a line instead of tables")
     args = parser.parse_args()
-    counts = args.threads or sorted({1, get_num_threads()})
+    counts = args.threads or sorted({1, threads.most()})
     machine = [limits(dtype, count, args.repeat) for count, dtype in product(counts, (np.float32, np.float64))]
     show(machine, MACHINE, args.json)
     terms = {(each["threads"], each["precision"]): each for each in machine}
@@ -113,7 +115,7 @@ def measured(name: str, storage: str, X, terms: dict, args) -> dict[str, Any]:
 
     works = {
         "GEMM": gemm,
-        "tiles": lambda: multiply(dense, points),
+        "tiles": lambda: spread(multiply, -(-m // TILE), threads.LEAST, dense, points),
         "row": rows,
         "block": lambda: engine.block(Z, out),
         "sel": lambda: engine.block(Z, part, half),
@@ -137,43 +139,54 @@ def measured(name: str, storage: str, X, terms: dict, args) -> dict[str, Any]:
 
 def limits(dtype, count: int, repeat: int) -> dict[str, Any]:
     """Nanoseconds for an exponential in cache, for writing and for reading a number of a large array."""
-    small, large = np.ones((count, IN_CACHE), dtype), np.ones(LARGE // np.dtype(dtype).itemsize, dtype)
-    works = {"exp": lambda: exponentials(small), "write": lambda: write(large), "read": lambda: read(large)}
+    small, large = (
+        np.ones((count, IN_CACHE), dtype),
+        np.ones((ROUNDS, LARGE // ROUNDS // np.dtype(dtype).itemsize), dtype),
+    )
+    works = {
+        "exp": lambda: spread(exponentials, count, threads.MOST, small),
+        "write": lambda: spread(write, ROUNDS, threads.MOST, large),
+        "read": lambda: spread(read, ROUNDS, threads.MOST, large, np.empty(ROUNDS, dtype)),
+    }
     with threads.using(count):
         taken = seconds(works, repeat)
     sizes = {"exp": small.size * PASSES, "write": large.size, "read": large.size}
     return {"threads": count, "precision": np.dtype(dtype).name, **{k: 1e9 * taken[k] / sizes[k] for k in works}}
 
 
-@njit(parallel=True, cache=True, fastmath={"contract", "nsz", "arcp"})  # as in the engine
-def exponentials(x):
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"})  # as in the engine
+def exponentials(first, last, x):
     """x = exp(-x), PASSES times; x >= 0, one row for each thread."""
-    for t in prange(x.shape[0]):
+    for t in range(first, last):
         row = x[t]
         for _ in range(PASSES):
             for k in range(row.size):
                 row[k] = fast_exp(-row[k])
 
 
-@njit(parallel=True, cache=True)
-def multiply(X, Z):
+@njit(nogil=True, cache=True)
+def multiply(first, last, X, Z):
     """Z @ X.T in tiles that are discarded."""
-    for t in prange((X.shape[0] + TILE - 1) // TILE):
+    for t in range(first, last):
         np.dot(Z, X[t * TILE : t * TILE + TILE].T)
 
 
-@njit(parallel=True, cache=True)
-def write(x):
-    for k in prange(x.size):
-        x[k] = 1
+@njit(nogil=True, cache=True)
+def write(first, last, x):
+    for t in range(first, last):
+        row = x[t]
+        for k in range(row.size):
+            row[k] = 1
 
 
-@njit(parallel=True, cache=True, fastmath=True)
-def read(x):
-    total = x[0] - x[0]
-    for k in prange(x.size):
-        total += x[k]
-    return total
+@njit(nogil=True, cache=True, fastmath=True)
+def read(first, last, x, totals):
+    for t in range(first, last):
+        row = x[t]
+        total = row[0] - row[0]
+        for k in range(row.size):
+            total += row[k]
+        totals[t] = total
 
 
 def show(records, columns: str, as_json: bool) -> None:

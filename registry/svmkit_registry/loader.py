@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,6 @@ from mlflow.exceptions import MlflowException
 from svmkit.data import Encoding
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
-
-# A server predicts in several threads, and each prediction uses all cores: taking turns loses nothing, and not every
-# threading layer of numba survives two predictions at once.
-_turn = threading.Lock()
 
 
 class Refused(MlflowException, InputError):
@@ -57,8 +52,7 @@ class Predictor:
         try:
             if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
                 model_input = self._features(model_input)
-            with _turn:
-                return self.model.predict(model_input)
+            return self.model.predict(model_input)
         except InputError as error:
             raise Refused.invalid_parameter_value(str(error)) from error
 

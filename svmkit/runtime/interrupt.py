@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class Flag:
@@ -19,6 +21,7 @@ class Flag:
 
 
 _flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
+_before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 
 
 @contextmanager
@@ -29,14 +32,14 @@ def catching() -> Iterator[Flag]:
     ------
     Flag
         The flag. Nested blocks share the flag of the outermost block. Signals reach the main thread only, so that the
-        flag is never raised in other threads.
+        flag is never raised in other threads. A process that is forked inside a block is not in it: signals end it as
+        they would have ended its parent before the block.
     """
     global _flag
     if _flag is not None or threading.current_thread() is not threading.main_thread():
         yield _flag if _flag is not None else Flag()
         return
     flag = _flag = Flag()
-    before = {}
 
     def handler(signum, frame):
         if flag.raised:
@@ -45,9 +48,21 @@ def catching() -> Iterator[Flag]:
 
     try:
         for signum in (signal.SIGINT, signal.SIGTERM):
-            before[signum] = signal.signal(signum, handler)
+            _before[signum] = signal.signal(signum, handler)
         yield flag
     finally:
-        _flag = None
-        for signum, old in before.items():
-            signal.signal(signum, old if old is not None else signal.SIG_DFL)
+        if _flag is flag:
+            _end()
+
+
+def _end() -> None:
+    """End the outermost block: forget its flag and restore the handlers."""
+    global _flag
+    _flag = None
+    while _before:
+        signum, old = _before.popitem()
+        signal.signal(signum, old if old is not None else signal.SIG_DFL)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.accuracy import accuracy
+from svmkit.runtime.threads import most
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop
@@ -50,7 +50,7 @@ class Training:
     @property
     def threads(self) -> int:
         """`n_threads`, or fewer if the worker process has fewer threads."""
-        return min(self.n_threads, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+        return min(self.n_threads, most())
 
 
 class PathClassifier(ClassifierMixin, BaseEstimator):

@@ -7,19 +7,22 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.cli import people, process
-from support.registry import X, make_model, python
+from support.registry import X, make_model
 from svmkit_registry import loader
 
+from svmkit import kernels
 from svmkit.data import load
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
@@ -151,22 +154,27 @@ def test_a_refusal_is_one_of_ours_and_one_of_the_servers():
         assert json.loads(caught.value.serialize_as_json())["message"] == str(caught.value)
 
 
-@pytest.mark.slow
-def test_requests_take_turns(tmp_path, monkeypatch):
-    # numba's workqueue, the threading layer that is always there, ends a process that enters it from two threads
-    code = """if True:
-        import numpy as np
-        from support import registry as t
-        from concurrent.futures import ThreadPoolExecutor
-        from svmkit_registry.loader import Predictor
-        rows = np.tile(t.X, (100, 1))
-        predictor = Predictor(t.make_model())
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(predictor.predict, [rows] * 40))
-        assert all((labels == found[0]).all() for labels in found)
-        print("all")
-    """
-    monkeypatch.setenv("NUMBA_THREADING_LAYER", "workqueue")
-    running = python(code, tmp_path)
-    out, err = running.communicate(timeout=300)
-    assert (running.returncode, out) == (0, "all\n"), err
+def test_requests_are_answered_at_once():
+    """Each of four predictions is in its kernel while the three others are."""
+    meeting = threading.Barrier(4, timeout=60)
+
+    def meet(X, Z):
+        meeting.wait()
+        return X @ Z.T
+
+    predictor = loader.Predictor(replace(make_model(), kernel=kernels.FromFunction(meet)))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(predictor.predict, [X] * 4))
+    expected = replace(make_model(), kernel=kernels.Linear()).predict(X)
+    for labels in found:
+        np.testing.assert_array_equal(labels, expected)
+
+
+@pytest.mark.threads
+def test_labels_do_not_depend_on_other_requests():
+    """Eight callers share the threads of compiled loops."""
+    rows, predictor = np.tile(X, (100, 1)), loader.Predictor(make_model())
+    expected = predictor.predict(rows)
+    with ThreadPoolExecutor(8) as pool:
+        for labels in pool.map(predictor.predict, [rows] * 40):
+            np.testing.assert_array_equal(labels, expected)

@@ -8,8 +8,11 @@ import threading
 import numpy as np
 import pytest
 from numba import njit
+from threadpoolctl import threadpool_info
 
+from svmkit import fit
 from svmkit.errors import InputError
+from svmkit.kernels import RBF
 from svmkit.runtime import threads
 
 LONG = threads.LEAST * 100  # nanoseconds an item that justify any number of threads
@@ -28,6 +31,10 @@ def four(monkeypatch):
 def add_one(first, last, counts):
     for i in range(first, last):
         counts[i] += 1
+
+
+def blas():
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
 
 @pytest.mark.parametrize("work", [0.0, 1.0, 1e3, LONG])
@@ -220,3 +227,29 @@ def test_blas_comes_back_when_the_last_block_ends():
         [sys.executable, "-c", code], env=os.environ | {"OPENBLAS_NUM_THREADS": "2"}, capture_output=True, timeout=120
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_fits_at_once_are_those_that_run_alone():
+    """Four fits that begin together; BLAS has its threads again at the end, and each result is that of a lone fit."""
+    import scipy.linalg  # noqa: F401  its BLAS, too
+
+    def fitted(k, watch=None):
+        found = fit(X, y, kernel=RBF(0.1), C=1.0 + k, solver=("smo", "swap", "fcsmo", "cvm")[k], watch=watch)
+        return found.status, found.gap, found.objective
+
+    def call(k):
+        waiting = [meeting.wait]
+        results[k] = fitted(k, lambda *about: [lambda *_: waiting.pop()() if waiting else None])
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 10))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=600) > 0, 1, -1)
+    before, alone = blas(), [fitted(k) for k in range(4)]
+    meeting, results = threading.Barrier(4, timeout=60), {}
+    callers = [threading.Thread(target=call, args=(k,)) for k in range(4)]
+    for each in callers:
+        each.start()
+    for each in callers:
+        each.join()
+    assert [results[k] for k in range(4)] == alone
+    assert blas() == before
