@@ -72,6 +72,7 @@ def test_what_is_merged_can_be_split_again(n_classes):
 @every_number
 def test_linear_models_have_a_vector_for_each_class_pair(n_classes):
     n_support, coef = weight_coefficients(n_classes)
+    assert coef.shape == (n_classes - 1, len(class_pairs(n_classes)))
     np.testing.assert_array_equal(coefficients_by_column(coef, n_support), np.eye(len(class_pairs(n_classes))))
 
 
@@ -89,3 +90,18 @@ def test_votes_decide_before_margins(n_classes):
 
 def test_of_two_classes_the_sign_decides():
     assert predicted_codes(np.array([-1.0, 0.0, 1e-300]), 2).tolist() == [0, 0, 1]
+
+
+def test_a_decision_of_exactly_zero_votes_for_the_second_class_of_its_pair():
+    """As in LIBSVM, which counts a vote for the first class only above 0."""
+    assert scores(np.zeros((1, 3)), 3).tolist() == [[0.0, 1.0, 2.0]]
+    decision = np.array([[0.0, -5.0, 1.0], [-0.0, -5.0, 1.0], [1e-300, -5.0, 1.0]])
+    assert predicted_codes(decision, 3).tolist() == [1, 1, 2]  # the last by margins, one vote for each class
+
+
+def test_margins_are_squashed_to_a_third_of_a_vote():
+    """0 for a margin of 0, 1/6 for a margin of 1, and 1/3 in the limit."""
+    found = scores(np.array([[1.0, 1.0, 0.0], [3.0, -2.0, 3.0], [1e30, 1e30, 1e30]]), 3)
+    np.testing.assert_allclose(found[0], [2.0 + 2.0 / 9.0, -1.0 / 6.0, 1.0 - 1.0 / 6.0], rtol=1e-15)
+    np.testing.assert_allclose(found[1], [1.0 + 1.0 / 6.0, 1.0, 1.0 - 1.0 / 6.0], rtol=1e-15)
+    np.testing.assert_allclose(found[2], [2.0 + 1.0 / 3.0, 1.0, -1.0 / 3.0], rtol=1e-15)

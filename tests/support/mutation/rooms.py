@@ -1,0 +1,78 @@
+"""What is mutated: the modules on which the certificate of a model rests, with tests that are quick and look closely.
+
+A test may be any argument of pytest; a list is run in order and ends at the first failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Room:
+    """One module that is mutated.
+
+    Attributes
+    ----------
+    path : str
+        Its source file.
+    tests : list of str
+        The tests that have to fail.
+    compiled : list of str or None, default=None
+        The tests for mutations within compiled functions, which run as plain Python then; None is `tests`.
+    recompiled : tuple of str, default=()
+        Modules whose functions are compiled anew for such a mutation, where plain Python cannot run them.
+    """
+
+    path: str
+    tests: list[str]
+    compiled: list[str] | None = None
+    recompiled: tuple[str, ...] = ()
+
+
+PROBLEMS = ["tests/problems/test_problems.py", "tests/problems/test_box.py"]
+STEPS = [
+    "tests/plugins/frank_wolfe/test_steps.py::test_line_search",
+    "tests/plugins/frank_wolfe/test_steps.py::test_takes_the_steps_of_its_paper",
+    "tests/plugins/frank_wolfe/test_steps.py::test_directions_are_what_they_say",
+    "tests/plugins/frank_wolfe/test_steps.py::test_a_single_vertex_is_a_start",
+]
+LOOP = [
+    "tests/solver/test_solve_gaps.py",
+    "tests/solver/test_solve_answers.py",
+    "tests/solver/test_solve_unknown.py",
+]
+STOPPING = [
+    "tests/solver/test_stop_text.py",
+    "tests/solver/test_solve_stopping.py::test_criteria_hold_at_their_limit",
+    "tests/solver/test_solve_stopping.py::test_criteria_are_joined_in_order",
+    "tests/solver/test_solve_stopping.py::test_rules_that_are_none",
+]
+SMO = ["tests/plugins/decomposition/test_rows.py"]
+
+ROOMS = [
+    Room("svmkit/solver/stopping.py", STOPPING),
+    Room("svmkit/solver/loop.py", LOOP),
+    Room("svmkit/solver/confirmation.py", LOOP),
+    Room("svmkit/solver/smo_steps.py", SMO),
+    Room("svmkit/solver/smo_box.py", SMO),
+    Room("svmkit/problems/base.py", PROBLEMS),
+    Room("svmkit/problems/box.py", PROBLEMS),
+    Room("svmkit/problems/simplex.py", PROBLEMS),
+    Room("svmkit/problems/loss.py", PROBLEMS),
+    Room("svmkit/problems/risk.py", ["tests/problems/test_risk.py"]),
+    Room("plugins/svmkit_frank_wolfe/step.py", STEPS),
+    Room("plugins/svmkit_frank_wolfe/directions.py", STEPS),
+    Room("plugins/svmkit_frank_wolfe/line_search.py", STEPS),
+    Room(
+        "plugins/svmkit_stochastic/kernel.py",
+        ["tests/plugins/stochastic/test_kernel.py"],
+        recompiled=("svmkit_stochastic.kernel",),
+    ),
+    Room("svmkit/model/model.py", ["tests/model/test_model.py"]),
+    Room("svmkit/model/one_vs_one.py", ["tests/model/test_one_vs_one.py"]),
+    Room("svmkit/model/accuracy.py", ["tests/model/test_accuracy.py"]),
+    Room("svmkit/kernels/row_cache.py", ["tests/kernels/test_row_cache.py"]),
+    Room("svmkit/training/result.py", ["tests/training/test_result.py"]),
+    Room("svmkit/training/weights.py", ["tests/training/test_weights.py"]),
+]

@@ -1,0 +1,48 @@
+"""What a fit says of all of its class pairs together."""
+
+import pytest
+
+from svmkit.problems.base import Certificate
+from svmkit.solver.solution import Solution, Status
+from svmkit.training.result import Fit
+
+
+def of(*pairs, status=Status.CONVERGED, n_iter=1):
+    """A Fit whose class pairs have these (P, D, gap)."""
+    solutions = [
+        Solution(None, status, n_iter, 0.0, Certificate(primal, dual, gap), [], {}) for primal, dual, gap in pairs
+    ]
+    return Fit(None, solutions, None, 0.0, 0)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1)])
+def test_the_gap_is_the_largest_of_any_class_pair(order):
+    pairs = [(2.0, 1.0, 0.5), (4.0, 3.0, 0.25), (8.0, 7.9, 0.0125)]
+    assert of(*(pairs[k] for k in order)).gap == 0.5
+
+
+def test_the_objectives_are_sums():
+    fit = of((2.0, 1.0, 0.5), (4.0, 3.5, 0.125), n_iter=7)
+    assert (fit.objective, fit.dual_objective, fit.n_iter) == (6.0, 4.5, 14)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_one_class_pair_without_a_dual_leaves_all_without_a_gap(order):
+    pairs = [(2.0, 1.0, 0.5), (4.0, None, None)]
+    fit = of(*(pairs[k] for k in order))
+    assert fit.objective == 6.0 and fit.dual_objective is None and fit.gap is None
+
+
+def test_the_status_is_the_worst():
+    worst_first = [
+        Status.INTERRUPTED,
+        Status.TIME_LIMIT,
+        Status.MAX_ITER,
+        Status.STALLED,
+        Status.MAX_SUPPORT,
+        Status.CONVERGED,
+    ]
+    for k, status in enumerate(worst_first):
+        fit = Fit(None, [*of((1.0, 1.0, 0.0)).solutions] * 2, None, 0.0, 0)
+        fit.solutions.extend(s for other in worst_first[k:] for s in of((1.0, 1.0, 0.0), status=other).solutions)
+        assert fit.status is status
