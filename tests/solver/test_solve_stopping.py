@@ -11,7 +11,7 @@ from svmkit.kernels.functions import RBF, Linear
 from svmkit.solver.base import StepInfo
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, parse_stop
+from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
 from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -28,6 +28,7 @@ def info(**kwargs):
     [
         (Gap(1e-3), {"info": info(gap=1.1e-3)}, {"info": info(gap=1e-3)}),
         (Absolute(1e-3), {"info": info(gap_abs=1.1e-3)}, {"info": info(gap_abs=1e-3)}),
+        (Violation(1e-3), {"info": info(violation=1.1e-3)}, {"info": info(violation=1e-3)}),
         (Iterations(10), {"n_iter": 9}, {"n_iter": 10}),
         (Epochs(2), {"epochs": 1.9}, {"epochs": 2.0}),
         (Seconds(1.5), {"seconds": 1.4}, {"seconds": 1.5}),

@@ -27,6 +27,9 @@ def test_one_rule_is_a_criterion_and_several_are_a_stop():
 def test_budgets_join_the_rules_of_a_text():
     rules = stop_rules("gap:1e-3|iter:10", 1.0, time_limit=3.0)
     assert rules == Gap(1e-3) | Iterations(10) | Seconds(3.0)
+    every = stop_rules(None, 1e-2, max_iter=1, max_epochs=2.0, time_limit=3.0, max_support=4)
+    assert every == Gap(1e-2) | Iterations(1) | Epochs(2.0) | Seconds(3.0) | Support(4)
+    assert stop_rules(Violation(0.5), 1e-2) == Violation(0.5) and stop_rules(None, 1e-2) == Gap(1e-2)
 
 
 @pytest.mark.parametrize("text", ["|", "gap:1e-3|", "|gap:1e-3", "gap:1e-3||iter:5", "gap:1e-3|5", "gap:1e-3,iter:5"])

@@ -15,7 +15,7 @@ from support.problems import (
     qp_optimum,
     state_of,
 )
-from svmkit_frank_wolfe.line_search import line_search
+from svmkit_frank_wolfe.line_search import Direction, line_search
 
 from svmkit.kernels.functions import RBF
 from svmkit.solver import by_name
@@ -150,7 +150,18 @@ def test_line_search():
     assert line_search(-2.0, 1.0, 1.0) == 1.0
     assert line_search(-2.0, 0.0, 0.7) == 0.7
     assert line_search(-2.0, -1.0, 0.7) == 0.7
-    assert line_search(0.0, 1.0, 1.0) == line_search(3.0, 1.0, 1.0) == line_search(np.nan, 1.0, 1.0) == 0.0
+    assert line_search(-0.0, 1.0, 1.0) == line_search(0.0, 0.0, 1.0) == line_search(np.nan, 1.0, 1.0) == 0.0
+    assert line_search(3.0, 1.0, 1.0) == line_search(0.5, 1.0, 1.0) == line_search(0.5, -1.0, 1.0) == 0.0
+
+
+def test_the_gain_of_a_direction():
+    def gain(slope, curvature):
+        return Direction(slope, curvature, 1.0, -1.0, 1.0, 0.0).gain
+
+    assert gain(-3.0, 2.0) == 4.5 and gain(-1e-3, 1e-6) == pytest.approx(1.0, rel=1e-15)
+    assert gain(0.0, 2.0) == gain(0.5, 2.0) == gain(3.0, 2.0) == gain(0.5, -1.0) == 0.0
+    assert gain(-1.0, 0.0) == gain(-1.0, -1.0) == pytest.approx(1e300, rel=1e-15)
+    assert Direction(0.0, 1.0, 1.0, -1.0, 1.0, 0.0).j == -1  # no vertex gives weight
 
 
 def test_partan_is_not_fw_and_needs_fewer_iterations():

@@ -30,9 +30,10 @@ class Room:
     recompiled: tuple[str, ...] = ()
 
 
-PROBLEMS = ["tests/problems/test_problems.py", "tests/problems/test_box.py"]
+PROBLEMS = ["tests/problems/test_by_hand.py"]
 STEPS = [
     "tests/plugins/frank_wolfe/test_steps.py::test_line_search",
+    "tests/plugins/frank_wolfe/test_steps.py::test_the_gain_of_a_direction",
     "tests/plugins/frank_wolfe/test_steps.py::test_takes_the_steps_of_its_paper",
     "tests/plugins/frank_wolfe/test_steps.py::test_directions_are_what_they_say",
     "tests/plugins/frank_wolfe/test_steps.py::test_a_single_vertex_is_a_start",
@@ -53,14 +54,14 @@ SMO = ["tests/plugins/decomposition/test_rows.py"]
 ROOMS = [
     Room("svmkit/solver/stopping.py", STOPPING),
     Room("svmkit/solver/loop.py", LOOP),
-    Room("svmkit/solver/confirmation.py", LOOP),
+    Room("svmkit/solver/confirmation.py", ["tests/solver/test_confirmation.py"]),
     Room("svmkit/solver/smo_steps.py", SMO),
     Room("svmkit/solver/smo_box.py", SMO),
     Room("svmkit/problems/base.py", PROBLEMS),
     Room("svmkit/problems/box.py", PROBLEMS),
     Room("svmkit/problems/simplex.py", PROBLEMS),
     Room("svmkit/problems/loss.py", PROBLEMS),
-    Room("svmkit/problems/risk.py", ["tests/problems/test_risk.py"]),
+    Room("svmkit/problems/risk.py", PROBLEMS),
     Room("plugins/svmkit_frank_wolfe/step.py", STEPS),
     Room("plugins/svmkit_frank_wolfe/directions.py", STEPS),
     Room("plugins/svmkit_frank_wolfe/line_search.py", STEPS),
