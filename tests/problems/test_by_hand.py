@@ -285,7 +285,7 @@ def test_labels_and_costs_that_are_none():
     for y in (Y[:5], np.where(Y > 0, 1.0, 2.0), np.array([0.0, *Y[1:]]), np.append(Y, 1.0)):
         with pytest.raises(InputError, match="y must hold -1 or \\+1 for each of the 6 rows"):
             BoxQP(gram(), y, C)
-    for cost in (0.0, -1.0, np.inf, np.nan, np.where(Y > 0, 1.0, 0.0)):
+    for cost in (0.0, -1.0, np.inf, np.nan, np.where(Y > 0, 1.0, 0.0), np.where(Y > 0, 1.0, np.inf)):
         with pytest.raises(InputError, match="C must be finite and > 0 for every sample"):
             BoxQP(gram(), Y, cost)
     for y in (np.ones(M), -np.ones(M)):

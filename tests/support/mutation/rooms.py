@@ -49,7 +49,7 @@ STOPPING = [
     "tests/solver/test_solve_stopping.py::test_criteria_are_joined_in_order",
     "tests/solver/test_solve_stopping.py::test_rules_that_are_none",
 ]
-SMO = ["tests/plugins/decomposition/test_rows.py"]
+SMO = ["tests/solver/test_smo_by_hand.py"]
 
 ROOMS = [
     Room("svmkit/solver/stopping.py", STOPPING),
