@@ -72,6 +72,11 @@ def test_a_gap_ends_a_solve_when_its_certificate_agrees():
     assert confirmation.certificate.gap == 1e-3
 
 
+def test_a_start_that_is_optimal_needs_no_iteration():
+    step, _ = deciding(Iterate(0.0), Gap(1e-3))
+    assert step(0, gap=0.0) is Status.CONVERGED
+
+
 def test_a_problem_without_a_dual_ends_by_the_estimate():
     step, confirmation = deciding(Iterate(None), Gap(1e-3))
     assert step(gap=1e-3) is Status.CONVERGED

@@ -157,6 +157,13 @@ def test_the_partner_of_a_curvature_of_nothing():
     assert smo_steps.second_order(v, side, np.ones(4), np.array([1.0, 0.0, 1.0, -1.0]), 0) == 3  # 0.81, and 4/4
 
 
+@pytest.mark.parametrize(("first", "second"), [(5, 9), (5, 400), (300, 310), (0, 511)])
+def test_of_equal_gains_the_first_is_taken(first, second):
+    v, side = np.zeros(600), np.full(600, BOTH, np.uint8)
+    v[[first, second]], v[599] = 1.0, -0.5
+    assert smo_steps.second_order(v, side, np.ones(600), np.zeros(600), 599) == first
+
+
 def test_nobody_violates_with_the_highest_point():
     v = np.array([0.0, 3.0, 3.0, 1.0])
     assert smo_steps.second_order(v, np.full(4, BOTH, np.uint8), np.ones(4), np.zeros(4), 1) == -1
@@ -212,7 +219,7 @@ def test_curvatures_have_the_floor_of_rounding_and_of_the_ridge():
 
 
 def test_a_negative_curvature_without_a_bound_is_an_unbounded_step():
-    rounding = smo_steps.ROUNDING
+    rounding = 1e-5
 
     def step(k_ik, y=(1.0, -1.0), upper=INF):
         b = box(y, [0.0, 0.0], upper, [-1.0, 1.0])
