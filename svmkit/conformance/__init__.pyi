@@ -1,4 +1,16 @@
 from .checks import KERNEL, SAMPLER, SOLVER, check_plugin
+from .judge import Verdict, judge_fit, judge_one_class
 from .result import Check, Result, told
 
-__all__ = ["KERNEL", "SAMPLER", "SOLVER", "Check", "Result", "check_plugin", "told"]
+__all__ = [
+    "KERNEL",
+    "SAMPLER",
+    "SOLVER",
+    "Check",
+    "Result",
+    "Verdict",
+    "check_plugin",
+    "judge_fit",
+    "judge_one_class",
+    "told",
+]

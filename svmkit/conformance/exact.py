@@ -1,0 +1,112 @@
+"""Kernel values from their definitions in long double: what the judge computes with instead of svmkit's arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.errors import InputError
+
+Exact = np.longdouble  # 64 bits of mantissa and 15 of exponent on x86; where it is a double, the judge is less sharp
+PART = 1 << 21  # differences that are held at a time
+
+
+def exact(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of X as they are given.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        The samples, of any type and order.
+
+    Returns
+    -------
+    values : ndarray of shape (n, q), long double
+        The columns that hold numbers; of dense X all of them.
+    columns : ndarray of shape (q,), int
+        Their places in X.
+    """
+    if sp.issparse(X):
+        X = sp.csc_array(X)
+        columns = np.flatnonzero(np.diff(X.indptr))
+        return X[:, columns].toarray().astype(Exact), columns
+    X = np.asarray(X)
+    return X.astype(Exact), np.arange(X.shape[1])
+
+
+class Values:
+    """The kernel values of n samples, computed column by column when they are needed, and kept.
+
+    Distances come from the differences of the samples, so that nothing cancels far from the origin.
+
+    Parameters
+    ----------
+    kernel : str
+        The name of a built-in kernel.
+    params : mapping of str to number
+        Its parameters: gamma, degree and coef0 where it has them.
+    X : array-like or sparse matrix of shape (n, d)
+        The samples; for a precomputed kernel the kernel values (n, n).
+
+    Raises
+    ------
+    InputError
+        The definition of the kernel is not known here.
+    """
+
+    def __init__(self, kernel: str, params: Mapping[str, Any], X: Any) -> None:
+        if kernel not in ("linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed"):
+            raise InputError(f"the judge does not know the definition of the kernel {kernel!r}")
+        self.kernel = kernel
+        self.gamma, self.coef0 = Exact(params.get("gamma", 1.0)), Exact(params.get("coef0", 0.0))
+        self.degree = int(params.get("degree", 3))
+        self.X, self.columns = exact(X)
+        self.n = len(self.X)
+        self._place = np.full(self.n, -1)
+        self._kept = np.empty((self.n, 0), Exact)
+
+    def __call__(self, rows: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Return k(x_r, x_a) for each of `rows` and `at`, shape (len(rows), len(at)), long double."""
+        missing = at[self._place[at] < 0]
+        if missing.size:
+            self._place[missing] = self._kept.shape[1] + np.arange(len(missing))
+            step = max(1, PART // self.X.size)
+            parts = [self._computed(missing[lo : lo + step]) for lo in range(0, len(missing), step)]
+            self._kept = np.concatenate([self._kept, *parts], axis=1)
+        return self._kept[np.ix_(rows, self._place[at])]
+
+    def _computed(self, at: np.ndarray) -> np.ndarray:
+        if self.kernel == "precomputed":
+            return self.X[:, at]
+        if self.kernel in ("rbf", "laplacian"):
+            difference = self.X[:, None, :] - self.X[None, at, :]
+            power = np.square(difference) if self.kernel == "rbf" else np.abs(difference)
+            return np.exp(-self.gamma * power.sum(axis=2))
+        product = (self.X[:, None, :] * self.X[None, at, :]).sum(axis=2)
+        if self.kernel == "linear":
+            return product
+        inner = self.gamma * product + self.coef0
+        return np.tanh(inner) if self.kernel == "sigmoid" else inner**self.degree
+
+
+def is_indefinite(K: np.ndarray, centred: bool) -> bool:
+    """Return whether K (m, m) has an eigenvalue below 0 by more than rounding, so that no dual value is a bound.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        The kernel values.
+    centred : bool
+        Whether only weights that sum to 0 count, as where the bias is free.
+    """
+    largest = np.abs(K).max(initial=0.0)
+    if not largest:
+        return False
+    K = K / largest
+    if centred:
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    spectrum = np.linalg.eigvalsh(K.astype(np.float64))
+    return bool(spectrum[0] < -1e-9 * len(K))

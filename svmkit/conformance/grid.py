@@ -1,0 +1,207 @@
+"""All hostile trials in processes of their own, and the table: `python -m svmkit.conformance.grid --jobs 2`.
+
+A worker runs one trial after another and is replaced when it dies or hangs, which makes one row. The file is a line of
+JSON for each trial; the same command continues where it ended. A trial that is over its limit is run once more at the
+end, since a busy machine is no fault of a solver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import queue
+import subprocess
+import sys
+import threading
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import IO, Any
+
+from svmkit import plugins
+from svmkit.conformance.hostile import CASES
+from svmkit.conformance.judge import TINY
+from svmkit.conformance.trial import OUTCOMES, Trial, as_row, run_named, trials
+
+HANG = 60.0  # seconds after which a worker is killed: compiling takes longer than any trial
+
+
+class Worker:
+    """A process that runs trials, one line in and one line out."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen | None = None
+
+    def run(self, job: tuple[str, str, str]) -> dict[str, Any]:
+        """Run one trial; a process that dies or hangs gives a row that says so."""
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(job) + "\n")
+        process.stdin.flush()
+        answer: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=_read, args=(process.stdout, answer), daemon=True).start()
+        try:
+            line = answer.get(timeout=HANG)
+        except queue.Empty:
+            self.end()
+            return as_row(Trial(*job, outcome="over", seconds=HANG, said=f"killed after {HANG:g} seconds"))
+        if line:
+            return json.loads(line)
+        self.end()
+        return as_row(Trial(*job, said=f"the process died with code {process.returncode}"))
+
+    def _started(self) -> subprocess.Popen:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "svmkit.conformance.grid", "--worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        return self.process
+
+    def end(self) -> None:
+        """End the process, however it is."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
+def _read(stdout: IO[str], answer: queue.Queue[str]) -> None:
+    answer.put(stdout.readline())
+
+
+def _serve() -> None:
+    """Run the trials of the lines of stdin; what they print goes to stderr."""
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        row = as_row(run_named(*json.loads(line)))
+        out.write(json.dumps(row) + "\n")
+        out.flush()
+
+
+def run_all(jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1) -> list[dict[str, Any]]:
+    """Run the trials that a file does not hold yet, and return all rows.
+
+    Parameters
+    ----------
+    jobs : list of (case, solver, loss)
+        The trials.
+    path : Path
+        The file of rows; it is made if it is missing.
+    lanes : int, default=1
+        The number of processes.
+
+    Returns
+    -------
+    list of dict
+        The rows of `jobs`.
+    """
+    rows = {_key(row): row for row in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
+    _in_lanes([job for job in jobs if job not in rows], path, rows, lanes)
+    over = [job for job in jobs if rows[job]["outcome"] == "over"]
+    _in_lanes(over, path, rows, 1)
+    return [rows[job] for job in jobs]
+
+
+def _in_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: int) -> None:
+    todo: queue.SimpleQueue = queue.SimpleQueue()
+    for job in jobs:
+        todo.put(job)
+    write = threading.Lock()
+
+    def lane() -> None:
+        worker = Worker()
+        try:
+            while True:
+                row = worker.run(todo.get_nowait())
+                with write, path.open("a") as file:
+                    before = rows.get(_key(row))
+                    if before is None or row["seconds"] < before["seconds"]:
+                        rows[_key(row)] = row
+                        file.write(json.dumps(row) + "\n")
+        except queue.Empty:
+            return
+        finally:
+            worker.end()
+
+    threads = [threading.Thread(target=lane) for _ in range(lanes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["case"], row["solver"], row["loss"]
+
+
+def contradicted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows, where a bound above the true objective of another solver's model makes a row wrong."""
+    best: dict[tuple[str, str], float] = defaultdict(lambda: math.inf)
+    for row in rows:
+        P = sum(true[0] for true in row["true"]) if row["true"] else math.inf
+        at = row["case"], row["objective"]
+        best[at] = min(best[at], P if math.isfinite(P) else math.inf)
+    found = []
+    for row in rows:
+        least, dual = best[row["case"], row["objective"]], row["dual"]
+        if row["outcome"] in ("converged", "honest", "over") and dual is not None and dual > least + TINY * abs(least):
+            said = f"dual_objective {dual:.9g} is above P = {least:.9g} of another model; {row['said']}"
+            row = row | {"outcome": "wrong", "said": said}
+        found.append(row)
+    return found
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the counts of outcomes for each solver and for each group of cases, as Markdown."""
+    head = "runs | converged and true | honest | refused | wrong | traceback | over the limit"
+    parts = []
+    for title, key in (("solver", lambda row: row["solver"]), ("cases", lambda row: CASES[row["case"]].group)):
+        counts: dict[str, Counter] = defaultdict(Counter)
+        for row in rows:
+            counts[key(row)][row["outcome"]] += 1
+            counts["all"][row["outcome"]] += 1
+        order = [name for name in counts if name != "all"]
+        order = (sorted(order) if title == "solver" else order) + ["all"]
+        lines = [f"| {title} | {head} |", "|---|" + "---:|" * 7]
+        for name in order:
+            numbers = [counts[name].total(), *(counts[name][outcome] for outcome in OUTCOMES)]
+            lines.append(f"| {name} | {' | '.join(map(str, numbers))} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Run the grid from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m svmkit.conformance.grid", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("hostile.jsonl"), help="the file of rows, which is continued")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--solvers", default="", help="only these, separated by commas")
+    parser.add_argument("--cases", default="", help="only cases whose name or group contains this")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        return _serve()
+    only = set(filter(None, given.solvers.split(",")))
+    unknown = only - set(plugins.names("solver"))
+    if unknown:
+        parser.error(f"there is no solver {', '.join(sorted(unknown))}")
+    jobs = [
+        job
+        for job in trials()
+        if (not only or job[1] in only) and (given.cases in job[0] or given.cases in CASES[job[0]].group)
+    ]
+    rows = contradicted(run_all(jobs, given.out, given.jobs))
+    for row in rows:
+        if row["outcome"] in ("wrong", "traceback", "over"):
+            print(f"{row['outcome']}: {row['solver']} ({row['loss']}) on {row['case']}: {row['said']}", file=sys.stderr)
+    print(table(rows))
+    if any(row["outcome"] in ("wrong", "traceback", "over") for row in rows):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

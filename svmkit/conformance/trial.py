@@ -1,0 +1,200 @@
+"""One trial: a solver on a hostile case, with a limit of a second, and the outcome that the judge finds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit import plugins
+from svmkit.conformance.exact import Values
+from svmkit.conformance.hostile import CASES, Case
+from svmkit.conformance.hostile_data import Data, base
+from svmkit.conformance.judge import Verdict, judge_fit, judge_one_class
+from svmkit.errors import SvmkitError
+from svmkit.kernels.functions import Kernel, Linear, Precomputed
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.base import Requires, Solver
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.training.train import fit
+
+TOL, LIMIT, GRACE = 1e-3, 1.0, 1.0  # seconds: the limit, and how much later a solve may end
+OUTCOMES = ("converged", "honest", "refused", "wrong", "traceback", "over")
+
+
+@dataclass
+class Trial:
+    """What came of one solver on one case.
+
+    Attributes
+    ----------
+    case, solver, loss : str
+        What was run.
+    outcome : str
+        "converged" and true; "honest": not converged, and what it claims is true; "refused" with one line; "wrong": a
+        claim is false; "traceback": another exception, or the process died; "over" the limit by more than a second.
+    seconds : float
+        The time of training.
+    status : str or None
+        The status that the solve reported.
+    primal, dual, gap : float or None
+        What it claims.
+    true : list of [P, D, gap], one for each class pair
+        What the judge found.
+    objective : str
+        What was minimised, in words, for the comparison of bounds with the models of other solvers.
+    said : str
+        The false claims, or the message of the exception.
+    """
+
+    case: str
+    solver: str
+    loss: str
+    outcome: str = "traceback"
+    seconds: float = 0.0
+    status: str | None = None
+    primal: float | None = None
+    dual: float | None = None
+    gap: float | None = None
+    true: list[list[float]] = field(default_factory=list)
+    objective: str = ""
+    said: str = ""
+
+
+def trials() -> list[tuple[str, str, str]]:
+    """Return (case, solver, loss) of all trials, case by case, for the solvers that work here."""
+    names = plugins.solvers_where(lambda solver: True)
+    return [(case.name, name, loss) for case in CASES.values() for name in names for loss in _losses(case, name)]
+
+
+def _losses(case: Case, name: str) -> tuple[str, ...]:
+    """The losses with which a solver is run on a case; none if the case is not meant for it."""
+    solver = plugins.load("solver", name)
+    if case.task == "one-class":
+        return ("squared_hinge",) if solver.problem is SimplexQP else ()
+    if not case.linear and Requires.LINEAR_KERNEL in solver.requires:
+        return ()
+    return solver.losses if case.every_loss else solver.losses[:1]
+
+
+def run_named(case: str, solver: str, loss: str) -> Trial:
+    """Run a registered solver with one of its losses on a case, as `run` does."""
+    options = {"loss": loss} if len(plugins.load("solver", solver).losses) > 1 else {}
+    return replace(run(case, plugins.build("solver", solver, options)), loss=loss)
+
+
+def run(case: str, solver: Solver) -> Trial:
+    """Run a solver on a case in this process, and judge it.
+
+    Parameters
+    ----------
+    case : str
+        The name of a case.
+    solver : Solver
+        The solver.
+
+    Returns
+    -------
+    Trial
+        The outcome. What the solver has to compile is compiled before the clock starts.
+    """
+    trial, posed = Trial(case, solver.name, ""), CASES[case]
+    kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else posed.kernel
+    data = _data(case)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _warm(solver, kernel, data)
+        began = time.perf_counter()
+        try:
+            if posed.task == "one-class":
+                verdicts = _one_class(trial, solver, kernel, data, began)
+            else:
+                verdicts = _classifier(trial, solver, kernel, data, posed, began)
+        except SvmkitError as error:
+            trial.seconds = trial.seconds or time.perf_counter() - began
+            one_line = "\n" not in str(error)
+            trial.outcome, trial.said = "refused" if one_line else "traceback", str(error)
+        except Exception as error:
+            trial.seconds = trial.seconds or time.perf_counter() - began
+            trial.said = f"{type(error).__name__}: {error} [{_where(error)}]"
+        else:
+            false = [sentence for verdict in verdicts for sentence in verdict.false]
+            trial.true = [[verdict.primal, verdict.dual, verdict.gap] for verdict in verdicts]
+            converged = trial.status == Status.CONVERGED and trial.gap is not None
+            trial.outcome = "wrong" if false else "converged" if converged else "honest"
+            trial.said = "; ".join(false)
+    if trial.outcome not in ("wrong", "traceback") and trial.seconds > LIMIT + GRACE:
+        trial.outcome, trial.said = "over", f"{trial.seconds:.2f} seconds; {trial.said}"
+    return trial
+
+
+def _where(error: BaseException) -> str:
+    """The file and line in which an exception was raised."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return f"{at.tb_frame.f_code.co_filename.rpartition('/')[2]}:{at.tb_lineno}" if at else "?"
+
+
+@lru_cache(maxsize=1)
+def _data(case: str) -> Data:
+    return CASES[case].make()
+
+
+@lru_cache(maxsize=2)
+def _values(case: str, kernel: Kernel) -> Values:
+    return Values(kernel.name, kernel.params, _data(case).X)
+
+
+def _classifier(trial: Trial, solver: Solver, kernel: Kernel, data: Data, case: Case, began: float) -> list[Verdict]:
+    given = {"C": case.C, "class_weight": case.class_weight, "sample_weight": data.sample_weight}
+    done = fit(data.X, data.y, solver=solver, kernel=kernel, stop=Gap(TOL) | Seconds(LIMIT), **given)
+    trial.seconds = time.perf_counter() - began
+    trial.status, trial.primal, trial.dual, trial.gap = done.status.value, done.objective, done.dual_objective, done.gap
+    trial.objective = f"{solver.formulation(kernel)}, {kernel.name}"
+    values = _values(trial.case, done.model.kernel)
+    return judge_fit(done, data.X, data.y, solver=solver, tol=TOL, values=values, **given)
+
+
+def _one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
+    from svmkit.estimators import SVMOneClass
+
+    machine = SVMOneClass(solver, nu=0.1, kernel=kernel, tol=TOL, time_limit=LIMIT)
+    done = machine.fit(data.X, sample_weight=data.sample_weight)
+    trial.seconds = time.perf_counter() - began
+    claim = done.certificate_
+    trial.status, trial.primal, trial.dual, trial.gap = done.status_.value, claim.primal, claim.dual, claim.gap
+    trial.objective = f"one-class, {kernel.name}"
+    return [judge_one_class(done, data.X, data.sample_weight, TOL)]
+
+
+_warmed: set[tuple] = set()
+
+
+def _warm(solver: Solver, kernel: Kernel, data: Data) -> None:
+    """Compile the loops that a solver needs for this kernel, storage and type, on data that are not hostile."""
+    sparse, dtype = sp.issparse(data.X), getattr(data.X, "dtype", np.dtype(float))
+    single = dtype == np.float32
+    key = solver, type(kernel), sparse, single, getattr(data.X, "flags", {"F": 0})["F"] if not sparse else 0
+    if key in _warmed:
+        return
+    _warmed.add(key)
+    X, y, _ = base(40)
+    X = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)) if isinstance(kernel, Precomputed) else X
+    X = X.astype(np.float32 if single else np.float64)
+    given: Any = sp.csr_array(X) if sparse else np.asfortranarray(X) if key[-1] else X
+    try:
+        fit(given, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(200)).model.predict(given)
+    except Exception:  # a solver that refuses, or fails, does so again on the case
+        return
+
+
+def as_row(trial: Trial) -> dict[str, Any]:
+    """Return a trial as plain values for JSON."""
+    return asdict(trial)

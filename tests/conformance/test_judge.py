@@ -1,0 +1,244 @@
+"""The judge: its numbers are right, every solver's claims are true on ordinary data, and false claims are found."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from svmkit import SVMOneClass, fit, plugins
+from svmkit.conformance.exact import Exact, Values, is_indefinite
+from svmkit.conformance.honesty import judged, ordinary
+from svmkit.conformance.judge import costs, judge_fit, judge_one_class
+from svmkit.conformance.truth import Objective
+from svmkit.kernels.functions import RBF, Linear, Sigmoid
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds, Support
+from svmkit.training.weights import training_weights
+
+TOL = 1e-3
+SOLVERS = plugins.solvers_where(lambda solver: True)
+
+
+def sample(m=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(m) % 2, 1, -1)
+    return rng.normal(size=(m, 3)) + 0.7 * y[:, None], y
+
+
+def trained(name="smo", kernel=None):
+    X, y = sample()
+    solver = plugins.build("solver", name)
+    return fit(X, y, solver=solver, kernel=kernel or RBF(0.5), C=10.0, stop=Gap(TOL)), solver
+
+
+def false_claims(done, solver):
+    X, y = sample()
+    return judge_fit(done, X, y, solver=solver, C=10.0, tol=TOL)[0].false
+
+
+def with_certificate(done, **changed):
+    first, *others = done.solutions
+    return replace(done, solutions=[replace(first, certificate=replace(first.certificate, **changed)), *others])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params", "value"),
+    [
+        ("rbf", {"gamma": 0.5}, lambda d, p: math.exp(-0.5 * float(sum(x * x for x in d)))),
+        ("laplacian", {"gamma": 0.25}, lambda d, p: math.exp(-0.25 * float(sum(map(abs, d))))),
+        ("linear", {}, lambda d, p: float(p)),
+        ("poly", {"gamma": 0.5, "degree": 3, "coef0": -1.0}, lambda d, p: float((p / 2 - 1) ** 3)),
+    ],
+)
+def test_values_are_those_of_rational_arithmetic_far_from_the_origin(kernel, params, value):
+    X = sample(6)[0] + 1e8
+    K = Values(kernel, params, X)(np.arange(6), np.arange(6))
+    for i in range(6):
+        for j in range(6):
+            a, b = ([Fraction(float(x)) for x in X[k]] for k in (i, j))
+            difference, product = (
+                [p - q for p, q in zip(a, b, strict=True)],
+                sum(p * q for p, q in zip(a, b, strict=True)),
+            )
+            assert float(K[i, j]) == pytest.approx(value(difference, product), rel=1e-14)
+
+
+def test_values_do_not_depend_on_the_storage():
+    X = np.round(sample(20)[0], 1) * (np.arange(3) > 0)  # with a column of zeros
+    K = Values("rbf", {"gamma": 0.5}, X)(np.arange(20), np.arange(20))
+    for other in (sp.csr_array(X), sp.coo_array(X), np.asfortranarray(X), X.tolist(), X.astype(np.longdouble)):
+        np.testing.assert_array_equal(Values("rbf", {"gamma": 0.5}, other)(np.arange(20), np.arange(20)), K)
+
+
+def test_two_points_have_the_known_optimum():
+    """x = 1 and -1, C = 1: w = 1, P = D = 1/2 without a bias; the judge's D comes from the weights alone."""
+    X, y = np.array([[1.0], [-1.0]]), np.array([1, -1])
+    solver = plugins.build("solver", "dcd", {"bias": 0.0})
+    (verdict,) = judge_fit(
+        fit(X, y, solver=solver, kernel=Linear(), C=1.0, stop=Gap(1e-9)), X, y, solver=solver, C=1.0, tol=1e-9
+    )
+    assert not verdict.false
+    assert (verdict.primal, verdict.dual) == (pytest.approx(0.5, rel=1e-8), pytest.approx(0.5, rel=1e-8))
+
+
+def losses(name):
+    kind = plugins.load("solver", name)
+    return [{"loss": loss} for loss in kind.losses] if len(kind.losses) > 1 else [{}]
+
+
+CASES = [(name, option) for name in SOLVERS for option in losses(name)]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n} {o.get('loss', '')}" for n, o in CASES])
+def test_claims_of_every_solver_are_true(name, options):
+    assert judged(plugins.build("solver", name, options)) is None
+
+
+def test_ordinary_data_are_of_every_kind():
+    assert len(ordinary(plugins.build("solver", "swap"))) == 9 and len(ordinary(plugins.build("solver", "dcd"))) == 6
+
+
+@pytest.mark.parametrize("name", ["swap", "smo", "fcfw"])
+def test_a_model_with_a_limit_on_its_vectors_is_judged_too(name):
+    X, y = sample(90)
+    solver = plugins.build("solver", name)
+    done = fit(X, y, solver=solver, kernel=RBF(0.5), C=10.0, stop=Gap(TOL) | Support(12) | Seconds(2.0))
+    assert not judge_fit(done, X, y, solver=solver, C=10.0, tol=TOL)[0].false
+
+
+LIES = {
+    "a smaller objective": lambda c: {"primal": 0.9 * c.primal},
+    "a bound above the optimum": lambda c: {"dual": 1.01 * c.primal},
+    "a better bound than its weights prove": lambda c: {"dual": c.primal, "gap": 0.0},
+    "a smaller gap": lambda c: {"gap": c.gap / 2.0},
+    "no number": lambda c: {"gap": math.nan},
+    "an objective that is no number": lambda c: {"primal": math.nan},
+}
+
+
+@pytest.mark.parametrize("name", ["smo", "swap2o", "dcd", "ocas", "pegasos"])
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_false_claims_are_found(name, lie):
+    done, solver = trained(name, Linear() if name in ("dcd", "ocas") else None)
+    assert not false_claims(done, solver)
+    assert false_claims(with_certificate(done, **lie(done.solutions[0].certificate)), solver)
+
+
+def test_a_status_that_is_not_true_is_found():
+    done, solver = trained()
+    early = fit(*sample(), solver=solver, kernel=RBF(0.5), C=10.0, stop=Iterations(3))
+    assert not false_claims(early, solver) and early.gap > TOL
+    early.solutions[0].status = Status.CONVERGED
+    assert any("converged" in said for said in false_claims(early, solver))
+    assert not false_claims(done, solver)
+
+
+def changed_model(done, **changed):
+    return replace(done, model=replace(done.model, **changed))
+
+
+def test_other_coefficients_are_found():
+    done, solver = trained()
+    coef = done.model.coef.copy()
+    coef[0, 0] *= 1.0 + 1e-4
+    said = false_claims(changed_model(done, coef=coef), solver)
+    assert any("y'beta" in sentence for sentence in said)
+
+
+def test_another_intercept_is_found():
+    done, solver = trained()
+    assert false_claims(changed_model(done, intercept=done.model.intercept + 0.1), solver)
+
+
+def test_wrong_decisions_and_labels_are_found(monkeypatch):
+    done, solver = trained()
+    kind = type(done.model)
+    right = kind.decision_function
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "decision_function", lambda self, X: right(self, X) + 0.01)
+        assert false_claims(done, solver)[0].startswith("60 decisions of 60")
+    monkeypatch.setattr(kind, "predict", lambda self, X: np.ones(60))
+    assert any("labels of 60" in said for said in false_claims(done, solver))
+
+
+def test_a_gap_that_is_not_the_largest_of_the_pairs_is_found(monkeypatch):
+    X, y = sample()
+    y = np.where(np.arange(60) % 5 == 0, 2, y)
+    solver = plugins.build("solver", "smo")
+    done = fit(X, y, solver=solver, kernel=RBF(0.5), stop=Gap(0.1))
+    monkeypatch.setattr(type(done), "gap", property(lambda self: min(s.certificate.gap for s in self.solutions)))
+    (first, *_) = judge_fit(done, X, y, solver=solver, C=1.0, tol=0.1)
+    assert any("of all class pairs" in said for said in first.false)
+
+
+def test_a_bound_of_an_indefinite_kernel_is_no_bound():
+    X, y = sample()
+    solver = plugins.build("solver", "smo")
+    done = fit(X, y, solver=solver, kernel=Sigmoid(0.5, -1.0), C=10.0, stop=Iterations(50))
+    honest = with_certificate(done, dual=None, gap=None)
+    assert not judge_fit(honest, X, y, solver=solver, C=10.0, tol=TOL)[0].false
+    said = judge_fit(with_certificate(done, dual=1.0, gap=0.5), X, y, solver=solver, C=10.0, tol=TOL)[0].false
+    assert "indefinite" in said[0]
+
+
+def test_what_is_indefinite():
+    K = np.exp(-np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0))))
+    assert not is_indefinite(K.astype(Exact), centred=False)
+    assert is_indefinite((K - 0.5).astype(Exact), centred=False)
+    assert not is_indefinite((K - 0.5).astype(Exact), centred=True)  # a constant does not matter where weights sum to 0
+    assert is_indefinite(-K.astype(Exact), centred=True)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_costs_are_those_of_training(class_weight, weighted):
+    y = np.repeat([-1, 1, 2], [5, 3, 9])
+    weights = np.arange(17.0) % 4 if weighted else None
+    classes, codes = np.unique(y, return_inverse=True)
+    expected = 2.0 * training_weights(codes, classes, class_weight, weights)
+    np.testing.assert_allclose(costs(y, 2.0, class_weight, weights).astype(float), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("words", "objective"),
+    [
+        ("hinge, free bias", Objective(False, None)),
+        ("squared hinge, regularised bias", Objective(True, 1.0)),
+        ("hinge, regularised bias of 2.5", Objective(False, 2.5)),
+        ("squared hinge, no bias, l1 penalty", Objective(True, 0.0, True)),
+        ("least squares, free bias", None),
+        ("MyProblem, size=3", None),
+    ],
+)
+def test_objectives_in_words(words, objective):
+    assert Objective.of(words) == objective
+
+
+def test_every_formulation_of_a_solver_is_known():
+    for name in SOLVERS:
+        for kernel in (Linear(), RBF(0.5)):
+            assert Objective.of(plugins.load("solver", name)().formulation(kernel)), name
+
+
+@pytest.mark.parametrize("name", ["folos", "liblinear"])
+def test_the_l1_penalty_is_judged(name):
+    X, y = sample()
+    solver = plugins.build("solver", name, {"penalty": "l1", "loss": "squared_hinge"})
+    done = fit(X, y, solver=solver, kernel=Linear(), stop=Gap(1e-2) | Seconds(1.0))
+    (verdict,) = judge_fit(done, X, y, solver=solver, C=1.0, tol=1e-2)
+    assert not verdict.false
+    (verdict,) = judge_fit(with_certificate(done, primal=0.9 * done.objective), X, y, solver=solver, C=1.0)
+    assert verdict.false
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(60) % 4], ids=["plain", "weights"])
+def test_one_class_models_are_judged(weights):
+    X, _ = sample()
+    machine = SVMOneClass("swap2o", nu=0.1, kernel=RBF(0.5)).fit(X, sample_weight=weights)
+    verdict = judge_one_class(machine, X, weights, tol=TOL)
+    assert not verdict.false and verdict.primal == pytest.approx(machine.rho_)
+    machine.certificate_ = replace(machine.certificate_, dual=1.01 * machine.certificate_.primal)
+    assert judge_one_class(machine, X, weights).false
