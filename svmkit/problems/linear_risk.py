@@ -28,7 +28,7 @@ PASSES = 2  # passes of coordinate descent by which a certificate improves the b
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
 BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
 LEAST = 100_000  # rows of X that may be read in any case: small data sets are cheap
-MOST = 1000  # largest number of passes over a band
+MOST = 200  # largest number of passes over a band
 SMALL = 1000  # up to so many samples, all of them are tried as one band as well
 
 

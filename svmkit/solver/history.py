@@ -74,10 +74,14 @@ class Clock:
     """
 
     def __init__(self, offset: float = 0.0) -> None:
-        self._start = time.perf_counter() - offset
+        self._start = self._made = time.perf_counter() - offset
 
     def __call__(self) -> float:
         return time.perf_counter() - self._start
+
+    def total(self) -> float:
+        """Return the seconds since the clock was made, time inside `stopped()` included."""
+        return time.perf_counter() - self._made
 
     @contextmanager
     def stopped(self) -> Iterator[None]:

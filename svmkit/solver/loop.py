@@ -19,6 +19,10 @@ from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds, Stop
 from svmkit.solver.support_limit import SupportLimit
 
+OVERTIME = (
+    0.5  # seconds, at most, by which certificates may exceed a limit in seconds, and their share of a short limit
+)
+
 
 def solve(
     problem: Problem,
@@ -94,7 +98,7 @@ def solve(
 
 
 class _Run:
-    """One solve under way."""
+    """One solve under way. A limit in seconds is one of the loop; what is measured meanwhile may add `overtime`."""
 
     def __init__(self, clock: Clock, iterate: Iterate, limit: SupportLimit, recorder: Recorder) -> None:
         self.clock, self.iterate, self.limit, self.recorder = clock, iterate, limit, recorder
@@ -102,6 +106,8 @@ class _Run:
         self.status = Status.INTERRUPTED
         self.info: StepInfo | None = None
         self.next_look = iterate.epochs  # when to certify a solver that does not know its objective
+        limits = [rule.limit for rule in limit.rules.criteria if isinstance(rule, Seconds)]
+        self.overtime = OVERTIME * min(1.0, *limits) if limits else math.inf
 
     def loop(self, flag: interrupt.Flag) -> None:
         """Take steps until a rule is confirmed, a callback asks to stop or the flag is raised."""
@@ -113,14 +119,14 @@ class _Run:
                 with self.clock.stopped():
                     self.info, self.status = self.limit.fall_back(info), Status.MAX_SUPPORT
                 return
-            ending = confirmation.ending(info, seconds)
+            ending = confirmation.ending(info, self._towards_limit())
             if math.isnan(info.objective):
                 if not ending and iterate.epochs < self.next_look:
                     continue
                 self.next_look = iterate.epochs + max(1.0, iterate.epochs / 8)
                 with self.clock.stopped():
                     self.info = info = iterate.measure(info)
-                ending = ending or confirmation.ending(info, seconds)
+                ending = ending or confirmation.ending(info, self._towards_limit())
             due = recorder.due(info, seconds)
             if ending or due:
                 with self.clock.stopped():
@@ -129,6 +135,10 @@ class _Run:
                     self.status = ending
                 if ending or stop:
                     return
+
+    def _towards_limit(self) -> float:
+        """Return the seconds that count towards a limit."""
+        return max(self.clock(), self.clock.total() - self.overtime)
 
     def finish(self) -> Solution:
         """Return the certified solution with its complete history."""

@@ -123,7 +123,7 @@ class Epochs(Criterion):
 
 
 class Seconds(Criterion):
-    """A budget of wall-clock seconds in the loop, evaluation excluded."""
+    """A budget of wall-clock seconds in the loop; evaluation may add half a second, half of a limit below a second."""
 
     status = Status.TIME_LIMIT
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +14,11 @@ from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
+from svmkit.solver import history
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Epochs, Gap, Iterations, Violation, parse_stop
+from svmkit.solver.stopping import Epochs, Gap, Iterations, Seconds, Violation, parse_stop
 
 NAN = float("nan")
 
@@ -184,3 +186,22 @@ def test_the_loop_raises_the_bound_from_look_to_look():
     solution = solve(p, Blind(walk(0.3)), stop=Iterations(20))
     assert solution.certificate.primal == once.primal and solution.certificate.dual > 1.5 * once.dual
     assert p.certificate(solution.point) == solution.certificate  # and whoever asks again gets the same answer
+
+
+@pytest.mark.parametrize(("limit", "looks"), [(10.0, 3), (0.4, 2)])
+def test_certificates_count_towards_a_limit_in_seconds_but_for_half_a_second(monkeypatch, limit, looks):
+    """Certificates of 5 s each, off the clock, after steps that take no time."""
+    now, seen = [0.0], [0]
+    monkeypatch.setattr(history, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    slow = risk()
+    right = slow.certificate
+
+    def certificate(point):
+        now[0] += 5.0
+        seen[0] += 1
+        return right(point)
+
+    monkeypatch.setattr(slow, "certificate", certificate)
+    solution = solve(slow, Blind(walk(1.0)), stop=Seconds(limit) | Iterations(1000))
+    assert solution.status is Status.TIME_LIMIT and solution.seconds == 0.0
+    assert seen[0] <= looks + 1  # and one for the answer
