@@ -23,9 +23,6 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf,required=false \
 FROM ${BASE}
 # compiled code is for one kind of processor: x86-64-v3 has AVX2 and FMA, as all servers since 2013; generic for others
 ARG CPU=x86-64-v3
-# OpenMP for the loops: without it numba's threads cannot be shared by several callers
-RUN ldconfig -p | grep -q libgomp.so.1 \
- || (apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/*)
 # owned by the image's user, so that one RUN line in a derived image installs a plugin
 COPY --from=build --chown=10001:10001 /opt/svmkit /opt/svmkit
 # compiled loops are kept here, written while the image is built, so that no job has to compile
