@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmkit.problems.base import relative_gap
 from svmkit.problems.simplex import SimplexQP
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.state import Face
@@ -54,4 +55,5 @@ class FCFW(Corrective):
 
     def relative(self, state, gap):
         """Return the gap of a certificate: for the squared hinge P - D, which is much below 2 (f - min g)."""
-        return state.problem.certificate_at(state.box.beta, state.box.v).gap
+        primal, dual = state.problem.values(state.box.beta, state.box.v)
+        return relative_gap(primal - dual, dual)

@@ -124,6 +124,8 @@ def report(outcome: Outcome, as_json: bool) -> None:
     known = "no dual point: not known"
     if streamed and dual is not None:
         known = f"not known; the optimum is at least {dual:.8g}"
+    if result["flaw"]:
+        known = f"not certified: {result['flaw']}"
     passed = " (one pass)" if streamed and result["status"] == "max_iter" else ""
     skipped = f"; {result['skipped']:,} lines skipped" if result.get("skipped") else ""
     accuracies = {
@@ -139,7 +141,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("solver", f"{result['solver']} on {result['problem']}, {kernel['name']} kernel"
                        + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
             ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"),
-            ("gap", known if gap is None else f"{gap:.2e}  (certified relative duality gap)"),
+            ("gap", known if gap is None else certified(gap, result["rounding"])),
             ("objective", None if streamed else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
             ("support", None if streamed and linear else counted),  # a linear model of a stream keeps no rows
@@ -151,6 +153,14 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),
         ]
     )  # fmt: skip
+
+
+def certified(gap: float, rounding: float) -> str:
+    """Return a gap in words, with a remark if rounding errors make up most of it."""
+    from svmkit.problems.base import is_rounding
+
+    remark = "; rounding errors allow no smaller one" if is_rounding(gap, rounding) else ""
+    return f"{gap:.2e}  (certified relative duality gap{remark})"
 
 
 def curve_rows(curve: list[dict[str, Any]] | None) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from svmkit.data.features import Features, as_features, pad_or_refuse_columns
 from svmkit.errors import InputError
+from svmkit.problems.base import is_rounding
 from svmkit.solver.solution import Status
 from svmkit.training.online_input import streaming_solver
 
@@ -48,13 +49,39 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
     return X
 
 
-def warn_unless_converged(solver: str, status: Status, gap: float | None, remedy: str) -> None:
-    """Give the caller of `fit` a ConvergenceWarning for a solve that stalled or used up its own iterations."""
-    if status not in (Status.MAX_ITER, Status.STALLED):
+def warn_unless_converged(
+    solver: str,
+    status: Status,
+    gap: float | None,
+    remedy: str,
+    *,
+    rounding: float | None = None,
+    flaw: str | None = None,
+) -> None:
+    """Give the caller of `fit` a ConvergenceWarning if a solve stalled, ran out of iterations or is not certified.
+
+    Parameters
+    ----------
+    solver : str
+        The name of the solver.
+    status : Status
+        How the solve ended.
+    gap : float or None
+        The certified gap.
+    remedy : str
+        What helps against a gap that is too large.
+    rounding, flaw : float and str, default=None
+        As in the certificate.
+    """
+    if status not in (Status.MAX_ITER, Status.STALLED, Status.NOT_CERTIFIED):
         return
     from sklearn.exceptions import ConvergenceWarning
 
     reached = "" if gap is None else f" at gap {gap:.2g}"
+    if flaw is not None:
+        reached, remedy = " without a certificate", flaw
+    elif gap is not None and is_rounding(gap, rounding or 0.0):
+        remedy = "rounding errors allow no smaller one; centre and scale the features, or lower C"
     warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=3)
 
 

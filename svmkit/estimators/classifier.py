@@ -203,7 +203,14 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         self._take(trained)
         if self.max_iter is None and self.max_epochs is None:
             remedy = "raise tol, lower C, or take another solver"
-            warn_unless_converged(trained.model.about["solver"], trained.status, trained.gap, remedy)
+            warn_unless_converged(
+                trained.model.about["solver"],
+                trained.status,
+                trained.gap,
+                remedy,
+                rounding=trained.rounding,
+                flaw=trained.flaw,
+            )
         return self
 
     @OnlyStreaming

@@ -223,7 +223,9 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         self.status_, self.n_iter_, self.history_ = solution.status, solution.n_iter, solution.history
         if self.max_iter is None:
             remedy = "raise tol or nu, or take another solver"
-            warn_unless_converged(solver.name, self.status_, self.gap_, remedy)
+            warn_unless_converged(
+                solver.name, self.status_, self.gap_, remedy, rounding=certificate.rounding, flaw=certificate.flaw
+            )
         return self
 
     def _require_options(self) -> None:

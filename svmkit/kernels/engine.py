@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.arithmetic import Form
-from svmkit.kernels.functions import Kernel, Precomputed, square_norms
+from svmkit.kernels.functions import Kernel, Precomputed, asymmetry, square_norms
 from svmkit.kernels.rounding import U, largest_value, value_error
 from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
 
@@ -325,7 +325,10 @@ class BlockEngine(_Base):
 class PrecomputedEngine(_Base):
     """The engine for a precomputed kernel: X (n, n_train) holds the values, Z holds indices of training samples."""
 
-    error = 0.0  # the values are exact as they are given
+    @cached_property
+    def error(self) -> float:
+        # the values are exact as they are given; only the symmetric part of the matrix counts in beta'K beta
+        return 0.5 * asymmetry(self.X).size if self.X.shape[0] == self.X.shape[1] else 0.0
 
     @cached_property
     def largest(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,6 +61,14 @@ class Kernel:
         raise TypeError(f"kernel {self.name!r} has to implement diag(X)")
 
     @property
+    def semidefinite(self) -> bool | None:
+        """Whether every kernel matrix is positive semidefinite: True, False, or None for not known.
+
+        True is the promise of the kernel's author. Otherwise a certificate asks `svmkit.kernels.semidefinite`.
+        """
+        return None
+
+    @property
     def params(self) -> dict[str, Any]:
         """The parameters as plain values, as a model stores them."""
         return asdict(self)
@@ -92,6 +100,10 @@ class Linear(Kernel):
 
     name: ClassVar[str] = "linear"
     form: ClassVar[Form | None] = Form.LINEAR
+
+    @property
+    def semidefinite(self) -> bool | None:
+        return True
 
     def diag(self, X) -> np.ndarray:
         return square_norms(X)
@@ -135,6 +147,10 @@ class RBF(_WithGamma):
     normalised: ClassVar[bool] = True
     form: ClassVar[Form | None] = Form.RBF
 
+    @property
+    def semidefinite(self) -> bool | None:
+        return True
+
     def diag(self, X) -> np.ndarray:
         return np.ones(X.shape[0])
 
@@ -152,6 +168,10 @@ class Laplacian(_WithGamma):
     name: ClassVar[str] = "laplacian"
     normalised: ClassVar[bool] = True
     form: ClassVar[Form | None] = Form.LAPLACIAN
+
+    @property
+    def semidefinite(self) -> bool | None:
+        return True
 
     def diag(self, X) -> np.ndarray:
         return np.ones(X.shape[0])
@@ -186,6 +206,10 @@ class Poly(_WithGamma):
         object.__setattr__(self, "degree", int(self.degree))
         _require_finite(self.coef0)
 
+    @property
+    def semidefinite(self) -> bool | None:
+        return self.coef0 >= 0.0
+
     def diag(self, X) -> np.ndarray:
         _, gamma, coef0, degree = self.scalars
         return (gamma * square_norms(X) + coef0) ** degree
@@ -195,7 +219,7 @@ class Poly(_WithGamma):
 class Sigmoid(_WithGamma):
     """The sigmoid kernel k(x, z) = tanh(gamma x'z + coef0).
 
-    It is not positive semidefinite, so that a solver may fail to reach a certificate.
+    It is not positive semidefinite in general, and then no solver has a certificate.
 
     Parameters
     ----------
@@ -214,22 +238,34 @@ class Sigmoid(_WithGamma):
         super().__post_init__()
         _require_finite(self.coef0)
 
+    @property
+    def semidefinite(self) -> bool | None:
+        return False
+
     def diag(self, X) -> np.ndarray:
         _, gamma, coef0, _ = self.scalars
         return np.tanh(gamma * square_norms(X) + coef0)
 
 
-def _asymmetric(X) -> tuple[int, int] | None:
-    """Return where a square X differs from its transpose by more than rounding, or None; a few rows at a time."""
-    largest = float(np.abs(X).max()) if X.shape[0] else 0.0
+class Asymmetry(NamedTuple):
+    """The largest |X[i, j] - X[j, i]| of a square matrix, and where it is."""
+
+    size: float = 0.0
+    i: int = 0
+    j: int = 0
+
+
+def asymmetry(X) -> Asymmetry:
+    """Return how far a square X, dense or CSR, is from its transpose; a few rows at a time."""
+    found = Asymmetry()
     step = max(1, (1 << 20) // max(X.shape[0], 1))
     for lo in range(0, X.shape[0], step):
         difference = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
         difference = difference.toarray() if sp.issparse(difference) else difference
-        if difference.max() > 1e-5 * largest:
-            i, j = np.unravel_index(int(difference.argmax()), difference.shape)
-            return lo + int(i), int(j)
-    return None
+        i, j = np.unravel_index(int(difference.argmax()), difference.shape)
+        if difference[i, j] > found.size:
+            found = Asymmetry(float(difference[i, j]), lo + int(i), int(j))
+    return found
 
 
 @dataclass(frozen=True)
@@ -244,9 +280,8 @@ class Precomputed(Kernel):
                 f"a precomputed kernel matrix has to be square, not {X.shape[0]} x {X.shape[1]}: "
                 "give the kernel values of all pairs of training rows"
             )
-        at = _asymmetric(X)
-        if at is not None:
-            i, j = at
+        difference, i, j = asymmetry(X)
+        if difference > 1e-5 * (float(np.abs(X).max()) if X.shape[0] else 0.0):
             raise InputError(
                 f"a precomputed kernel matrix has to be symmetric: row {i + 1}, column {j + 1} holds {X[i, j]:g}, row "
                 f"{j + 1}, column {i + 1} holds {X[j, i]:g} (counted from 1); no solver takes another one"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from svmkit.kernels.engine import ALL, Engine, engine_for
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import MEMO, TINY, sum_error
 from svmkit.kernels.row_cache import Likely, RowCache, RowTable
+from svmkit.kernels.semidefinite import Definiteness, examine
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -91,6 +93,11 @@ class Gram:
         self.kernel_values = 0
         self._cache: RowCache | None = None
         self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # the last idx, coef and result
+
+    @cached_property
+    def definiteness(self) -> Definiteness:
+        """What is known about the positive semidefiniteness of the kernel matrix; examined when first asked for."""
+        return examine(self)
 
     def promote(self) -> bool:
         """Change to float64 kernel rows and drop the cached ones. Return False if they are float64 already."""

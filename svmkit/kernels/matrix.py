@@ -12,6 +12,7 @@ from svmkit.kernels.engine import ALL, PANEL
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_cache import RowCache
+from svmkit.kernels.semidefinite import Definiteness
 
 RowFunction = Callable[[np.ndarray], np.ndarray]
 """Takes row numbers idx, shape (q,), and returns these rows of A, shape (q, m)."""
@@ -194,6 +195,11 @@ class MatrixGram(Gram):
 
     def __init__(self, engine: MatrixEngine, budget: int) -> None:
         super().__init__(engine.kernel, None, memory=budget, dtype=np.float64, engine=engine)
+
+    @property
+    def definiteness(self) -> Definiteness:
+        """A counts as positive semidefinite: its curvature is checked as its rows arrive."""
+        return Definiteness()
 
     def row(self, i: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
         """Return A[i], shape (m,). `likely` is ignored: rows are requested only when they are needed."""

@@ -24,13 +24,18 @@ class Certificate:
     dual : float or None
         D, a lower bound on the optimum; None if no dual point is known.
     gap : float or None
-        The relative duality gap (P - D) / max(|P|, |D|); None if there is no D.
+        The relative duality gap (P - D) / max(|P|, |D|); None if there is no D. It is never smaller than what the
+        rounding errors of P and D allow.
     gradient : ndarray of float64, shape (m,), or None
         The gradient, or for a linear risk the margins, from which a solver can continue with exact values.
     bias : float or None
         The best bias at the point, for problems that leave the bias free.
     beta : ndarray of float64, shape (m,), or None
         The dual weights that prove D, for problems whose solvers have no dual point (`Problem.raise_bound`).
+    rounding : float
+        The part of the gap that bounds the rounding errors of P and D.
+    flaw : str or None
+        Why no D can be proven although the problem has a dual, such as a kernel that is not positive semidefinite.
     """
 
     primal: float
@@ -39,14 +44,71 @@ class Certificate:
     gradient: np.ndarray | None = field(default=None, repr=False, compare=False)
     bias: float | None = None
     beta: np.ndarray | None = field(default=None, repr=False, compare=False)
+    rounding: float = 0.0
+    flaw: str | None = None
 
     @classmethod
     def of(
-        cls, primal: float, dual: float, gradient: np.ndarray | None = None, bias: float | None = None
+        cls,
+        primal: float,
+        dual: float,
+        gradient: np.ndarray | None = None,
+        bias: float | None = None,
+        *,
+        errors: tuple[float, float] = (0.0, 0.0),
+        flaw: str | None = None,
     ) -> Certificate:
-        """Return the certificate of P and D with their relative gap, which is 0.0 where both are 0."""
+        """Return the certificate of P and D as they were computed.
+
+        Parameters
+        ----------
+        primal, dual : float
+            P and D.
+        gradient : ndarray of float64, shape (m,), default=None
+            The gradient or the margins.
+        bias : float, default=None
+            The best bias.
+        errors : tuple of two floats, default=(0.0, 0.0)
+            Bounds on the rounding errors of P, which the gap includes, and of D, which is lowered by it.
+        flaw : str, default=None
+            Why D is no lower bound.
+
+        Returns
+        -------
+        Certificate
+            Without D and gap if there is a flaw, if a number is not finite, or if P lies below D by more than the
+            errors. The gap is 0.0 where P and D are 0.
+        """
+        of_primal, of_dual = errors
+        dual -= of_dual
+        if flaw is None:
+            flaw = _flaw(primal, dual, of_primal)
+        if flaw is not None:
+            return cls(primal, None, None, gradient, bias, flaw=flaw)
         size = max(abs(primal), abs(dual))
-        return cls(primal, dual, (primal - dual) / size if size else 0.0, gradient, bias)
+        gap, rounding = (primal + of_primal - dual, of_primal + of_dual) if size else (0.0, 0.0)
+        return cls(primal, dual, gap / (size or 1.0), gradient, bias, rounding=rounding / (size or 1.0))
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether rounding errors make up most of the gap, so that no further step can lower it much."""
+        return self.gap is not None and is_rounding(self.gap, self.rounding)
+
+
+def is_rounding(gap: float, rounding: float) -> bool:
+    """Return whether at least half of a gap > 0 bounds rounding errors."""
+    return 0.0 < gap <= 2.0 * rounding
+
+
+def _flaw(primal: float, dual: float, of_primal: float) -> str | None:
+    """Return why these values prove nothing, or None if they do."""
+    if not math.isfinite(primal):
+        return "the objective overflows; scale the features or choose a smaller C"
+    if not math.isfinite(dual) or not math.isfinite(of_primal):
+        return "rounding errors exceed all bounds; scale the features or choose a smaller C"
+    if dual > primal + of_primal:
+        return "the objective lies below its lower bound, so the kernel is not positive semidefinite on these data"
+    return None
 
 
 def relative_gap(gap: float, dual: float) -> float:
@@ -186,6 +248,15 @@ class Problem(ABC):
         certificate : Certificate
             A certificate of this very problem.
         """
+
+    def image_error(self, weights: np.ndarray) -> float:
+        """Return a bound on the error of each entry of K weights (m,) as the Gram computes it.
+
+        A kernel matrix that is positive semidefinite up to rounding only counts as the nearest one that is.
+        """
+        idx = np.flatnonzero(weights)
+        shift = self.gram.definiteness.shift
+        return self.gram.product_error(weights[idx]) + shift * float(np.abs(weights[idx]).max(initial=0.0))
 
     @abstractmethod
     def bound(self, objective: float) -> Certificate:

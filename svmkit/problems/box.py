@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
+from svmkit.kernels.semidefinite import not_semidefinite
 from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.rounding import dot_error
 
 
 class BoxQP(Problem):
@@ -107,9 +111,27 @@ class BoxQP(Problem):
         h = self.decision(point)
         norm, ridge = float((point * self.y) @ h), float(np.square(point) @ self.ridge)
         bias = best_bias(self.loss, self.y, h, self.C)
-        primal = 0.5 * norm + self.loss.total(1.0 - self.y * (h + bias), self.C)
+        slack = 1.0 - self.y * (h + bias)
+        primal = 0.5 * norm + self.loss.total(slack, self.C)
         dual = float(point.sum()) - 0.5 * (norm + ridge)
-        return Certificate.of(primal, dual, self.y * h + self.ridge * point - 1.0, bias)
+        gradient = self.y * h + self.ridge * point - 1.0
+        errors, flaw = self._errors(point, h, bias, slack, primal), self.gram.definiteness.flaw
+        if norm < -2.0 * errors[0] and flaw is None:
+            flaw = not_semidefinite(self.gram)
+        return Certificate.of(primal, dual, gradient, bias, errors=errors, flaw=flaw)
+
+    def _errors(
+        self, beta: np.ndarray, h: np.ndarray, bias: float, slack: np.ndarray, primal: float
+    ) -> tuple[float, float]:
+        """Return bounds on the rounding errors of P and of D, that of the constraint y'beta = 0 included."""
+        of_h, total = self.image_error(beta), float(beta.sum())
+        norm = total * of_h + dot_error(beta * h)
+        losses = self.loss.total_error(slack, self.C, of_h + 4.0 * U * (1.0 + np.abs(h) + abs(bias)))
+        sums = dot_error(beta) + dot_error(np.square(beta) * self.ridge)
+        # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
+        largest = 1.0 + math.sqrt(2.0 * max(primal, 0.0) * max(float(self.gram.diag.max()), 0.0))
+        balance = abs(float(self.y @ beta)) + dot_error(beta)
+        return 0.5 * norm + losses, 0.5 * norm + sums + balance * largest
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)

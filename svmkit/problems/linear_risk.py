@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
 from svmkit.problems.base import Certificate, DecisionFunction
 from svmkit.problems.box import infeasible_in_box
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.design import Design
 from svmkit.problems.loss import Loss
 from svmkit.problems.risk import Risk, scale_within
+from svmkit.problems.rounding import dot_error
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
@@ -33,13 +35,19 @@ SMALL = 1000  # up to so many samples, all of them are tried as one band as well
 
 
 class Bound(NamedTuple):
-    """A lower bound on the optimum and the dual weights (m,) that prove it."""
+    """A dual value as computed, a bound on its rounding error, and the dual weights (m,) that prove it."""
 
     dual: float
     beta: np.ndarray
+    error: float = 0.0
+
+    @property
+    def proven(self) -> float:
+        """The lower bound on the optimum."""
+        return self.dual - self.error
 
 
-_dual_value = itemgetter(0)
+_proven = attrgetter("proven")
 
 
 class LinearProblem(Risk):
@@ -73,6 +81,18 @@ class LinearProblem(Risk):
         beta = self.loss.weights(slack, self.C)
         return beta * _best_scale(beta, self.design.pull(self.y * beta), self.ridge, self.loss)
 
+    def _primal_error(self, w: np.ndarray, margins: np.ndarray) -> float:
+        """Return a bound on the rounding error of P at w (width,), whose margins are given."""
+        size = dot_error(w) + dot_error(np.square(w))
+        of_margins = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
+        return size + self.loss.total_error(1.0 - margins, self.C, of_margins + 2.0 * U * (1.0 + np.abs(margins)))
+
+    def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
+        """Return a bound on the rounding error of D at beta (m,), with v (width,) = X'(y beta) from scratch."""
+        of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
+        size = float(np.linalg.norm(v))
+        return size * of_v + of_v**2 + dot_error(beta) + dot_error(np.square(v)) + dot_error(beta**2 * self.ridge)
+
     def _dual(self, beta: np.ndarray, v: np.ndarray) -> float:
         return float(beta.sum()) - 0.5 * (float(v @ v) + float(np.square(beta) @ self.ridge))
 
@@ -104,7 +124,8 @@ class LinearDual(LinearProblem):
         w = self.weights(point)
         margins = self.margins(w)
         primal = 0.5 * float(w @ w) + self.loss.total(1.0 - margins, self.C)
-        return Certificate.of(primal, self._dual(point, w), margins - 1.0 + self.ridge * point)
+        errors = self._primal_error(w, margins), self._dual_error(point, w)
+        return Certificate.of(primal, self._dual(point, w), margins - 1.0 + self.ridge * point, errors=errors)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
@@ -176,8 +197,9 @@ class LinearRisk(LinearProblem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         margins = self.margins(point)
-        dual, beta = self._bound(1.0 - margins)
-        return replace(Certificate.of(self.primal(point, margins), dual, margins), beta=beta)
+        bound = self._bound(1.0 - margins)
+        errors = self._primal_error(point, margins), bound.error
+        return replace(Certificate.of(self.primal(point, margins), bound.dual, margins, errors=errors), beta=bound.beta)
 
     def raise_bound(self, certificate: Certificate) -> None:
         if certificate.dual is not None and certificate.beta is not None:
@@ -199,26 +221,28 @@ class LinearRisk(LinearProblem):
         return self._keep(self._valued(beta))
 
     def _keep(self, bound: Bound) -> float:
-        self._known, self._offers = max(self._known, bound, key=_dual_value), self._offers + 1
-        return self._known.dual
+        self._known, self._offers = max(self._known, bound, key=_proven), self._offers + 1
+        return self._known.proven
 
     def _bound(self, slack: np.ndarray) -> Bound:
         """Return the best bound: the one offered or the one `slack` (m,) suggests, with l2 improved by some passes."""
         if self.penalty == "l1":
-            return max(self._known, self._valued(self.loss.weights(slack, self.C)), key=_dual_value)
-        known = max(self._known, self._valued(self._suggested(slack)), key=_dual_value)
+            return max(self._known, self._valued(self.loss.weights(slack, self.C)), key=_proven)
+        known = max(self._known, self._valued(self._suggested(slack)), key=_proven)
         d, beta = self.design, known.beta.copy()
         v, rng = d.pull(self.y * beta), np.random.default_rng(self._offers)  # another order after each offer
         for _ in range(PASSES):
             coordinate_pass(d.rows, d.bias, self.points, rng.permutation(self.m), self.m, beta, v, np.inf, -np.inf)
-        return max(known, self._valued(beta), key=_dual_value)
+        return max(known, self._valued(beta), key=_proven)
 
     def _valued(self, beta: np.ndarray) -> Bound:
         """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |X'(y beta)| <= 1."""
         v = self.design.pull(self.y * beta)
         if self.penalty == "l1":
-            beta, v = beta * _best_scale_l1(beta, v, self.ridge), np.zeros(1)
-        return Bound(self._dual(beta, v), beta)
+            beta = beta * _best_scale_l1(beta, v, self.ridge)
+            dual, of_pull = self._dual(beta, np.zeros(1)), dot_error(beta * np.sqrt(self.design.sq))
+            return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |X'(y beta)| <= 1
+        return Bound(self._dual(beta, v), beta, self._dual_error(beta, v))
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         margins = certificate.gradient
@@ -271,7 +295,7 @@ def weights_near_margin(problem: LinearProblem, slack: np.ndarray) -> np.ndarray
         width = max(float(distance[inside].max()), 1e-12)
         beta = problem.C * np.clip(0.5 + slack / (2.0 * width), 0.0, 1.0)
         found.append(_descended(problem, beta, inside))
-    return max(found, key=_dual_value)[1]
+    return max(found, key=itemgetter(0))[1]
 
 
 def _descended(problem: LinearProblem, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:

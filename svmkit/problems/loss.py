@@ -7,6 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.problems.rounding import dot_error
 
 
 class Loss(StrEnum):
@@ -27,6 +28,13 @@ class Loss(StrEnum):
         """Return the sum of the losses for the slacks 1 - y h, shape (m,), of any sign."""
         slack = np.maximum(slack, 0.0)
         return float(C @ slack if self is Loss.HINGE else C @ np.square(slack))
+
+    def total_error(self, slack: np.ndarray, C: np.ndarray, error: np.ndarray) -> float:
+        """Return a bound on the error of `total` for slacks (m,) that have errors of at most `error` (m,)."""
+        slack, error = np.maximum(slack, 0.0), np.where(slack > -error, error, 0.0)
+        if self is Loss.HINGE:
+            return float(C @ error) + dot_error(C * slack)
+        return float(C @ (error * (2.0 * slack + error))) + dot_error(C * np.square(slack), 2.0)
 
     def upper_bounds(self, C: np.ndarray) -> np.ndarray:
         """Return the upper bounds of the dual weights, shape (m,)."""

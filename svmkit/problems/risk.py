@@ -12,8 +12,10 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
 from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.loss import Loss
+from svmkit.problems.rounding import dot_error
 
 
 class Risk(Problem):
@@ -99,14 +101,24 @@ class KernelRisk(Risk):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
-        primal = 0.5 * float(point @ h) + self.loss.total(1.0 - self.y * h, self.C)
+        norm, slack = float(point @ h), 1.0 - self.y * h
+        primal = 0.5 * norm + self.loss.total(slack, self.C)
+        of_h, of_norm = self._errors(point, h)
+        of_primal = 0.5 * of_norm + self.loss.total_error(slack, self.C, of_h + 2.0 * U * (1.0 + np.abs(h)))
         beta = np.clip(self.y * point, 0.0, self.upper)
         if not np.array_equal(beta * self.y, point):
             h = self.decision(beta * self.y)
-        norm = float((beta * self.y) @ h)
-        scale = scale_within(float(beta.sum()), norm + float(np.square(beta) @ self.ridge), self.loss)
-        dual = scale * float(beta.sum()) - 0.5 * scale**2 * (norm + float(np.square(beta) @ self.ridge))
-        return Certificate.of(primal, dual)
+            norm, of_norm = float((beta * self.y) @ h), self._errors(beta * self.y, h)[1]
+        ridge = float(np.square(beta) @ self.ridge)
+        scale = scale_within(float(beta.sum()), norm + ridge, self.loss)
+        dual = scale * float(beta.sum()) - 0.5 * scale**2 * (norm + ridge)
+        of_dual = scale * dot_error(beta) + scale**2 * (of_norm + dot_error(np.square(beta) * self.ridge))
+        return Certificate.of(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
+
+    def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[float, float]:
+        """Return bounds on the errors of each entry of h = `decision(coef)` and of coef'h."""
+        of_h = self.image_error(coef) + dot_error(coef, self.bias**2) + U * float(np.abs(h).max())
+        return of_h, float(np.abs(coef).sum()) * of_h + dot_error(coef * h)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         return DecisionFunction(point.copy(), self.bias**2 * float(point.sum()))

@@ -9,7 +9,10 @@ import numpy as np
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
 from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.loss import Loss
+from svmkit.problems.rounding import dot_error
 
 
 class SimplexQP(Problem):
@@ -119,12 +122,32 @@ class SimplexQP(Problem):
         return reason
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        return self.certificate_at(point, self.gradient(point))
+        g = self.gradient(point)
+        primal, dual = self.values(point, g)
+        return Certificate.of(primal, dual, g, errors=self._errors(point, g), flaw=self.gram.definiteness.flaw)
 
-    def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
-        """Return the certificate at `alpha` for the half gradient g that the caller has just computed from scratch."""
+    def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+        """Return P and D at `alpha`, whose half gradient g the caller has computed, without a word on their errors."""
         value = self._value(alpha, g)
-        return Certificate.of(value, value - 2.0 * max(0.0, float(alpha @ g - g.min())), g)
+        return value, value - 2.0 * max(0.0, float(alpha @ g - g.min()))
+
+    def _errors(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+        """Return bounds on the rounding errors of P and D, that of the constraint sum alpha = 1 included."""
+        product, value = float(alpha @ g), self._value(alpha, g)
+        of_product = self._image_error(alpha, g) + dot_error(alpha * g)
+        of_value = of_product + (0.0 if self.linear_term is None else dot_error(alpha * self.linear_term))
+        return of_value, of_value + 4.0 * of_product + 4.0 * self._excess(alpha) * (abs(product) + abs(value))
+
+    def _image_error(self, alpha: np.ndarray, g: np.ndarray) -> float:
+        """Return a bound on the error of each entry of g = A alpha + c."""
+        parts = abs(self.bias) + float((alpha * self.ridge).max()) + float(np.abs(g).max())
+        if self.linear_term is not None:
+            parts += float(np.abs(self.linear_term).max())
+        return self.image_error(alpha) + dot_error(alpha, abs(self.bias)) + 4.0 * U * parts
+
+    def _excess(self, alpha: np.ndarray) -> float:
+        """Return a bound on the difference between the sum of alpha and 1."""
+        return abs(float(alpha.sum()) - 1.0) + dot_error(alpha)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
@@ -169,12 +192,19 @@ class SquaredHinge(SimplexQP):
         y, self.C = labels_and_costs(y, C, gram.m)
         super().__init__(gram, y, bias=bias, ridge=1.0 / (2.0 * self.C))
 
-    def certificate_at(self, alpha: np.ndarray, g: np.ndarray) -> Certificate:
-        f = self._positive(float(alpha @ g))
-        loss_part = float(np.square(alpha) @ self.ridge)
-        slack = np.maximum(0.0, 1.0 - (g - alpha * self.ridge) / f)
-        primal = (f - loss_part) / (2.0 * f * f) + float(self.C @ np.square(slack))
-        return Certificate.of(primal, 0.5 / f, g)
+    def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+        f, shares = self._positive(float(alpha @ g)), alpha * self.ridge
+        loss = Loss.SQUARED_HINGE.total(1.0 - (g - shares) / f, self.C)
+        return (f - float(alpha @ shares)) / (2.0 * f * f) + loss, 0.5 / f
+
+    def _errors(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+        # at beta = alpha / f, where f is a number without an error
+        f, shares, of_g = float(alpha @ g), alpha * self.ridge, self._image_error(alpha, g)
+        h = (g - shares) / f
+        of_h = (of_g + U * (np.abs(g) + 2.0 * shares)) / f
+        losses = Loss.SQUARED_HINGE.total_error(1.0 - h, self.C, of_h + 4.0 * U * (1.0 + np.abs(h)))
+        norm = (of_g + dot_error(alpha * g) + dot_error(alpha * shares)) / (2.0 * f) / f
+        return losses + norm + U / f, norm + (self._excess(alpha) + 4.0 * U) / f
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), 0.5 / self._positive(objective), None)
@@ -189,6 +219,10 @@ class SquaredHinge(SimplexQP):
         return f
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        assert certificate.dual is not None
-        coef = point * self.y * (2.0 * certificate.dual)  # 1 / f
+        if certificate.gradient is not None:
+            inverse = 1.0 / self._positive(float(point @ certificate.gradient))
+        else:
+            assert certificate.dual is not None  # `bound` knows f only
+            inverse = 2.0 * certificate.dual
+        coef = point * self.y * inverse
         return DecisionFunction(coef, self.bias * float(coef.sum()))

@@ -14,6 +14,7 @@ SAMPLED_LOOKS = 3  # a sampled gap has to hold this often in a row: "draw again 
 SAMPLED_POINTS = 3 * 59  # and on this many points, or on all: three draws of a single point prove nothing
 STUCK = 5  # steps in a row without progress that count as stalled; 20 times as many if sampled, as samples may miss
 FULL = 1e-2  # gap within a full support below which the solve ends: the points outside the limit then matter more
+DENIED = (Status.STALLED, Status.NOT_CERTIFIED)  # instead of converged: any other rule that holds comes first
 
 
 class Confirmation:
@@ -40,6 +41,7 @@ class Confirmation:
         self._next_check = 0  # iteration before which no certificate is computed again after a refusal
         self._stuck = 0  # steps in a row without progress
         self._resyncs = 0
+        self._other = False  # whether a rule of convergence other than a gap has ended the solve
 
     def ending(self, info: StepInfo, seconds: float) -> Status | None:
         """Return the status with which the solve ends at this iterate; None if it continues.
@@ -51,6 +53,10 @@ class Confirmation:
         seconds : float
             Time in the loop so far.
         """
+        measured = self._iterate.measured
+        if measured is not None and measured.flaw is not None and self._iterate.solver.external:
+            self.certificate = measured
+            return Status.NOT_CERTIFIED  # a finer fit would not be certified either
         if info.done:
             return Status.CONVERGED
         if info.steps or not info.moved:  # a draw without a step counts only if it found no way to move
@@ -67,49 +73,64 @@ class Confirmation:
             return Status.MAX_SUPPORT
         if not near:
             self._looks.restart()
-        return next((rule.status for rule in reached if self._accepts(rule, info)), None)
+        accepted = [status for rule in reached if (status := self._accepted(rule, info))]
+        return next((status for status in accepted if status not in DENIED), accepted[0] if accepted else None)
 
     def proves(self, certificate: Certificate) -> bool:
         """Return whether a certificate proves the requested gap; the loop's estimate is often stricter."""
         limits = [rule.limit for rule in self._rules.criteria if isinstance(rule, Gap)]
         return bool(limits) and certificate.gap is not None and certificate.gap <= min(limits)
 
-    def _accepts(self, rule: Criterion, info: StepInfo) -> bool:
-        """Return whether `rule`, which the estimates meet, ends the solve."""
+    def denied(self, certificate: Certificate) -> Status | None:
+        """Return the status of a solve whose estimates say converged, if its certificate does not allow that."""
+        if certificate.flaw is not None:
+            return Status.NOT_CERTIFIED
+        asked = any(isinstance(rule, Gap) for rule in self._rules.criteria)
+        return Status.STALLED if asked and not self._other and not self.proves(certificate) else None
+
+    def _accepted(self, rule: Criterion, info: StepInfo) -> Status | None:
+        """Return the status with which `rule`, which the estimates meet, ends the solve; None if it does not."""
         if rule.status is not Status.CONVERGED:
-            return True
+            return rule.status
         if info.shrunk:
             self._iterate.solver.reactivate(self._iterate.state)
-            return False
+            return None
         if not self._looks.enough(info):
-            return False
-        return not isinstance(rule, Gap) or self._confirms(rule.limit, info.sampled)
+            return None
+        if isinstance(rule, Gap):
+            return self._certified(rule.limit, info.sampled)
+        self._other = True
+        return Status.CONVERGED
 
-    def _confirms(self, limit: float, sampled: bool) -> bool:
-        """Return whether the certificate confirms a gap of at most `limit`; pass it to the solver if it does not."""
-        if self._iterate.measured is not None:
-            self.certificate = self._iterate.measured
-            return True
-        if self._iterate.n_iter < self._next_check:
-            return False
-        certificate = self._iterate.certify()
-        gap = certificate.gap
-        if gap is None or gap <= limit:
+    def _certified(self, limit: float, sampled: bool) -> Status | None:
+        """Return the status that the certificate allows for a gap of `limit`; if none, pass it to the solver."""
+        measured = self._iterate.measured
+        if measured is None and self._iterate.n_iter < self._next_check:
+            return None
+        certificate = self._iterate.certify() if measured is None else measured
+        gap, status = certificate.gap, None
+        if certificate.flaw is not None:
+            status = Status.NOT_CERTIFIED
+        elif gap is not None and gap <= limit:
+            status = Status.CONVERGED
+        elif certificate.is_exhausted:
+            status = Status.STALLED
+        if status is not None:
             self.certificate = certificate
-            return True
+            return status
         self._looks.restart()
         # a certificate costs as much as many steps: compute the next one when it is likely to hold, and not too soon
         self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
-        if not sampled:
+        if not sampled and gap is not None:
             self._tightening *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
         self._resync(certificate)
-        return False
+        return None
 
     def _stalled(self) -> Status | None:
         """Certify an iterate that no step improves; return STALLED only if exact values have not helped either."""
         certificate = self._iterate.certify()
         proven = self.proves(certificate)
-        if proven or self._resyncs > 2:
+        if proven or self._resyncs > 2 or certificate.flaw is not None or certificate.is_exhausted:
             self.certificate = certificate
             return Status.CONVERGED if proven else Status.STALLED
         self._stuck = 0

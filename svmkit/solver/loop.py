@@ -152,9 +152,13 @@ class _Run:
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
         point, certificate = self.limit.held(point, certificate)
-        budgets = (Status.MAX_ITER, Status.MAX_SUPPORT, Status.STALLED)
+        budgets = (Status.MAX_ITER, Status.TIME_LIMIT, Status.MAX_SUPPORT, Status.STALLED)
         if self.status in budgets and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED
+        elif self.status is Status.CONVERGED:
+            self.status = self.confirmation.denied(certificate) or Status.CONVERGED
+        elif self.status is Status.STALLED and certificate.flaw is not None:
+            self.status = Status.NOT_CERTIFIED
         recorder.score_answer(point, certificate)
         details = iterate.solver.details(iterate.state)
         return Solution(point, self.status, iterate.n_iter, seconds, certificate, recorder.history, details)

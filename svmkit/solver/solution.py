@@ -12,7 +12,7 @@ from svmkit.solver.history import History
 
 
 class Status(StrEnum):
-    """The reason for which a solve ended. The solution is certified for every status.
+    """The reason for which a solve ended. The solution is certified for every status but one.
 
     Attributes
     ----------
@@ -27,7 +27,9 @@ class Status(StrEnum):
     INTERRUPTED : str
         A signal or a callback ended the solve.
     STALLED : str
-        No step makes progress any more, while the gap is larger than the one asked for.
+        No step makes progress any more, or rounding errors allow none, while the gap is larger than the one asked for.
+    NOT_CERTIFIED : str
+        The solver's estimates hold, but no lower bound on the optimum exists: `Certificate.flaw` says why.
     """
 
     CONVERGED = "converged"
@@ -36,6 +38,7 @@ class Status(StrEnum):
     MAX_SUPPORT = "max_support"
     INTERRUPTED = "interrupted"
     STALLED = "stalled"
+    NOT_CERTIFIED = "not_certified"
 
 
 @dataclass

@@ -144,6 +144,8 @@ class RunRecord:
             "objective": fitted.objective,
             "dual_objective": fitted.dual_objective,
             "gap": fitted.gap,
+            "rounding": fitted.rounding,
+            "flaw": fitted.flaw,
             "kernel_values": fitted.kernel_values,
         }
 

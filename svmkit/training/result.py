@@ -13,6 +13,7 @@ _FROM_BEST_TO_WORST = [
     Status.CONVERGED,
     Status.MAX_SUPPORT,
     Status.STALLED,
+    Status.NOT_CERTIFIED,
     Status.MAX_ITER,
     Status.TIME_LIMIT,
     Status.INTERRUPTED,
@@ -69,3 +70,13 @@ class Fit:
         """The largest relative duality gap of any class pair; None for a solver without a dual value."""
         gaps = [s.certificate.gap for s in self.solutions]
         return None if None in gaps else max(gaps)  # type: ignore[type-var]
+
+    @property
+    def rounding(self) -> float | None:
+        """The largest part of a gap that bounds rounding errors (`Certificate.rounding`); None without a gap."""
+        return None if self.gap is None else max(s.certificate.rounding for s in self.solutions)
+
+    @property
+    def flaw(self) -> str | None:
+        """Why the result is not certified (`Certificate.flaw`), of the first class pair that has a flaw."""
+        return next((s.certificate.flaw for s in self.solutions if s.certificate.flaw is not None), None)

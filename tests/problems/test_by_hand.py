@@ -110,7 +110,7 @@ def test_the_simplex_without_signs_has_ones():
 def test_the_certificate_of_an_optimal_vertex_has_no_gap():
     problem = SimplexQP(Gram(Precomputed(), np.eye(3), dtype=np.float64), linear_term=np.array([0.0, 5.0, 5.0]))
     found = problem.certificate(np.array([1.0, 0.0, 0.0]))
-    assert (found.primal, found.dual, found.gap) == (1.0, 1.0, 0.0)
+    assert (found.primal, found.dual, found.gap) == (1.0, pytest.approx(1.0, abs=1e-13), pytest.approx(0.0, abs=1e-13))
 
 
 def test_what_a_simplex_refuses():
@@ -232,7 +232,7 @@ def test_the_risk_of_a_kernel(loss, bias):
             assert function.intercept == pytest.approx(bias**2 * point.sum(), rel=1e-12)
             assert problem.start(point).tolist() == point.tolist() and problem.infeasible(point) is None
     nothing = problem.certificate(np.zeros(M))
-    assert (nothing.primal, nothing.dual, nothing.gap) == (C.sum(), 0.0, 1.0)
+    assert (nothing.primal, nothing.dual) == (C.sum(), 0.0) and nothing.gap == pytest.approx(1.0, abs=1e-13)
     assert problem.bound(3.0) == Certificate(3.0, None, None)
 
 

@@ -77,10 +77,10 @@ def test_a_start_that_is_optimal_needs_no_iteration():
     assert step(0, gap=0.0) is Status.CONVERGED
 
 
-def test_a_problem_without_a_dual_ends_by_the_estimate():
-    step, confirmation = deciding(Iterate(None), Gap(1e-3))
-    assert step(gap=1e-3) is Status.CONVERGED
-    assert confirmation.certificate.primal == 1.0 and not confirmation.proves(confirmation.certificate)
+def test_an_estimate_that_no_certificate_confirms_does_not_end_a_solve():
+    step, confirmation = deciding(iterate := Iterate(None), Gap(1e-3))
+    assert step(gap=1e-3) is None and iterate.asked == ["certify", "raise", "resync"]
+    assert confirmation.certificate is None
 
 
 @pytest.mark.parametrize("rule", [Absolute(1e-3), Violation(1e-3)])

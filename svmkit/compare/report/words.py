@@ -26,6 +26,7 @@ _ENDED = {
     Status.TIME_LIMIT: "cut by the time limit",
     Status.MAX_ITER: "out of iterations",
     Status.MAX_SUPPORT: "full of support vectors",
+    Status.NOT_CERTIFIED: "not certified",
     TIMEOUT: "stopped without a model",
     FAILED: "failed",
 }

@@ -1,0 +1,29 @@
+"""Bounds on the rounding errors of the sums in P and D, which a certificate adds to its gap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.kernels.rounding import U
+
+
+def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
+    """Return a bound on the error of a sum of products in any order.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (n,)
+        The products of the sum, of any sign.
+    factor : float, default=1.0
+        A factor >= 0 that all terms share.
+
+    Returns
+    -------
+    float
+        (n + 1) u sum |terms| factor; inf if that overflows.
+
+    References
+    ----------
+    Higham: Accuracy and stability of numerical algorithms, 2002, section 3.1.
+    """
+    return (len(terms) + 1) * U * float(np.abs(terms).sum()) * factor

@@ -1,0 +1,95 @@
+"""The examination of kernel matrices that need not be positive semidefinite."""
+
+import numpy as np
+import pytest
+
+from svmkit.kernels import RBF, Gram, Kernel, Linear, Poly, Precomputed, Sigmoid
+from svmkit.kernels import semidefinite as examined
+from svmkit.kernels.semidefinite import Definiteness
+
+
+def rows(m=60, d=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(m, d))
+
+
+def matrix_with(least, m=60, seed=0):
+    """A symmetric matrix whose least eigenvalue is `least` and whose others are between 0.5 and 2."""
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.normal(size=(m, m)))
+    values = rng.uniform(0.5, 2.0, m)
+    values[0] = least
+    K = (Q * values) @ Q.T
+    return 0.5 * (K + K.T)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), Poly(0.5, coef0=1.0), Poly(0.5)])
+def test_kernels_that_are_known_are_not_examined(kernel, monkeypatch):
+    monkeypatch.setattr(examined, "_factorised", None)
+    assert Gram(kernel, rows()).definiteness == Definiteness()
+
+
+@pytest.mark.parametrize("kernel", [Sigmoid(1.0, coef0=1.0), Poly(1.0, coef0=-2.0)])
+def test_indefinite_kernels_are_found(kernel):
+    gram = Gram(kernel, rows())
+    K = gram.block(np.arange(60), np.arange(60))
+    assert np.linalg.eigvalsh(K)[0] < -1e-3
+    before = gram.kernel_values
+    assert "not positive semidefinite" in gram.definiteness.flaw
+    assert gram.kernel_values == before
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-12, 0.0, -1e-15, -1e-10])
+def test_a_precomputed_matrix_that_is_semidefinite_up_to_rounding(least):
+    K = matrix_with(least)
+    found = Gram(Precomputed(), K).definiteness
+    assert found.flaw is None
+    true = np.linalg.eigvalsh(K)[0]
+    assert found.shift >= -true and found.shift <= max(1e-11, -40.0 * true)
+
+
+@pytest.mark.parametrize("least", [-1e-6, -0.1])
+def test_a_precomputed_matrix_that_is_indefinite(least):
+    assert Gram(Precomputed(), matrix_with(least)).definiteness.flaw
+
+
+def test_a_float32_matrix_has_the_rounding_of_float32():
+    X = rows(80)
+    K = np.exp(-0.01 * ((X[:, None] - X[None]) ** 2).sum(-1)).astype(np.float32)
+    least = np.linalg.eigvalsh(K.astype(np.float64))[0]
+    found = Gram(Precomputed(), K).definiteness
+    assert least < -1e-9  # below what float64 would allow
+    assert found.flaw is None and found.shift >= -least
+
+
+class Given(Kernel):
+    """A third-party kernel that promises nothing: an inner product with one negative direction."""
+
+    name = "given"
+
+    def block(self, X, Z):
+        return X @ Z.T - 2.0 * np.outer(X[:, 0], Z[:, 0])
+
+    def diag(self, X):
+        return (X**2).sum(1) - 2.0 * X[:, 0] ** 2
+
+
+def test_third_party_kernels_are_examined():
+    assert Gram(Given(), rows()).definiteness.flaw
+
+
+def test_more_samples_than_are_factorised(monkeypatch):
+    monkeypatch.setattr(examined, "MOST", 40)
+    monkeypatch.setattr(examined, "LEAST", 40)
+    assert "too many to prove" in Gram(Sigmoid(1e-9), rows()).definiteness.flaw
+    assert Gram(Precomputed(), matrix_with(0.5)).definiteness.flaw is None
+    K = np.eye(400)
+    K[7, 390] = K[390, 7] = 1.5  # two samples that a draw of 40 misses
+    assert 7 not in np.random.default_rng(0).choice(400, 40, replace=False)
+    assert Gram(Precomputed(), K).definiteness.flaw
+
+
+def test_asymmetry_counts_as_an_error_of_the_values():
+    K = matrix_with(0.5)
+    assert Gram(Precomputed(), K).engine.error == 0.0
+    K[3, 5] += 1e-7
+    assert Gram(Precomputed(), K).engine.error == pytest.approx(5e-8, rel=1e-6)
