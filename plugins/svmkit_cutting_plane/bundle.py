@@ -70,7 +70,7 @@ class Bundle:
             self._K = np.pad(self._K, ((0, n), (0, n)))
         self._V[n] = p.design.pull(p.y * c)
         self._K[n, : n + 1] = self._K[: n + 1, n] = self._V[: n + 1] @ self._V[n]
-        self.b = np.append(self.b, c.sum() - 0.5 * (np.square(c) @ p.ridge))
+        self.b = np.append(self.b, c.sum() - 0.5 * (c @ (c * p.ridge)))
         self.alpha, self.idle = np.append(self.alpha, 0.0), np.append(self.idle, 0)
         self._slacks.append(_packed(slack, p.loss))
         self.n += 1

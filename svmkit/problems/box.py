@@ -109,7 +109,7 @@ class BoxQP(Problem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
-        norm, ridge = float((point * self.y) @ h), float(np.square(point) @ self.ridge)
+        norm, ridge = float((point * self.y) @ h), float(point @ (point * self.ridge))
         bias = best_bias(self.loss, self.y, h, self.C)
         slack = 1.0 - self.y * (h + bias)
         primal = 0.5 * norm + self.loss.total(slack, self.C)
@@ -127,7 +127,7 @@ class BoxQP(Problem):
         of_h, total = self.image_error(beta), float(beta.sum())
         norm = total * of_h + dot_error(beta * h)
         losses = self.loss.total_error(slack, self.C, of_h + 4.0 * U * (1.0 + np.abs(h) + abs(bias)))
-        sums = dot_error(beta) + dot_error(np.square(beta) * self.ridge)
+        sums = dot_error(beta) + dot_error(beta * (beta * self.ridge))
         # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
         largest = 1.0 + math.sqrt(2.0 * max(primal, 0.0) * max(float(self.gram.diag.max()), 0.0))
         balance = abs(float(self.y @ beta)) + dot_error(beta)

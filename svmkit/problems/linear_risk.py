@@ -91,10 +91,10 @@ class LinearProblem(Risk):
         """Return a bound on the rounding error of D at beta (m,), with v (width,) = X'(y beta) from scratch."""
         of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
         size = float(np.linalg.norm(v))
-        return size * of_v + of_v**2 + dot_error(beta) + dot_error(np.square(v)) + dot_error(beta**2 * self.ridge)
+        return size * of_v + of_v**2 + dot_error(beta) + dot_error(np.square(v)) + dot_error(beta * (beta * self.ridge))
 
     def _dual(self, beta: np.ndarray, v: np.ndarray) -> float:
-        return float(beta.sum()) - 0.5 * (float(v @ v) + float(np.square(beta) @ self.ridge))
+        return float(beta.sum()) - 0.5 * (float(v @ v) + float(beta @ (beta * self.ridge)))
 
 
 class LinearDual(LinearProblem):
@@ -259,12 +259,12 @@ class LinearRisk(LinearProblem):
 
 def _best_scale(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray, loss: Loss) -> float:
     """Return the factor for beta at which D is largest."""
-    return scale_within(float(beta.sum()), float(v @ v) + float(np.square(beta) @ ridge), loss)
+    return scale_within(float(beta.sum()), float(v @ v) + float(beta @ (beta * ridge)), loss)
 
 
 def _best_scale_l1(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray) -> float:
     """Return the factor for beta at which D of the l1 penalty is largest, where max |v| must not exceed 1."""
-    largest, curvature = float(np.abs(v).max(initial=0.0)), float(np.square(beta) @ ridge)
+    largest, curvature = float(np.abs(v).max(initial=0.0)), float(beta @ (beta * ridge))
     fits = 1.0 / largest if largest > 0.0 else np.inf
     best = float(beta.sum()) / curvature if curvature > 0.0 else 1.0
     return min(best, fits)

@@ -109,10 +109,10 @@ class KernelRisk(Risk):
         if not np.array_equal(beta * self.y, point):
             h = self.decision(beta * self.y)
             norm, of_norm = float((beta * self.y) @ h), self._errors(beta * self.y, h)[1]
-        ridge = float(np.square(beta) @ self.ridge)
+        ridge = float(beta @ (beta * self.ridge))
         scale = scale_within(float(beta.sum()), norm + ridge, self.loss)
         dual = scale * float(beta.sum()) - 0.5 * scale**2 * (norm + ridge)
-        of_dual = scale * dot_error(beta) + scale**2 * (of_norm + dot_error(np.square(beta) * self.ridge))
+        of_dual = scale * dot_error(beta) + scale**2 * (of_norm + dot_error(beta * (beta * self.ridge)))
         return Certificate.of(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
 
     def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[float, float]:

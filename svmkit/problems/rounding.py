@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.rounding import U
+from svmkit.kernels.rounding import TINY, U
 
 
 def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
@@ -20,10 +20,10 @@ def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
     Returns
     -------
     float
-        (n + 1) u sum |terms| factor; inf if that overflows.
+        (n + 1) (u sum |terms| factor + what underflow can cost); inf if that overflows.
 
     References
     ----------
     Higham: Accuracy and stability of numerical algorithms, 2002, section 3.1.
     """
-    return (len(terms) + 1) * U * float(np.abs(terms).sum()) * factor
+    return (len(terms) + 1) * (U * float(np.abs(terms).sum()) * factor + TINY)
