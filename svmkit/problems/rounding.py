@@ -26,4 +26,5 @@ def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
     ----------
     Higham: Accuracy and stability of numerical algorithms, 2002, section 3.1.
     """
-    return (len(terms) + 1) * (U * float(np.abs(terms).sum()) * factor + TINY)
+    size = float(np.abs(terms).sum()) * factor
+    return (len(terms) + 1) * (U * size + TINY) if size else 0.0
