@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from svmkit.data.scaling import Scaling
+from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import model as module
 from svmkit.model.model import SVMModel
@@ -102,6 +103,41 @@ def test_neither_parts_nor_threads_change_a_decision(storage, n_classes, monkeyp
         some = X[:: max(1, 300 // rows[0])][:300]
         whole = want[:: max(1, 300 // rows[0])][:300]
         np.testing.assert_allclose(model.decision_function(some), whole, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_are_predicted_in_parts_that_take_little_memory():
+    """As many rows as fit into 32 MiB with their decisions, from 256 to 16384; a sparse entry counts twice."""
+
+    def parts(model, X):
+        return [(part.start, part.stop) for part in model._parts(X)]
+
+    narrow = model_of(2)
+    for X in (np.zeros((40_000, 7)), sp.csr_array((40_000, 7))):
+        assert parts(narrow, X) == [(0, 16_384), (16_384, 32_768), (32_768, 40_000)]
+    assert parts(narrow, np.zeros((16_384, 7))) == [(0, 16_384)] and parts(narrow, np.zeros((0, 7))) == []
+    assert parts(narrow, np.zeros((2049, 2048))) == [(0, 2048), (2048, 2049)]
+    few = sp.csr_array((np.ones(600), np.arange(600), np.array([0, 600, 600])), shape=(2, 4_000_000))
+    assert parts(narrow, sp.vstack([few] * 4000, format="csr"))[0] == (0, (32 << 20) // (8 * 600))
+    assert parts(narrow, sp.csr_array(np.ones((300, 40_000))))[0] == (0, 256)
+    assert parts(model_of(100), np.zeros((900, 7)))[0] == (0, 847)  # 4950 decisions of a row
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_the_weights_of_a_linear_model(n_classes, storage):
+    model, X = model_of(n_classes, Linear(), n_sv=20), rows_of(9)
+    stored = replace(model, vectors=storage(model.vectors))
+    want = model.decision_function(X).reshape(9, -1)
+    assert stored.weights.shape == (len(model.intercept), 7)
+    np.testing.assert_allclose(X @ stored.weights.T + model.intercept, want, rtol=1e-12, atol=1e-12)
+    with pytest.raises(InputError, match="only a model with the linear kernel has weights of the columns, not rbf"):
+        model_of(n_classes).weights  # noqa: B018
+
+
+def test_a_decision_of_exactly_zero_is_for_the_first_of_two_classes():
+    model = model_of(2, Linear(), intercept=np.zeros(1))
+    assert model.labels(np.array([0.0, -0.0, 1e-300, -1e-300])).tolist() == [f"class {c:02}" for c in (0, 0, 1, 0)]
+    assert model.predict(np.zeros((2, 7))).tolist() == ["class 00"] * 2  # all kernel values are 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])

@@ -351,6 +351,13 @@ def test_runs_that_have_nothing_to_do():
     assert (b.beta == 0.0).all()
 
 
+def test_the_second_order_rule_may_choose_the_first_point():
+    K = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.0], [0.9, 0.0, 1.0]])
+    b = box([1.0, 1.0, 1.0], [1.0, 1.0, 0.0], 9.0, [0.9, 1.0, -1.0])
+    assert smo_steps.take_steps(b, table(K), 2, 1, True, 1, 0.0)[0] == 1
+    assert b.beta[1] == 1.0 and b.beta[0] < 1.0
+
+
 def test_an_unbounded_step_ends_the_run():
     b = box([1.0, -1.0], 0.0, INF, [-1.0, 1.0])
     found = smo_steps.take_steps(b, table(np.array([[1.0, 3.0], [3.0, 1.0]])), 0, 1, True, 9, 0.0)

@@ -6,17 +6,54 @@ import re
 
 from support.mutation.operators import Mutation
 
-EQUIVALENT: list[tuple[str, str, str, str]] = []
-"""(path, where, part of the text before, reason)"""
-
 BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
+
+ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/row_cache.py", "svmkit/model/one_vs_one.py"
+STEPS = "svmkit/solver/smo_steps.py"
+A_LIMIT = "any number does that is small enough: a floor against a division by 0"
+NEVER_EQUAL = "the two are never equal"
+NOTHING = "both give 0 where the two are equal"
+
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (ONE_VS_ONE, "coefficient_row", "own < other -> own <= other"): NEVER_EQUAL,
+    (ONE_VS_ONE, "merge_support", "-1 -> 1"): "the places of rows that are no vectors are not read",
+    (ONE_VS_ONE, "merge_support", "-1 -> -2"): "the places of rows that are no vectors are not read",
+    (ROW_CACHE, "in_order", "np.zeros(n, dtype=np.int64) -> np.ones(n, dtype=np.int64)"): "such a table evicts nothing",
+    (ROW_CACHE, "RowCache.__init__", "max(width, 1) -> max(width, 2)"): "a row of one byte is none of the dtypes",
+    (ROW_CACHE, "RowCache._lay_out", "max(m, 1) -> max(m, 2)"): "a matrix of one point has one row to keep",
+    (ROW_CACHE, "RowCache._lay_out", "np.zeros(slots, dtype=np.int64) -> np.ones(slots, dtype=np.int64)"): (
+        "a slot is stamped when it is filled, before its age is compared"
+    ),
+    ("plugins/svmkit_frank_wolfe/line_search.py", "", "TINY = 1e-300 -> TINY = 2e-300"): A_LIMIT,
+    ("plugins/svmkit_frank_wolfe/line_search.py", "Direction.gain", "self.slope < 0.0 -> self.slope <= 0.0"): NOTHING,
+    ("plugins/svmkit_frank_wolfe/line_search.py", "line_search", "slope < 0.0 -> slope <= 0.0"): (
+        "both give 0, of either sign, where the slope is 0"
+    ),
+    (
+        "svmkit/problems/base.py",
+        "relative_gap",
+        "max(abs(dual), abs(gap + dual), 1e-300) -> max(abs(dual), abs(gap + dual), 2e-300)",
+    ): A_LIMIT,
+    ("svmkit/problems/base.py", "labels_and_costs", "y[0] -> y[1]"): "labels that equal any one of them are all equal",
+    (
+        "svmkit/solver/confirmation.py",
+        "Confirmation._confirms",
+        "min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap))) -> min(1.6, max(0.05, 0.8 * math.sqrt(limit / gap)))",
+    ): "a certificate that refuses has a gap above the limit, so that the root is below 1",
+    (STEPS, "second_order", "best: Any = 0 -> best: Any = 1"): "1 is the key of the least number above 0",
+    (STEPS, "second_order", "top: Any = 0 -> top: Any = 1"): "1 is the key of the least number above 0",
+    (STEPS, "second_order", "-1 -> 1"): "a block without a gain gives no partner",
+    (STEPS, "second_order", "curvature > floor -> curvature >= floor"): "the two are equal then",
+    (STEPS, "second_order", "violation > 0.0 -> violation >= 0.0"): NOTHING,
+    (STEPS, "step", "curvature < -ROUNDING * abs(size) -> curvature <= -ROUNDING * abs(size)"): (
+        "the bound is itself rounded"
+    ),
+}
+"""(path, where, before -> after) and the reason."""
 
 
 def reason_of(path: str, mutation: Mutation) -> str | None:
     """Return why the mutation is equivalent, or None if it is to be killed."""
     if BY_LABELS.search(mutation.after) and mutation.after.replace(" / ", " * ") == mutation.before:
         return "labels are -1 or +1: a product with them is a quotient"
-    for of_path, where, before, reason in EQUIVALENT:
-        if of_path == path and where == mutation.where and before in mutation.before:
-            return reason
-    return None
+    return EQUIVALENT.get((path, mutation.where, f"{mutation.before} -> {mutation.after}"))

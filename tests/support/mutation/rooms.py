@@ -50,6 +50,11 @@ STOPPING = [
     "tests/solver/test_solve_stopping.py::test_rules_that_are_none",
 ]
 MODEL = [
+    "tests/model/test_prediction.py::test_rows_are_predicted_in_parts_that_take_little_memory",
+    "tests/model/test_prediction.py::test_the_weights_of_a_linear_model",
+    "tests/model/test_prediction.py::test_a_decision_of_exactly_zero_is_for_the_first_of_two_classes",
+    "tests/model/test_prediction.py::test_labels_are_those_of_the_decisions",
+    "tests/model/test_prediction.py::test_decisions_of_given_values_and_of_scaled_rows",
     "tests/model/test_model.py::test_decision_function_is_the_kernel_expansion",
     "tests/model/test_model.py::test_many_rows_are_predicted_in_parts",
     "tests/model/test_model.py::test_other_columns_are_refused",
