@@ -7,6 +7,22 @@ class SvmkitError(Exception):
     """Base of all exceptions of svmkit: the work failed. The message is one line."""
 
 
+class NotFinite(SvmkitError):
+    """A solver has ended at numbers that are not finite.
+
+    Parameters
+    ----------
+    solver : str
+        The name of the solver.
+    """
+
+    def __init__(self, solver: str) -> None:
+        super().__init__(
+            f"{solver} ended at numbers that are not finite: the values of X or C are too large for it; scale the "
+            "features (standard, minmax or maxabs) or lower C"
+        )
+
+
 class InputError(SvmkitError, ValueError):
     """The call or its input is wrong. The message says how to correct it; the command line exits with code 2."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,6 +20,8 @@ from svmkit_stochastic.steps import Samples, Weights
 
 SOON = int(AHEAD)  # signed, like the places that it is added to
 SAMPLE = 10_000  # rows of X on which the first step is calibrated
+TRIALS = 50  # step sizes that the calibration tries in each direction
+TINIEST = 1e-300  # step sizes below it, and above its inverse, are not tried
 
 
 @dataclass(frozen=True)
@@ -112,20 +115,25 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         return value if np.isfinite(value) else np.inf
 
     # a step of this size moves no margin by more than 1
-    gentle = x.C.mean() / max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300)
-    state.eta0 = _lowest(ending, gentle)
+    gentle = x.C.mean() / min(max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300), 1e300)
+    state.eta0 = _lowest(ending, gentle, state.draws.over)
     now["t0"] = now["total"] / state.eta0
 
 
-def _lowest(value: Callable[[float], float], x: float) -> float:
-    """Return argmin of `value` over x 2^k, in each direction until it has risen twice in a row."""
+def _lowest(value: Callable[[float], float], x: float, over: Callable[[], bool]) -> float:
+    """Return argmin of `value` over x 2^k, in each direction until it has risen twice in a row.
+
+    The search tries a bounded number of steps, no step that overflows or underflows, and ends early once `over`.
+    """
     tried = {x: value(x)}
     for factor in (2.0, 0.5):
         at, risen = x, 0
-        while risen < 2 and len(tried) < 100:
+        for _ in range(TRIALS):
             at *= factor
+            if risen == 2 or over() or not TINIEST < at < 1.0 / TINIEST:
+                break
             tried[at] = value(at)
-            risen = risen + 1 if tried[at] > min(tried.values()) else 0
+            risen = risen + 1 if tried[at] > min(tried.values()) or tried[at] == math.inf else 0
     return min(tried, key=tried.__getitem__)
 
 

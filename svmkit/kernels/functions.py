@@ -19,6 +19,8 @@ from svmkit.kernels.arithmetic import Form
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.tiles import csr_square_norms
 
+MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -188,7 +190,7 @@ class Poly(_WithGamma):
     gamma : {"scale", "auto", "msd"} or float, default="scale"
         A number > 0, or a rule for one (`resolve_gamma`).
     degree : int, default=3
-        The degree, >= 1.
+        The degree, from 1 to 1000: the loops take a product for each.
     coef0 : float, default=0.0
         The constant term.
     """
@@ -203,6 +205,8 @@ class Poly(_WithGamma):
         super().__post_init__()
         if not isinstance(self.degree, int | float | np.number) or not self.degree >= 1 or self.degree % 1:
             raise InputError(f"degree must be a whole number >= 1, not {self.degree!r}")
+        if self.degree > MAX_DEGREE:
+            raise InputError(f"degree must be at most {MAX_DEGREE}, not {float(min(self.degree, 1 << 1000)):.3g}")
         object.__setattr__(self, "degree", int(self.degree))
         _require_finite(self.coef0)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from svmkit.errors import NotFinite
 from svmkit.problems.base import Certificate, Problem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver, StepInfo
@@ -74,6 +75,8 @@ def solve(
         The solver cannot take the problem or its kernel.
     SvmkitError
         No certificate exists.
+    NotFinite
+        The solver ended at numbers that are not finite.
     """
     solver.check(problem)
     rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also of a single rule
@@ -152,6 +155,8 @@ class _Run:
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
         point, certificate = self.limit.held(point, certificate)
+        if not (math.isfinite(certificate.primal) and np.isfinite(point).all()):
+            raise NotFinite(iterate.solver.name)
         budgets = (Status.MAX_ITER, Status.TIME_LIMIT, Status.MAX_SUPPORT, Status.STALLED)
         if self.status in budgets and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED

@@ -11,7 +11,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.labels import as_labels
-from svmkit.errors import InputError, SvmkitWarning
+from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
@@ -285,5 +285,8 @@ class Online:
             rows = Rows(self.input.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
         X = pad_or_refuse_columns(rows.X, self.input.n_features, pad=True)
         data = TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.scaling, 0)
+        parts = (part for d in models for part in (d.intercept, d.coef, d.w) if part is not None)
+        if not all(np.isfinite(part).all() for part in parts):
+            raise NotFinite(self.solver.name)
         model, support = data.model(models, {"solver": self.solver.name, "C": float(self.C)})
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]
