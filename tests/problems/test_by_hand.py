@@ -114,10 +114,10 @@ def test_the_certificate_of_an_optimal_vertex_has_no_gap():
 
 
 def test_what_a_simplex_refuses():
-    for ridge in (-1e-300, np.inf, np.full(M, np.nan)):
+    for ridge in (-1e-300, np.inf, np.full(M, np.nan), -Y, np.where(Y > 0, np.inf, 1.0)):
         with pytest.raises(InputError, match="the ridge must be finite and >= 0"):
             SimplexQP(gram(), Y, ridge=ridge)
-    for term in (np.zeros(M + 1), np.full(M, np.nan)):
+    for term in (np.zeros(M + 1), np.full(M, np.nan), np.where(Y > 0, np.inf, 1.0)):
         with pytest.raises(InputError, match="the linear term must be 6 finite numbers"):
             SimplexQP(gram(), Y, linear_term=term)
     problem = SimplexQP(gram(), Y)
@@ -242,7 +242,7 @@ def test_what_a_risk_refuses():
             KernelRisk(gram(), Y, C, bias=bias)
     problem = KernelRisk(gram(), Y, C)
     assert problem.bias == 1.0 and problem.loss is HINGE
-    for point in (np.zeros(M, np.float32), np.zeros(M + 1), np.full(M, np.nan)):
+    for point in (np.zeros(M, np.float32), np.zeros(M + 1), np.full(M, np.nan), np.where(Y > 0, np.inf, 1.0)):
         assert "it should be finite float64 of shape (6,)" in problem.infeasible(point)
 
 

@@ -9,7 +9,7 @@ from support.mutation.operators import Mutation
 BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
 
 ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/row_cache.py", "svmkit/model/one_vs_one.py"
-STEPS = "svmkit/solver/smo_steps.py"
+STEPS, BOX = "svmkit/solver/smo_steps.py", "svmkit/solver/smo_box.py"
 A_LIMIT = "any number does that is small enough: a floor against a division by 0"
 NEVER_EQUAL = "the two are never equal"
 NOTHING = "both give 0 where the two are equal"
@@ -48,6 +48,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (STEPS, "step", "curvature < -ROUNDING * abs(size) -> curvature <= -ROUNDING * abs(size)"): (
         "the bound is itself rounded"
     ),
+    (BOX, "", "2 ** 63 - 1 -> 2 ** 63 - 2"): "no number has this key",
+    (BOX, "side_of", "LOW if beta > 0.0 else 0 -> LOW if beta > 0.0 else 1"): "UP is set already where beta is 0",
+    (BOX, "_key", "np.int64(63) -> np.int64(64)"): "as plain Python, NumPy shifts by 64 as by 63",
+    (BOX, "extremes", "-1 -> 1"): "a block without such a point gives none",
+    (BOX, "extremes", "-1 -> -2"): "any number below 0 means that there is no block",
+    (BOX, "move", "-1 -> 1"): "a block without such a point gives none",
+    (BOX, "move", "-1 -> -2"): "any number below 0 means that there is no block",
+    (BOX, "gap", "slack > 0.0 -> slack >= 0.0"): NOTHING,
+    ("svmkit/solver/loop.py", "solve", "run.status = Status.INTERRUPTED -> pass"): "a run begins with this status",
+    ("svmkit/solver/loop.py", "solve.over", "clock() >= seconds -> clock() > seconds"): "a clock never shows just that",
 }
 """(path, where, before -> after) and the reason."""
 
