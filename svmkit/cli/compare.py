@@ -87,5 +87,7 @@ def compare(
         job = Comparison(CompareOptions(**given))
         job.run()
         job.show(json)
+    if job.failure:
+        raise job.failure
     if job.failed:
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ from svmkit.compare import runner
 from svmkit.compare.results import Results, as_line
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
+from svmkit.errors import SvmkitError, one_line
 from svmkit.tracking import Tracker, tracker
 
 
@@ -31,6 +32,8 @@ class Comparison:
     ----------
     is_whole : bool
         Whether all cells have been run, without an interruption.
+    failure : SvmkitError or None
+        A file that could not be written: it is raised once the results have been shown.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class Comparison:
                 self.store.records.pop(cell.key, None)
         self.tracker = Tracker()
         self.is_whole = False
+        self.failure: SvmkitError | None = None
 
     def run(self) -> None:
         """Run the missing cells; if the tracker fails, there is a warning and no cell is lost."""
@@ -67,10 +71,18 @@ class Comparison:
                 tracking=tracking,
                 told=told,
             )
+            if self.store.failure:
+                self._fail(self.store.failure)
             self.results = Results(self.spec, self.cells, self.store.of(self.cells))
-            self._keep()
+            try:
+                self._keep()
+            except (OSError, SvmkitError) as error:  # the results are shown all the same
+                self._fail(f"{one_line(error)}; the results are complete without it")
             if not self.is_whole:
                 self.tracker.end("KILLED")
+
+    def _fail(self, message: str) -> None:
+        self.failure = self.failure or SvmkitError(message)
 
     @property
     def failed(self) -> bool:
@@ -132,7 +144,7 @@ class Comparison:
 
     def _where(self) -> None:
         print(f"results  {self.store.path}")
-        if self.options.report:
+        if self.options.report and Path(self.options.report).exists():
             print(f"report   {self.options.report}")
         if self.tracker.run_id:
             print(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from svmkit.cli import lineage
@@ -13,7 +15,7 @@ from svmkit.cli.common import labels_of, note, where
 from svmkit.cli.sets import Sets
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.data import Dataset
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitError
 from svmkit.model.accuracy import accuracy
 from svmkit.model.model import SVMModel
 from svmkit.solver.history import HistoryPoint
@@ -33,14 +35,15 @@ class Outcome:
         Whether the model is a weight vector for each class pair.
     where : str
         How to view the run of the tracker: an address, or a command.
-    failure : InputError or None
-        A fault of the input that ended training early: it is raised once the model has been reported.
+    failure : SvmkitError or None
+        What went wrong and left the model whole, such as a file that cannot be written: it is raised once the model
+        has been reported.
     """
 
     result: dict[str, Any]
     is_linear: bool
     where: str
-    failure: InputError | None = None
+    failure: SvmkitError | None = None
 
 
 def finish(
@@ -55,6 +58,8 @@ def finish(
     more: Mapping[str, float | None] | None = None,
 ) -> Outcome:
     """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
+
+    A model file that cannot be written becomes the `failure` of the outcome, and the model is written elsewhere.
 
     Parameters
     ----------
@@ -102,7 +107,8 @@ def finish(
         "model": keeper.out or (logged if options.register else None),
         "run_id": tracker.run_id,
     }
-    return Outcome(result, method.solver.problem_for(method.kernel).is_linear, where(tracker.uri))
+    is_linear = method.solver.problem_for(method.kernel).is_linear
+    return Outcome(result, is_linear, where(tracker.uri), keeper.failure)
 
 
 def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions) -> RunRecord:
@@ -130,15 +136,27 @@ class Keeper:
     ----------
     out : str or None
         The file; None as long as there is none.
+    failure : SvmkitError or None
+        Why the requested file could not be written.
     """
 
     def __init__(self, options: TrainOptions) -> None:
         self.out = options.out
+        self.failure: SvmkitError | None = None
 
     def save(self, model: SVMModel) -> None:
-        """Write the model if a file was requested."""
-        if self.out:
+        """Write the model if a file was requested; if that fails, to a file in the folder of temporary files."""
+        if not self.out:
+            return
+        try:
             model.save(self.out)
+        except InputError as error:
+            if self.failure is not None:
+                return
+            reason = str(error).rpartition(";")[0] or str(error)
+            self.out = _rescued(model, Path(self.out).name)
+            kept = f"the model is in {self.out}" if self.out else "nor is there room in the folder of temporary files"
+            self.failure = SvmkitError(f"{reason}; {kept}")
 
     def keep_for_later(self, model: SVMModel, name: str) -> None:
         """Write the model to a file and say how to register it later, since the store did not take it."""
@@ -150,3 +168,13 @@ class Keeper:
             f"not registered; the model is in {self.out}, for later: "
             f"svmkit models register {file} --name {shlex.quote(name)}"
         )
+
+
+def _rescued(model: SVMModel, name: str) -> str | None:
+    """Write a model that its own file could not take to the folder of temporary files; None if that fails too."""
+    try:
+        folder = tempfile.mkdtemp(prefix="svmkit-model-")
+        model.save(Path(folder) / name)
+        return str(Path(folder) / name)
+    except (InputError, OSError):
+        return None

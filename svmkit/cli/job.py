@@ -32,7 +32,9 @@ def run(options: TrainOptions) -> Outcome:
     start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
     sets = read(options)
     advise_scaling(sets.train.X, options, method.kernel)
-    saver = Checkpoint(options.checkpoint, resume=options.resume) if options.checkpoint else None
+    saver = None
+    if options.checkpoint:
+        saver = Checkpoint(options.checkpoint, resume=options.resume, every=options.interval)
     data, seconds = prepare(options, method, sets)
     params = method.params(data.kernel, sets.train, options)
     with tracked(

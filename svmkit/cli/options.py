@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,14 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
             raise InputError(f"{what} {item!r} is not KEY=VALUE")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def seconds(text: str, what: str) -> float:
+    """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise InputError, which names `what`."""
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", text.strip(), re.ASCII)
+    if not found or not float(found[1]) > 0.0:
+        raise InputError(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
+    return float(found[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(found[2], 1.0)
 
 
 def class_weights(text: str | None) -> str | dict[str, float] | None:

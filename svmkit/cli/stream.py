@@ -121,7 +121,9 @@ class StreamJob:
         )
         of_stream = {"progressive_accuracy": online.accuracy, "skipped": stream.skipped}
         params = outcome.result["params"] | {"tol": None}
-        return replace(outcome, result=outcome.result | {"params": params} | of_stream, failure=self.failure)
+        return replace(
+            outcome, result=outcome.result | {"params": params} | of_stream, failure=self.failure or outcome.failure
+        )
 
     def _until(self, flag: Flag) -> Callable[[], bool]:
         self.began = time.monotonic()

@@ -70,6 +70,9 @@ def train(
     tracking_uri: str = TRACKING_URI,
     no_track: bool = NO_TRACK,
     checkpoint: str = typer.Option(None, help="Keep progress in this file.", rich_help_panel=RUN),
+    every: str = typer.Option(
+        None, help="Write --checkpoint that often, as in 30s (the default) or 2m.", rich_help_panel=RUN
+    ),
     resume: bool = typer.Option(
         False, "--resume", help="Resume from --checkpoint, else start at the model --out.", rich_help_panel=RUN
     ),
@@ -126,6 +129,9 @@ def report(outcome: Outcome, as_json: bool) -> None:
         known = f"not known; the optimum is at least {dual:.8g}"
     if result["flaw"]:
         known = f"not certified: {result['flaw']}"
+    pairs, lacking = len(result["classes"]) * (len(result["classes"]) - 1) // 2, result["untrained_pairs"]
+    if lacking:
+        known = "not known"
     passed = " (one pass)" if streamed and result["status"] == "max_iter" else ""
     skipped = f"; {result['skipped']:,} lines skipped" if result.get("skipped") else ""
     accuracies = {
@@ -140,9 +146,10 @@ def report(outcome: Outcome, as_json: bool) -> None:
                      f"{len(result['classes'])} classes"),
             ("solver", f"{result['solver']} on {result['problem']}, {kernel['name']} kernel"
                        + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
-            ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"),
+            ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"
+                       + (f"; {lacking:,} of {pairs:,} class pairs were not trained" if lacking else "")),
             ("gap", known if gap is None else certified(gap, result["rounding"])),
-            ("objective", None if streamed else f"{result['objective']:.8g}"
+            ("objective", None if streamed or lacking else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
             ("support", None if streamed and linear else counted),  # a linear model of a stream keeps no rows
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),

@@ -9,7 +9,7 @@ from typing import Any
 
 from svmkit import plugins, tracking
 from svmkit.cli.common import require_model_name
-from svmkit.cli.options import class_weights, key_values, stop_rules
+from svmkit.cli.options import class_weights, key_values, seconds, stop_rules
 from svmkit.data import Dataset, scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -19,6 +19,7 @@ from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
+from svmkit.training.checkpoint import EVERY
 
 STREAM = "-"  # the DATA argument for standard input
 
@@ -79,6 +80,7 @@ class TrainOptions:
     max_support: int | None = None
     register: str | None = None
     checkpoint: str | None = None
+    every: str | None = None
     resume: bool = False
     classes: str | None = None
     on_error: str | None = None
@@ -97,6 +99,10 @@ class TrainOptions:
             raise InputError(f"--test-size must be between 0 and 1, not {self.test_size}")
         if self.resume and not (self.checkpoint or self.out):
             raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
+        if self.every is not None:
+            seconds(self.every, "--every")
+            if not self.checkpoint:
+                raise InputError("--every needs --checkpoint FILE")
         if self.curve and not self.test and self.test_size is None:
             raise InputError("--curve needs --test or --test-size to measure on")
         if not (self.C > 0 and math.isfinite(self.C)):
@@ -136,6 +142,11 @@ class TrainOptions:
     def starts_at_model(self) -> bool:
         """Whether training starts at the model in `out`; a checkpoint takes precedence."""
         return self.resume and not self.checkpoint
+
+    @property
+    def interval(self) -> float:
+        """The seconds between two writes of the checkpoint."""
+        return EVERY if self.every is None else seconds(self.every, "--every")
 
     @property
     def label_column(self) -> str | int | None:

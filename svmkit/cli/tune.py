@@ -106,6 +106,8 @@ def tune(
             emit(job.summary(outcome.result))
         else:
             report(job, outcome)
+    if outcome.failure:
+        raise outcome.failure
 
 
 def report(job: TuneJob, outcome: Outcome) -> None:

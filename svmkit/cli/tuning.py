@@ -17,7 +17,7 @@ from svmkit.cli.job import fit_and_finish, prepare
 from svmkit.cli.sets import advise_scaling, read
 from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
@@ -124,9 +124,15 @@ class TuneJob:
             data, seconds = prepare(self.options, self.method, self.sets)
             outcome = fit_and_finish(self.options, self.method, self.sets, data, seconds, tracker)
             if self.plot:
-                picture.draw(self.found.candidates, self.plot, self._caption())
+                try:
+                    picture.draw(self.found.candidates, self.plot, self._caption())
+                except InputError as error:  # the search and the model are not lost with the picture
+                    self.plot, outcome = None, replace(outcome, failure=outcome.failure or SvmkitError(str(error)))
             if tracker.run_id:
-                self._log_search(tracker, outcome.result["fit_s"])
+                try:
+                    self._log_search(tracker, outcome.result["fit_s"])
+                except (OSError, SvmkitError) as error:
+                    note(f"the search is not logged completely: {one_line(error)}")
         return outcome
 
     def _search(self) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from svmkit.compare.spec import Cell
-from svmkit.errors import InputError, SvmkitError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.runtime import files
 from svmkit.solver.solution import Status
 
@@ -28,6 +31,8 @@ class Store:
     ----------
     records : dict of str to dict
         The records by the keys of their cells.
+    failure : str or None
+        Why the last records are not in the file; None if they are.
 
     Raises
     ------
@@ -38,6 +43,9 @@ class Store:
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
         self.records: dict[str, dict[str, Any]] = {}
+        self._waiting: list[dict[str, Any]] = []  # records that the file could not take yet
+        self._warned = False
+        self.failure: str | None = None
         if self.path is None or not self.path.exists():
             return
         try:
@@ -59,20 +67,37 @@ class Store:
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk at once.
 
-        Raises
-        ------
-        SvmkitError
-            The file cannot be written.
+        If the file cannot be written, there is one SvmkitWarning; the records are kept in memory, and are tried again
+        with the next one.
         """
         self.records[record["key"]] = record
         if self.path is None:
             return
+        self._waiting.append(record)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record, allow_nan=False) + "\n")
+            self._append("".join(json.dumps(r, allow_nan=False) + "\n" for r in self._waiting))
+            self._waiting, self.failure = [], None
         except OSError as error:
-            raise SvmkitError(f"cannot write {self.path}: {error.strerror}; what is in it is kept") from None
+            if not self._warned:
+                self._warned = True
+                message = f"cannot write {self.path}: {error.strerror}; what is in it is kept, and the cells go on"
+                warnings.warn(message, SvmkitWarning, stacklevel=2)
+            self.failure = f"cannot write {self.path}: {error.strerror}; the results of {len(self._waiting)} cells are "
+            self.failure += "not in it"
+
+    def _append(self, text: str) -> None:
+        """Append lines to the file, or leave it as it was."""
+        assert self.path is not None
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        before = self.path.stat().st_size if self.path.is_file() else 0
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            with suppress(OSError):  # a line that was cut short would spoil those after it
+                if self.path.is_file():
+                    os.truncate(self.path, before)
+            raise
 
     def has(self, cell: Cell, limit: float) -> bool:
         """Return whether the cell is finished: it did not fail, nor end at a time limit below `limit` seconds."""

@@ -13,7 +13,6 @@ from svmkit.errors import InputError
 from svmkit.estimators.base import OnlyStreaming, column_or_1d, features_to_predict, seed_of, warn_unless_converged
 from svmkit.estimators.fitted import ModelAttributes
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.model.one_vs_one import scores
 from svmkit.solver import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
@@ -318,7 +317,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         decision = self.model_.decision_function(X, n_threads=self.n_threads)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
             return decision
-        return scores(decision, len(self.classes_))
+        return self.model_.scores(decision)
 
     def predict(self, X) -> np.ndarray:
         """Predict the labels (n_samples,) of samples X (n_samples, n_features)."""

@@ -46,8 +46,8 @@ class SharedKernel:
 
     def gram(self, a: int, b: int) -> SharedGram:
         """Return the Gram of classes a < b. Classes below a count as finished, and their values are dropped."""
-        for c in range(a):
-            self._engines.pop(c, None)
+        for c in [c for c in self._engines if c < a]:
+            del self._engines[c]
             self.pool.release(c)
         return SharedGram(self, a, b)
 

@@ -16,7 +16,15 @@ from svmkit.errors import InputError
 from svmkit.kernels.engine import engine_for
 from svmkit.kernels.functions import Kernel
 from svmkit.model import file
-from svmkit.model.one_vs_one import class_pairs, class_slices, coefficient_row, columns_of, predicted_codes
+from svmkit.model.one_vs_one import (
+    class_pairs,
+    class_slices,
+    coefficient_row,
+    columns_of,
+    predicted_codes,
+    scores,
+    trained_columns,
+)
 from svmkit.runtime import threads
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
@@ -86,6 +94,22 @@ class SVMModel:
         weights = [part(a, b) + part(b, a) for a, b in class_pairs(len(self.classes))]
         return np.array([np.asarray(w, dtype=np.float64).ravel() for w in weights])
 
+    @property
+    def trained_pairs(self) -> np.ndarray:
+        """The numbers of the class pairs that were trained, ascending: int64; the others vote for neither class."""
+        return trained_columns(self.coef, self.n_support, self.intercept)
+
+    def scores(self, decision: np.ndarray) -> np.ndarray:
+        """Return the votes (n_samples, n_classes) for more than two classes, with a fraction that breaks ties.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples, n_pairs)
+            The decisions of `decision_function`.
+        """
+        columns = self.trained_pairs
+        return scores(decision[:, columns], len(self.classes), columns)
+
     def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Compute the decisions, at margins of -1 and +1.
 
@@ -112,8 +136,8 @@ class SVMModel:
         X = self._checked(X)
         out = np.empty((X.shape[0], len(self.intercept)))
         with threads.using(n_threads):
-            for rows in self._parts(X):
-                out[rows] = self._decide(X[rows])
+            for rows in self._parts(X, len(self.intercept)):
+                out[rows] = self._decide(X[rows], np.arange(len(self.intercept)))
         return out[:, 0] if len(self.classes) == 2 else out
 
     def _checked(self, X):
@@ -122,25 +146,32 @@ class SVMModel:
         require_finite(X)
         return X
 
-    def _parts(self, X) -> list[slice]:
+    def _parts(self, X, n_columns: int) -> list[slice]:
         """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
         n = X.shape[0]
         entries = 2 * X.nnz // n if sp.issparse(X) else X.shape[1]
-        step = int(np.clip(PART_BYTES // (8 * max(entries, len(self.intercept), 1)), *ROWS[::-1]))
+        step = int(np.clip(PART_BYTES // (8 * max(entries, n_columns, 1)), *ROWS[::-1]))
         return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
 
-    def _decide(self, X) -> np.ndarray:
-        """Return the decisions (rows of X, n_pairs); the kernel values of a class serve all of its class pairs."""
+    def _decide(self, X, columns: np.ndarray) -> np.ndarray:
+        """Return these decisions (rows of X, n_columns); the kernel values of a class serve all of its class pairs."""
         X = self.scaling.apply(X) if self.scaling else X
         engine = engine_for(self.kernel, X)
-        out = np.repeat(self.intercept[None, :], X.shape[0], 0)
         if len(self.classes) == 2:
+            out = np.repeat(self.intercept[None, :], X.shape[0], 0)
             out[:, 0] += engine.product(self.vectors, self.coef.T)[:, 0]
             return out
+        out = np.repeat(
+            self.intercept[columns, None], X.shape[0], 1
+        )  # a row for each class pair: they come in any order
+        place = np.full(len(self.intercept), -1)
+        place[columns] = np.arange(len(columns))
         for c, at in enumerate(class_slices(self.n_support)):
-            if at.start < at.stop:
-                out[:, columns_of(c, len(self.classes))] += engine.product(self.vectors[at], self.coef[:, at].T)
-        return out
+            to = place[columns_of(c, len(self.classes))]
+            asked = np.flatnonzero(to >= 0)
+            if at.start < at.stop and len(asked):
+                out[to[asked]] += engine.product(self.vectors[at], self.coef[asked, at].T).T
+        return out.T
 
     def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Predict labels; among more than two classes by votes, equal votes by the sum of margins.
@@ -166,15 +197,20 @@ class SVMModel:
         """
         X = self._checked(X)
         labels = np.empty(X.shape[0], dtype=self.classes.dtype)
+        columns = self.trained_pairs if len(self.classes) > 2 else np.zeros(1, dtype=np.int64)
         with threads.using(n_threads):
-            for rows in self._parts(X):
-                decision = self._decide(X[rows])
-                labels[rows] = self.labels(decision[:, 0] if len(self.classes) == 2 else decision)
+            for rows in self._parts(X, len(columns)):
+                decision = self._decide(X[rows], columns)
+                if len(self.classes) == 2:
+                    labels[rows] = self.labels(decision[:, 0])
+                else:
+                    labels[rows] = self.classes[scores(decision, len(self.classes), columns).argmax(axis=1)]
         return labels
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
         """Return the labels (n_samples,) that the decisions of `decision_function` stand for."""
-        return self.classes[predicted_codes(decision, len(self.classes))]
+        decides_by_sign = len(self.classes) == 2
+        return self.classes[predicted_codes(decision, 2) if decides_by_sign else self.scores(decision).argmax(axis=1)]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file, atomically.

@@ -11,6 +11,7 @@ belongs to a vector of some class, and each row to one of the other classes, in 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,20 +32,21 @@ def signs(codes: np.ndarray, a: int, b: int, n_classes: int) -> np.ndarray:
     return np.where(codes == plus, 1.0, -1.0)
 
 
-def pair_column(a: int, b: int, n_classes: int) -> int:
-    """Return the number of the class pair a < b, which is its column of decisions."""
+def pair_column(a: Any, b: Any, n_classes: int) -> Any:
+    """Return the number of the class pair a < b, which is its column of decisions; of arrays, those of all pairs."""
     return a * (2 * n_classes - a - 1) // 2 + b - a - 1
 
 
-def columns_of(c: int, n_classes: int) -> list[int]:
+def columns_of(c: int, n_classes: int) -> np.ndarray:
     """Return the columns of decisions in which class c takes part, in the order of its rows of coefficients."""
-    others = (other for other in range(n_classes) if other != c)
-    return [pair_column(min(c, other), max(c, other), n_classes) for other in others]
+    below = np.arange(c)
+    first = pair_column(c, c + 1, n_classes)
+    return np.concatenate([pair_column(below, c, n_classes), np.arange(first, first + n_classes - 1 - c)])
 
 
-def coefficient_row(own: int, other: int) -> int:
+def coefficient_row(own: Any, other: Any) -> Any:
     """Return the row in which vectors of the class `own` have their coefficients against the class `other`."""
-    return other - 1 if own < other else other
+    return other - (own < other)
 
 
 def class_slices(n_support: np.ndarray) -> list[slice]:
@@ -118,8 +120,10 @@ def merge_support(
     place = np.full(len(codes), -1, dtype=np.int64)
     place[support] = np.arange(len(support))
     coef = np.zeros((n_classes - 1, len(support)))
-    for (a, b), at, own in zip(class_pairs(n_classes), rows, values, strict=True):
-        coef[np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a)), place[at]] = own
+    sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
+    a, b = (np.repeat(classes, sizes) for classes in np.triu_indices(n_classes, 1))  # as `class_pairs`
+    own = np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a))
+    coef[own, place[at]] = np.concatenate(list(values))
     return support, np.bincount(codes[support], minlength=n_classes), coef
 
 
@@ -133,11 +137,10 @@ def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     coef : ndarray of shape (n_classes - 1, n_pairs), float64
         Its coefficient is 1 against class b and 0 elsewhere.
     """
-    pairs = class_pairs(n_classes)
-    coef = np.zeros((n_classes - 1, len(pairs)))
-    for column, (a, b) in enumerate(pairs):
-        coef[coefficient_row(a, b), column] = 1.0
-    return np.bincount([a for a, _ in pairs], minlength=n_classes), coef
+    a, b = np.triu_indices(n_classes, 1)  # as `class_pairs`
+    coef = np.zeros((n_classes - 1, len(a)))
+    coef[coefficient_row(a, b), np.arange(len(a))] = 1.0
+    return np.bincount(a, minlength=n_classes), coef
 
 
 def vote_signs(n_classes: int) -> np.ndarray:
@@ -148,13 +151,13 @@ def vote_signs(n_classes: int) -> np.ndarray:
     ndarray of shape (n_pairs, n_classes), float64
         1.0 for the class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
     """
-    sides = np.zeros((n_classes * (n_classes - 1) // 2, n_classes))
-    for column, (a, b) in enumerate(class_pairs(n_classes)):
-        sides[column, a], sides[column, b] = 1.0, -1.0
+    a, b = np.triu_indices(n_classes, 1)  # as `class_pairs`
+    sides = np.zeros((len(a), n_classes))
+    sides[np.arange(len(a)), a], sides[np.arange(len(a)), b] = 1.0, -1.0
     return sides
 
 
-def scores(decision: np.ndarray, n_classes: int) -> np.ndarray:
+def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = None) -> np.ndarray:
     """Return the votes for each of more than two classes, with a fraction that breaks ties.
 
     Parameters
@@ -163,21 +166,28 @@ def scores(decision: np.ndarray, n_classes: int) -> np.ndarray:
         The decisions of all class pairs.
     n_classes : int
         The number of classes, more than two.
+    columns : ndarray of int, default=None
+        The class pairs that `decision` is about, ascending, where it leaves out those that were not trained.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes), float64
         The number of votes plus the sum of the margins for the class, squashed into (-1/3, 1/3), so that margins
-        decide between equal votes and nowhere else.
+        decide between equal votes and nowhere else. A decision of exactly 0 is a vote for the second class, as in
+        LIBSVM; the class pairs that are left out vote for neither class.
     """
     votes = np.zeros((len(decision), n_classes))
     margins = np.zeros_like(votes)
-    for column, (a, b) in enumerate(class_pairs(n_classes)):
-        for_a = decision[:, column] > 0
-        votes[:, a] += for_a
-        votes[:, b] += ~for_a
-        margins[:, a] += decision[:, column]
-        margins[:, b] -= decision[:, column]
+    first, second = np.triu_indices(n_classes, 1)  # as `class_pairs`
+    if columns is not None:
+        first, second = first[columns], second[columns]
+    ends = np.searchsorted(first, np.arange(n_classes), side="right").tolist()
+    for a, (lo, hi) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        of_a, others = decision[:, lo:hi], second[lo:hi]
+        votes[:, a] += np.count_nonzero(of_a > 0.0, axis=1)
+        votes[:, others] += of_a <= 0.0
+        margins[:, a] += of_a.sum(axis=1)
+        margins[:, others] -= of_a
     return votes + margins / (3.0 * (np.abs(margins) + 1.0))
 
 
@@ -194,3 +204,21 @@ def predicted_codes(decision: np.ndarray, n_classes: int) -> np.ndarray:
     if n_classes == 2:
         return (decision > 0).astype(np.int64)
     return scores(decision, n_classes).argmax(axis=1)
+
+
+def trained_columns(coef: np.ndarray, n_support: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    """Return the class pairs, ascending, whose decisions are not 0 everywhere: those that were trained.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_classes - 1, n_sv)
+        The coefficients of a model.
+    n_support : ndarray of shape (n_classes,), int
+        The number of vectors of each class.
+    intercept : ndarray of shape (n_pairs,)
+        The intercepts.
+    """
+    trained, n_classes = intercept != 0.0, len(n_support)
+    for c, at in enumerate(class_slices(n_support)):
+        trained[columns_of(c, n_classes)] |= coef[:, at].any(axis=1)
+    return np.flatnonzero(trained)

@@ -267,8 +267,10 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
         chosen = graph.node("Cast", chosen, to=graph.onnx.TensorProto.INT64)
     else:
         # as `svmkit.model.one_vs_one.scores`; a negative decision of a pair (a, class) is a vote for the class, too
-        each = graph.constant(vote_signs(k))
-        votes = graph.node("Gemm", graph.node("Cast", positive, to=graph.element), each, graph.constant(np.arange(k)))
+        sides = np.zeros((k * (k - 1) // 2, k))  # of pairs that were not trained, no vote at all
+        sides[model.trained_pairs] = vote_signs(k)[model.trained_pairs]
+        each, second = graph.constant(sides), graph.constant((sides < 0.0).sum(axis=0))
+        votes = graph.node("Gemm", graph.node("Cast", positive, to=graph.element), each, second)
         margins = graph.node("MatMul", decision, each)
         size = graph.node("Add", graph.node("Abs", margins), graph.constant([1.0]))
         squashed = graph.node("Div", margins, graph.node("Mul", size, graph.constant([3.0])))

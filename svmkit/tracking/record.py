@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
+from svmkit.runtime.jsonable import plain
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking.interface import Tracker
@@ -18,6 +19,8 @@ from svmkit.training.result import Fit
 if TYPE_CHECKING:
     from svmkit.data import Dataset
     from svmkit.data.encoding import Encoding
+
+PAIRS = 1000  # the most class pairs that have a point of their own in the history of a run
 
 METRICS = {
     "fit_s": "time/fit_s",
@@ -147,6 +150,7 @@ class RunRecord:
             "rounding": fitted.rounding,
             "flaw": fitted.flaw,
             "kernel_values": fitted.kernel_values,
+            "untrained_pairs": fitted.n_untrained,
         }
 
     def metrics(self) -> dict[str, float]:
@@ -169,13 +173,19 @@ class RunRecord:
         return solutions[0].details if len(solutions) == 1 else {}
 
     def history(self) -> list[HistoryPoint]:
-        """Return the history of one class pair; for several class pairs, a point for the end of each."""
+        """Return the history of one class pair; for several class pairs, a point for the end of each.
+
+        Of more than `PAIRS` class pairs, so many points stand for all; those that were not trained have none.
+        """
         solutions = self.fitted.solutions
         if len(solutions) == 1:
             return list(solutions[0].history)
         points, seconds = [], 0.0
+        every = 1 + (len(solutions) - 1) // PAIRS
         for k, solution in enumerate(solutions):
             seconds += solution.seconds
+            if k % every or not len(solution.point):
+                continue
             last = solution.history[-1] if solution.history else None
             points.append(
                 HistoryPoint(
@@ -203,7 +213,9 @@ class RunRecord:
         trained = self.fitted.model
         told = {"data": self.data, "gap": self.fitted.gap, "status": str(self.fitted.status)}
         told |= {"objective": self.fitted.objective}
-        return replace(trained, encoding=encoding, about=trained.about | told | dict(about or {}))
+        if self.fitted.n_untrained:
+            told |= {"untrained_pairs": self.fitted.n_untrained}
+        return replace(trained, encoding=encoding, about=trained.about | plain(told) | dict(about or {}))
 
     def log(
         self,

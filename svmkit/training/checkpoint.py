@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning, one_line
 from svmkit.kernels.functions import Kernel
 from svmkit.model import file
 from svmkit.solver.iterate import Progress
+
+EVERY = 30.0  # seconds between two writes
 
 
 class Checkpoint:
@@ -25,16 +32,26 @@ class Checkpoint:
     resume : bool, default=False
         Continue from the file if it exists. Otherwise an existing file is replaced.
     every : float, default=30.0
-        Seconds of training between two writes; the end of a problem is always written.
+        Seconds between two writes: the most that a process that is killed loses. The end of the training is written
+        too, however it ends.
 
     Raises
     ------
     InputError
-        The file is not a checkpoint, or its folder does not exist.
+        The file is not a checkpoint, its folder does not exist, or `every` is no number of seconds.
+
+    Notes
+    -----
+    A file that cannot be written during the training, on a full disk say, costs one SvmkitWarning and not the model.
+    What was in it before stays, and it is tried again after `every` seconds.
     """
 
-    def __init__(self, path: str | Path, *, resume: bool = False, every: float = 30.0) -> None:
+    def __init__(self, path: str | Path, *, resume: bool = False, every: float = EVERY) -> None:
+        if not (isinstance(every, int | float) and 0.0 <= every < math.inf):
+            raise InputError(f"every must be a finite number of seconds >= 0, not {every!r}")
         self.path, self.every = Path(path), every
+        self._written = time.monotonic()  # when it was last written, or tried
+        self._stale = self._warned = False
         self._progress: dict[int, Progress] = {}
         self._solvers: dict[int, str] = {}  # the solver that wrote it; files of earlier versions lack it
         self._key = ""
@@ -92,20 +109,61 @@ class Checkpoint:
         """Return the name of the solver that wrote the point of problem k, None if the file does not say."""
         return self._solvers.get(k)
 
-    def slot(self, k: int, solver: str) -> Slot:
-        """Return the saver of problem k for the solver of this name."""
-        return Slot(self, k, solver)
+    def slot(self, k: int, solver: str, *, together: bool = False) -> Slot:
+        """Return the saver of problem k for the solver of this name.
+
+        Parameters
+        ----------
+        k : int
+            The number of the problem.
+        solver : str
+            The name of the solver.
+        together : bool, default=False
+            Whether the end of this problem is written with that of others, after `every` seconds or by `flush`.
+        """
+        return Slot(self, k, solver, together)
+
+    def slots(self, solver: str, n_problems: int) -> Callable[[int], Slot]:
+        """Return the function that makes the saver of each of several problems; `flush` has to be called at the end."""
+        return partial(self.slot, solver=solver, together=n_problems > 1)
+
+    @property
+    def due(self) -> bool:
+        """Whether `every` seconds have passed since the last write."""
+        return time.monotonic() - self._written >= self.every
 
     def put(self, k: int, progress: Progress, solver: str) -> None:
-        """Write the progress of problem k, made by the solver of this name, and the known progress of all others."""
+        """Keep the progress of problem k, made by the solver of this name, for the next write."""
         self._progress[k], self._solvers[k] = progress, solver
+        self._stale = True
+
+    def flush(self) -> None:
+        """Write the known progress of all problems, unless the file has it already."""
+        if not self._stale:
+            return
         problems: dict[str, Any] = {
             str(i): {key: value for key, value in p._asdict().items() if key != "point"}
             for i, p in self._progress.items()
         }
         arrays = {f"point.{i}": p.point for i, p in self._progress.items()}
-        solvers = {str(i): name for i, name in self._solvers.items()}
-        file.write(self.path, arrays, {"key": self._key, "problems": problems, "solvers": solvers}, "checkpoint")
+        header = {"key": self._key, "problems": problems, "solvers": {str(i): s for i, s in self._solvers.items()}}
+        try:
+            file.write(self.path, arrays, header, "checkpoint")
+            self._stale = False
+        except (InputError, MemoryError) as error:
+            self._warn(error)
+        self._written = time.monotonic()
+
+    def _warn(self, error: Exception) -> None:
+        """Say once that the file cannot be written."""
+        if not self._warned:
+            self._warned = True
+            reason = str(error).rpartition(";")[0] or f"cannot write {self.path}: {one_line(error)}"
+            warnings.warn(
+                f"{reason}; training goes on, and the checkpoint is tried again after {self.every:g} s",
+                SvmkitWarning,
+                stacklevel=2,
+            )
 
 
 class Slot:
@@ -117,21 +175,19 @@ class Slot:
         The progress of the problem when the slot was made; None if it had not begun.
     """
 
-    def __init__(self, checkpoint: Checkpoint, k: int, solver: str) -> None:
-        self._checkpoint, self._k, self._solver = checkpoint, k, solver
+    def __init__(self, checkpoint: Checkpoint, k: int, solver: str, together: bool = False) -> None:
+        self._checkpoint, self._k, self._solver, self._together = checkpoint, k, solver, together
         self.progress = checkpoint.progress(k)
-        self._next = (self.progress.seconds if self.progress else 0.0) + checkpoint.every
 
     def due(self, seconds: float) -> bool:
-        """Return whether it is time to write, after so many seconds of training."""
-        if seconds < self._next:
-            return False
-        self._next = seconds + self._checkpoint.every
-        return True
+        """Return whether it is time to write; the time between two writes is that of a clock on the wall."""
+        return self._checkpoint.due
 
     def save(self, progress: Progress) -> None:
-        """Write the progress of the problem."""
+        """Keep the progress of the problem, and write it unless problems are written together."""
         self._checkpoint.put(self._k, progress, self._solver)
+        if not self._together or self._checkpoint.due:
+            self._checkpoint.flush()
 
     def refusal(self, name: str, reason: str) -> InputError:
         """Return the error for a point that does not fit the problem of this name, because of `reason`."""

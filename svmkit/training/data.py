@@ -129,11 +129,17 @@ class TrainingData:
         X = with_int32_indices(scaling.apply(raw) if scaling else raw)
         return cls(raw, X, classes, codes, weights, kernel.resolve(X), scaling, memory)
 
-    @property
-    def sizes(self) -> list[int]:
-        """The number of samples of each class pair, samples of weight 0 included."""
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The codes of the classes of each class pair."""
+        return class_pairs(len(self.classes))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The number of samples of each class pair, samples of weight 0 included: int64, shape (n_pairs,)."""
         counts = np.bincount(self.codes, minlength=len(self.classes))
-        return [int(counts[a] + counts[b]) for a, b in class_pairs(len(self.classes))]
+        a, b = np.triu_indices(len(self.classes), 1)
+        return counts[a] + counts[b]
 
     def pair(self, k: int, *, shared: bool = True) -> ClassPair:
         """Return a class pair and its Gram.
@@ -157,25 +163,31 @@ class TrainingData:
         InputError
             All sample weights of one of the two classes are zero.
         """
-        a, b = class_pairs(len(self.classes))[k]
+        a, b = self.pairs[k]
         name = f"{self.classes[a]} vs {self.classes[b]}"
-        used = self.weights > 0
-        if not (used[self.codes == a].any() and used[self.codes == b].any()):
+        if not (len(self._members[a]) and len(self._members[b])):
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
         if shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
             of_pair = self._by_class.gram(a, b)
             gram: Gram = of_pair
             rows = of_pair.class_pair.rows
         else:
-            rows = np.flatnonzero(((self.codes == a) | (self.codes == b)) & used)
+            rows = np.sort(np.concatenate([self._members[a], self._members[b]]))
             gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
         y = signs(self.codes[rows], a, b, len(self.classes))
         return ClassPair(k, name, a, b, rows, y, self.weights[rows], gram)
 
     @cached_property
     def _by_class(self) -> SharedKernel:
-        members = [np.flatnonzero((self.codes == c) & (self.weights > 0)) for c in range(len(self.classes))]
-        return SharedKernel(self.kernel, self.X, members, parse_bytes(self.memory))
+        return SharedKernel(self.kernel, self.X, self._members, parse_bytes(self.memory))
+
+    @cached_property
+    def _members(self) -> list[np.ndarray]:
+        """The rows of each class whose weight is > 0, ascending."""
+        used = np.flatnonzero(self.weights > 0)
+        order = used[np.argsort(self.codes[used], kind="stable")]
+        ends = np.cumsum(np.bincount(self.codes[used], minlength=len(self.classes)))
+        return np.split(order, ends[:-1])
 
     def vectors(self, rows: np.ndarray):
         """Return rows of X as a model or an engine takes them: for a precomputed kernel the row numbers themselves."""

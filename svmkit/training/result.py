@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from svmkit.model.model import SVMModel
+from svmkit.problems.base import Certificate
+from svmkit.solver.history import History
 from svmkit.solver.solution import Solution, Status
 
 _FROM_BEST_TO_WORST = [
@@ -55,21 +58,26 @@ class Fit:
         return sum(s.n_iter for s in self.solutions)
 
     @property
+    def n_untrained(self) -> int:
+        """The class pairs that did not begin before training ended; their decision is 0, and they vote for nobody."""
+        return sum(not len(s.point) for s in self.solutions)
+
+    @property
     def objective(self) -> float:
-        """The sum of the primal values of all class pairs."""
+        """The sum of the primal values of all class pairs; inf if one was not trained."""
         return float(sum(s.certificate.primal for s in self.solutions))
 
     @property
     def dual_objective(self) -> float | None:
-        """The sum of the dual values of all class pairs; None for a solver without a dual value."""
-        duals = [s.certificate.dual for s in self.solutions]
-        return None if None in duals else float(sum(duals))  # type: ignore[arg-type]
+        """The sum of the dual values of all class pairs; None if one of them is not known."""
+        duals = _known([s.certificate.dual for s in self.solutions])
+        return float(sum(duals)) if duals else None
 
     @property
     def gap(self) -> float | None:
-        """The largest relative duality gap of any class pair; None for a solver without a dual value."""
-        gaps = [s.certificate.gap for s in self.solutions]
-        return None if None in gaps else max(gaps)  # type: ignore[type-var]
+        """The largest relative duality gap of any class pair; None if one of them is not known."""
+        gaps = _known([s.certificate.gap for s in self.solutions])
+        return max(gaps) if gaps else None
 
     @property
     def rounding(self) -> float | None:
@@ -80,3 +88,14 @@ class Fit:
     def flaw(self) -> str | None:
         """Why the result is not certified (`Certificate.flaw`), of the first class pair that has a flaw."""
         return next((s.certificate.flaw for s in self.solutions if s.certificate.flaw is not None), None)
+
+
+def untrained(status: Status) -> Solution:
+    """Return the solution of a class pair that did not begin: no point, and the bounds that hold without one."""
+    return Solution(np.empty(0), status, 0, 0.0, Certificate(math.inf, 0.0, None), History())
+
+
+def _known(values: list[float | None]) -> list[float]:
+    """Return the values if all of them are known numbers, else none of them."""
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    return known if len(known) == len(values) else []

@@ -15,6 +15,7 @@ from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
+from svmkit.training.allowance import Allowance, rests
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
@@ -92,16 +93,32 @@ def c_path(
         data, solver=solver, sampler=sampler, stop=stop, seed=seed, start=start, validation=validation, watch=watch
     )
     order = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable").tolist()
-    parts: list[list[Part]] = [[] for _ in Cs]
-    n_pairs = len(data.sizes)
-    with threads.using(n_threads), interrupt.catching():
+    n_pairs, weights = len(data.sizes), data.sizes / rests(data.sizes)
+    parts: list[list[Part | None]] = [[None] * n_pairs for _ in Cs]
+    allowances = [Allowance(stop) for _ in Cs]
+    with threads.using(n_threads), interrupt.catching() as flag:
         for k in range(n_pairs):  # one class pair after the other, so that there is one row cache at a time
+            open_ = [i for i in order if allowances[i].left > 0.0 or k == 0]
+            if not open_:
+                break
             pair, point = trainer.pair(k), None
-            for at, i in enumerate(order):
-                watched = k * len(order) + at, n_pairs * len(order), f"{pair.name}, C={Cs[i]:g}"
-                part = trainer.train(pair, Cs[i], parts[i], start=point, watched=watched)
-                parts[i].append(part)
-                point = part.solution.point
+            for i in open_:
+                watched = k * len(order) + order.index(i), n_pairs * len(order), f"{pair.name}, C={Cs[i]:g}"
+                part = trainer.train(
+                    pair,
+                    Cs[i],
+                    allowance=allowances[i],
+                    seconds=allowances[i].left * float(weights[k]),
+                    start=point,
+                    watched=watched,
+                )
+                allowances[i].take(part.seconds)
+                parts[i][k], point = part, part.solution.point
+                trainer.heed(part, flag)
+            if trainer.interrupted:
+                break
+        for i in order:
+            trainer.resume(parts[i], Cs[i], allowances[i], flag)
         return [trainer.joined(done, C) for done, C in zip(parts, Cs, strict=True)]
 
 
@@ -143,9 +160,10 @@ def fit(
     sampler : str or Sampler, default=None
         Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
     stop : Criterion or Stop, default=Gap(1e-3)
-        When to stop. A limit in seconds is shared by the class pairs according to their numbers of samples. All other
-        limits hold for each class pair: with three classes, Support(50) leaves up to 50 support vectors to each of
-        the three class pairs.
+        When to stop. A limit in seconds is that of this call, whatever earlier calls took that it resumes; the class
+        pairs share it according to their numbers of samples, those that need less leave the rest to the others, and
+        none begins after it. All other limits hold for each class pair: with three classes, Support(50) leaves up to
+        50 support vectors to each of the three class pairs.
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0; "balanced" makes all classes count the same.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -248,10 +266,6 @@ def fit_prepared(
     )
     if checkpoint is not None:
         checkpoint.bind(data.X, data.codes, C * data.weights, data.kernel)
-    parts: list[Part] = []
     with threads.using(n_threads), interrupt.catching():
-        for k in range(len(data.sizes)):
-            slot = checkpoint.slot(k, trainer.solver.name) if checkpoint else None
-            parts.append(trainer.train(trainer.pair(k), C, parts, slot=slot))
-        fitted = trainer.joined(parts, C)
+        fitted = trainer.joined(trainer.run(C, checkpoint), C)
     return replace(fitted, seconds=time.perf_counter() - trainer.measuring - began)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,17 +13,21 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import Certificate, DecisionFunction, Problem
+from svmkit.runtime import interrupt
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
+from svmkit.solver.history import History
+from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
 from svmkit.solver.recorder import Callback, Score
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import Criterion, Seconds, Stop, Support
-from svmkit.training.checkpoint import Slot
+from svmkit.solver.stopping import Criterion, Stop, Support
+from svmkit.training.allowance import Allowance, rests
+from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.refit import by_size, refitted
-from svmkit.training.result import Fit
+from svmkit.training.result import Fit, untrained
 from svmkit.training.validation import Measure, Validation
 from svmkit.training.warm_start import ModelStart
 
@@ -46,12 +51,49 @@ class Part(NamedTuple):
         The number of kernel values that were computed.
     seconds : float
         The time of training, measurements on held-out rows excluded.
+    around : float, default=0.0
+        The part of `seconds` that was not spent on steps.
+    progress : Progress or None, default=None
+        What another solve needs to continue; None unless the limit in seconds ended this one.
     """
 
     solution: Solution
     decision: DecisionFunction
     kernel_values: int
     seconds: float
+    around: float = 0.0
+    progress: Progress | None = None
+
+    def continued(self, later: Part) -> Part:
+        """Return this result continued by `later`: the better of the two, and the effort of both."""
+        first, last = self.solution, later.solution
+        gaps = first.certificate.gap, last.certificate.gap
+        kept = self if None not in gaps and gaps[0] < gaps[1] else later  # type: ignore[operator]
+        solution = replace(
+            last,
+            point=kept.solution.point,
+            certificate=kept.solution.certificate,
+            history=History([*first.history, *last.history]),
+        )
+        values, seconds = self.kernel_values + later.kernel_values, self.seconds + later.seconds
+        return Part(solution, kept.decision, values, seconds, later.around, later.progress)
+
+
+class Saved:
+    """The saver of one solve: it keeps the last progress, and passes it on to a checkpoint if there is one."""
+
+    def __init__(self, slot: Slot | None) -> None:
+        self.slot, self.last = slot, slot.progress if slot else None
+
+    def due(self, seconds: float) -> bool:
+        """Return whether it is time to write to the checkpoint."""
+        return self.slot is not None and self.slot.due(seconds)
+
+    def save(self, progress: Progress) -> None:
+        """Keep the progress."""
+        self.last = progress
+        if self.slot is not None:
+            self.slot.save(progress)
 
 
 class Trainer:
@@ -70,6 +112,8 @@ class Trainer:
         Whether `stop` limits the number of support vectors.
     measuring : float
         The seconds that went into the accuracy on held-out rows.
+    interrupted : bool
+        Whether a signal or a callback has ended the training.
 
     Raises
     ------
@@ -96,9 +140,102 @@ class Trainer:
         self.validation = Validation(*validation, data) if validation is not None else None
         self.limited = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
         self.measuring = 0.0
+        self.interrupted = False
 
     def _from_model(self, model: SVMModel) -> ModelStart:
         return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
+
+    def run(self, C: float, checkpoint: Checkpoint | None = None) -> list[Part | None]:
+        """Train all class pairs for one C.
+
+        Once the limit in seconds or a signal ends the training, no further class pair begins, except for a first one.
+        Class pairs without progress come first. If time is left at the end, the class pairs that their share had ended
+        continue with it.
+
+        Parameters
+        ----------
+        C : float
+            The weight of the summed losses, > 0.
+        checkpoint : Checkpoint, default=None
+            Where progress is saved, bound to the data.
+
+        Returns
+        -------
+        list of Part or None
+            The result of each class pair; None for those that did not begin.
+        """
+        allowance, n_pairs = Allowance(self.stop), len(self.data.sizes)
+        parts: list[Part | None] = [None] * n_pairs
+        slots = checkpoint.slots(self.solver.name, n_pairs) if checkpoint else None
+        order = np.arange(n_pairs)
+        if checkpoint is not None:
+            order = np.array(sorted(order.tolist(), key=lambda k: checkpoint.progress(k) is not None))
+        sizes = self.data.sizes[order]
+        with interrupt.catching() as flag:
+            try:
+                for k, share in zip(order.tolist(), (sizes / rests(sizes)).tolist(), strict=True):
+                    part = self._timed(allowance, share, k, C, slots)
+                    parts[k] = part
+                    self.heed(part, flag)
+                    if self.interrupted or allowance.left <= 0.0:
+                        break
+                self.resume(parts, C, allowance, flag, slots)
+            finally:
+                if checkpoint is not None:
+                    checkpoint.flush()
+        return parts
+
+    def heed(self, part: Part, flag: interrupt.Flag) -> None:
+        """Note that a signal, or a callback during the solve of `part`, has asked to end."""
+        self.interrupted |= bool(flag) or part.solution.status is Status.INTERRUPTED
+
+    def resume(
+        self,
+        parts: list[Part | None],
+        C: float,
+        allowance: Allowance,
+        flag: interrupt.Flag,
+        slots: Callable[[int], Slot] | None = None,
+    ) -> None:
+        """Continue the class pairs that the limit in seconds ended, as long as time is left; updates `parts`."""
+        waiting = [k for k, part in enumerate(parts) if part and part.progress]
+        while waiting and not self.interrupted:
+            sizes, before = self.data.sizes[waiting], allowance.left
+            for k, share in zip(waiting, (sizes / rests(sizes)).tolist(), strict=True):
+                part = parts[k]
+                assert part is not None
+                if allowance.left * share <= part.around:
+                    continue
+                later = self._timed(allowance, share, k, C, slots, part)
+                parts[k] = part.continued(later)
+                self.heed(later, flag)
+                if self.interrupted:
+                    return
+            if allowance.left == before:  # too little for any of them
+                return
+            waiting = [k for k in waiting if parts[k].progress]  # type: ignore[union-attr]
+
+    def _timed(
+        self,
+        allowance: Allowance,
+        share: float,
+        k: int,
+        C: float,
+        slots: Callable[[int], Slot] | None,
+        before: Part | None = None,
+    ) -> Part:
+        """Train class pair k, or continue it from `before`, with this share of what is left of the allowance."""
+        began, measuring = time.perf_counter(), self.measuring
+        part = self.train(
+            self.pair(k),
+            C,
+            seconds=allowance.left * share - (before.around if before else 0.0),
+            allowance=allowance,
+            start=before.progress if before else None,
+            slot=slots(k) if slots else None,
+        )
+        allowance.take(time.perf_counter() - began - (self.measuring - measuring))
+        return part
 
     def pair(self, k: int) -> ClassPair:
         """Return the k-th class pair, with shared kernel values unless the solver needs none or their order matters."""
@@ -109,9 +246,10 @@ class Trainer:
         self,
         pair: ClassPair,
         C: float,
-        before: Sequence[Part] = (),
         *,
-        start: np.ndarray | None = None,
+        allowance: Allowance | None = None,
+        seconds: float = math.inf,
+        start: np.ndarray | Progress | None = None,
         slot: Slot | None = None,
         watched: tuple[int, int, str] | None = None,
     ) -> Part:
@@ -123,10 +261,13 @@ class Trainer:
             The class pair.
         C : float
             The weight of the summed losses, > 0.
-        before : sequence of Part, default=()
-            The results of the class pairs before this one, whose seconds count against a limit in seconds.
-        start : ndarray, default=None
-            The point to start from. None uses the start that was given for all class pairs, if any.
+        allowance : Allowance, default=None
+            The stop rules, with a limit in seconds that is shared. None is all of the time that the rules give.
+        seconds : float, default=inf
+            The share of this class pair in a limit in seconds.
+        start : ndarray or Progress, default=None
+            The point to start from, or the progress to continue. None uses the start that was given for all class
+            pairs, if any.
         slot : Slot, default=None
             Where progress is saved. Progress that it holds already comes before any other start.
         watched : tuple (int, int, str), default=None
@@ -148,21 +289,28 @@ class Trainer:
         reason = problem.infeasible(progress.point) if progress else None
         if slot and reason:  # compiled loops trust a point
             raise slot.refusal(pair.name, reason)
+        if isinstance(start, Progress):
+            progress = start
+        allowance = allowance or Allowance(self.stop)
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
+        saved = Saved(slot)
         solution = solve(
             problem,
             self.solver,
             sampler=self.sampler,
-            stop=_share(self.stop, sizes[pair.k] / sum(sizes[pair.k :]), sum(p.solution.seconds for p in before)),
+            stop=allowance.rules(min(seconds, allowance.left), progress.seconds if progress else 0.0),
             start=progress or (self._start(pair, problem) if start is None else start),
             seed=self.seed,
             callbacks=self.watch(*(watched or (pair.k, len(sizes), pair.name))) if self.watch else (),
-            saver=slot,
+            saver=saved,
             score=self._score(problem, measure) if measure else None,
         )
+        steps = solution.seconds - (progress.seconds if progress else 0.0)
         solution, decision = self._decided(problem, solution, measure)
-        seconds = time.perf_counter() - self.measuring - began
-        return Part(solution, decision.restrict(pair.rows), pair.gram.kernel_values - values, seconds)
+        took = time.perf_counter() - self.measuring - began
+        last = saved.last if solution.status is Status.TIME_LIMIT else None
+        decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
+        return Part(solution, decision, values, took, took - steps, last)
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
         """Return the function that measures accuracy; with a limit on support vectors it measures refitted models."""
@@ -204,18 +352,16 @@ class Trainer:
             raise InputError(f"start for problem {k} is infeasible: {reason}")
         return self.start[k]
 
-    def joined(self, parts: list[Part], C: float) -> Fit:
-        """Join the results of all class pairs, trained with this C, into a model."""
+    def joined(self, parts: Sequence[Part | None], C: float) -> Fit:
+        """Join the results of all class pairs, trained with this C, into a model; None stands for one without any."""
         began = time.perf_counter()
+        known = [part for part in parts if part is not None]
         about = {"solver": self.solver.name, "C": float(C)}
-        model, support = self.data.model([p.decision for p in parts], about)
-        seconds = sum(p.seconds for p in parts) + time.perf_counter() - began
-        return Fit(model, [p.solution for p in parts], support, seconds, sum(p.kernel_values for p in parts))
-
-
-def _share(stop: Criterion | Stop | None, share: float, spent: float) -> Criterion | Stop | None:
-    """Return `stop` with this share of the seconds that are left after `spent` seconds."""
-    if stop is None:
-        return None
-    rules = (Stop(()) | stop).criteria
-    return Stop(tuple(Seconds(max((r.limit - spent) * share, 1e-9)) if isinstance(r, Seconds) else r for r in rules))
+        nothing = DecisionFunction(
+            np.empty(0), 0.0, None if known[0].decision.w is None else np.empty(0), np.empty(0, dtype=np.int64)
+        )
+        empty = untrained(Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT)
+        model, support = self.data.model([part.decision if part else nothing for part in parts], about)
+        seconds = sum(part.seconds for part in known) + time.perf_counter() - began
+        solutions = [part.solution if part else empty for part in parts]
+        return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known))

@@ -16,6 +16,7 @@ from svmkit.model.one_vs_one import (
     scores,
     signed_pair,
     signs,
+    trained_columns,
     vote_signs,
     weight_coefficients,
 )
@@ -105,3 +106,31 @@ def test_margins_are_squashed_to_a_third_of_a_vote():
     np.testing.assert_allclose(found[0], [2.0 + 2.0 / 9.0, -1.0 / 6.0, 1.0 - 1.0 / 6.0], rtol=1e-15)
     np.testing.assert_allclose(found[1], [1.0 + 1.0 / 6.0, 1.0, 1.0 - 1.0 / 6.0], rtol=1e-15)
     np.testing.assert_allclose(found[2], [2.0 + 1.0 / 3.0, 1.0, -1.0 / 3.0], rtol=1e-15)
+
+
+@every_number
+def test_columns_of_a_class_are_those_of_its_pairs(n_classes):
+    pairs = class_pairs(n_classes)
+    for c in range(n_classes):
+        others = [a + b - c for a, b in (pairs[column] for column in columns_of(c, n_classes))]
+        assert others == [other for other in range(n_classes) if other != c]
+
+
+def test_pairs_that_were_not_trained_are_left_out():
+    codes, rows, values = a_model(5)
+    n_pairs = len(class_pairs(5))
+    for column in (0, 3, 9):
+        rows[column], values[column] = rows[column][:0], values[column][:0]
+    _, n_support, coef = merge_support(rows, values, codes, 5)
+    intercept = np.zeros(n_pairs)
+    intercept[3] = 0.5
+    columns = trained_columns(coef, n_support, intercept)
+    assert columns.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert not scores(np.zeros((2, 0)), 5, np.empty(0, dtype=np.int64)).any()
+    decision = np.random.default_rng(1).normal(size=(50, n_pairs))
+    decision[:, [0, 9]] = 0.0
+    votes = np.round(scores(decision[:, columns], 5, columns))
+    assert (votes.sum(axis=1) == 8).all()
+    second = np.zeros(5)
+    second[[1, 4]] = 1.0  # of the pairs 0 and 9: where they take part, a decision of 0 is a vote for the second class
+    np.testing.assert_array_equal(np.round(scores(decision, 5)), votes + second)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from svmkit.data import load
 from svmkit.errors import InputError
 from svmkit.model import onnx_export
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import scores
+from svmkit.model.one_vs_one import class_slices, scores
 from svmkit.solver.stopping import Iterations
 
 onnx = pytest.importorskip("onnx", reason="needs onnx (extra `test`)")
@@ -81,6 +82,19 @@ def test_ties_of_votes_are_broken_as_ours_are(tmp_path):
     X = np.random.default_rng(4).normal(size=(500, 4))
     most = np.sort(np.round(expected(model, X)), axis=1)
     assert (most[:, -1] == most[:, -2]).sum() > 20  # rows on which two classes have equally many votes
+    agrees(model, X, tmp_path / "m.onnx")
+
+
+def test_a_pair_that_was_not_trained_votes_as_ours_does(tmp_path):
+    """Its decision is exactly 0."""
+    vectors = np.random.default_rng(3).normal(size=(12, 4))
+    whole = make_model(vectors, ("a", "b", "c"))
+    coef, intercept = whole.coef.copy(), whole.intercept.copy()
+    coef[:, class_slices(whole.n_support)[0]] = 0.0  # class a against b and c
+    coef[0, 4:], intercept[:2] = 0.0, 0.0
+    model = replace(whole, coef=coef, intercept=intercept)
+    X = np.random.default_rng(4).normal(size=(100, 4))
+    assert not model.decision_function(X)[:, :2].any() and "a" not in model.predict(X)
     agrees(model, X, tmp_path / "m.onnx")
 
 

@@ -1,0 +1,55 @@
+"""A limit in seconds that several class pairs share."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmkit.solver.stopping import Criterion, Seconds, Stop
+
+
+class Allowance:
+    """The seconds that one call may take, and what is left of them.
+
+    Each class pair gets the share of its size in what is left, so that the time that easy pairs do not need is given
+    to the pairs after them, and then to those that had to stop (`Trainer.run`).
+
+    Parameters
+    ----------
+    stop : Criterion, Stop or None
+        The stop rules.
+
+    Attributes
+    ----------
+    left : float
+        The seconds that are left; inf without a limit, and negative if more were taken.
+    """
+
+    def __init__(self, stop: Criterion | Stop | None) -> None:
+        self._rules = (Stop(()) | stop).criteria if stop is not None else None
+        self.left = min((rule.limit for rule in self._rules or () if isinstance(rule, Seconds)), default=math.inf)
+
+    def take(self, seconds: float) -> None:
+        """Subtract seconds that were spent."""
+        self.left -= seconds
+
+    def rules(self, share: float, spent: float = 0.0) -> Criterion | Stop | None:
+        """Return the stop rules of a class pair that may take `share` seconds after the `spent` ones of earlier calls.
+
+        Parameters
+        ----------
+        share : float
+            Seconds.
+        spent : float, default=0.0
+            Seconds on the clock of the progress that the class pair continues.
+        """
+        if self._rules is None or math.isinf(self.left):
+            return None if self._rules is None else Stop(self._rules)
+        seconds = Seconds(spent + max(share, 1e-9))
+        return Stop(tuple(seconds if isinstance(rule, Seconds) else rule for rule in self._rules))
+
+
+def rests(sizes: np.ndarray) -> np.ndarray:
+    """Return the sums of all sizes from each position on."""
+    return np.cumsum(sizes[::-1])[::-1]
