@@ -219,6 +219,7 @@ class TrainingData:
             vectors = np.zeros((len(weights), self.X.shape[1]))
             for row, w in zip(vectors, weights, strict=True):
                 row[: len(w)] = w  # a stream may have grown columns that this class pair has not seen
+            coef[:, [k for k, w in enumerate(weights) if not len(w)]] = 0.0
         else:
             vectors = self.vectors(support)
         model = SVMModel(

@@ -15,7 +15,7 @@ from svmkit.data import load
 from svmkit.errors import InputError
 from svmkit.model import onnx_export
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import class_slices, scores
+from svmkit.model.one_vs_one import class_slices
 from svmkit.solver.stopping import Iterations
 
 onnx = pytest.importorskip("onnx", reason="needs onnx (extra `test`)")
@@ -39,7 +39,7 @@ def run(path, X, dtype="float64"):
 
 def expected(model, X):
     decision = model.decision_function(X)
-    return decision if len(model.classes) == 2 else scores(decision, len(model.classes))
+    return decision if len(model.classes) == 2 else model.scores(decision)
 
 
 def agrees(model, X, path, dtype="float64", within=1e-9):
