@@ -256,3 +256,61 @@ def test_a_certificate_proves_the_smallest_gap_that_was_asked_for():
     )
     _, confirmation = deciding(Iterate(), Iterations(5))
     assert not confirmation.proves(Certificate(1.0, 1.0, 0.0))
+
+
+# --- what a certificate denies
+
+
+def flawed(iterate, **fields):
+    """The next certificates of an iterate have these fields."""
+    iterate.certify = lambda: iterate.asked.append("certify") or Certificate(1.0, **fields)
+
+
+def test_without_a_lower_bound_a_gap_is_not_certified():
+    iterate = Iterate()
+    flawed(iterate, dual=None, gap=None, flaw="for a reason")
+    step, confirmation = deciding(iterate, Gap(1e-3))
+    assert step(gap=1e-3) is Status.NOT_CERTIFIED and confirmation.certificate.flaw == "for a reason"
+    assert iterate.asked == ["certify"]
+
+
+def test_a_gap_that_is_rounding_is_a_stall():
+    iterate = Iterate()
+    flawed(iterate, dual=0.5, gap=0.5, rounding=0.25)
+    step, confirmation = deciding(iterate, Gap(1e-3))
+    assert step(gap=1e-3) is Status.STALLED and confirmation.certificate.gap == 0.5
+    assert [step(moved=False) for _ in range(5)] == [None] * 4 + [Status.STALLED]  # exact values do not help
+
+
+@pytest.mark.parametrize("rules", [Gap(1e-3) | Absolute(1e-3), Absolute(1e-3) | Gap(1e-3)], ids=["first", "last"])
+def test_another_rule_that_holds_comes_before_what_a_certificate_denies(rules):
+    iterate = Iterate()
+    flawed(iterate, dual=None, gap=None, flaw="for a reason")
+    step, _ = deciding(iterate, rules)
+    assert step(gap=1e-3, gap_abs=1e-3) is Status.CONVERGED
+
+
+def test_what_a_certificate_denies_in_the_end():
+    good, bad = Certificate(1.0, 0.999, 1e-3), Certificate(1.0, 0.5, 0.5)
+    flaw = Certificate(1.0, None, None, flaw="for a reason")
+    _, confirmation = deciding(Iterate(), Gap(1e-3))
+    assert [confirmation.denied(c) for c in (good, bad, flaw)] == [None, Status.STALLED, Status.NOT_CERTIFIED]
+    _, confirmation = deciding(Iterate(), Iterations(3))
+    assert [confirmation.denied(c) for c in (good, bad, flaw)] == [None, None, Status.NOT_CERTIFIED]
+    step, confirmation = deciding(Iterate(), Gap(1e-3) | Violation(1e-3))
+    assert confirmation.denied(bad) is Status.STALLED
+    assert step(violation=1e-3) is Status.CONVERGED
+    assert confirmation.denied(bad) is None  # the violation has ended the solve
+
+
+def test_a_flaw_of_other_software_ends_the_solve():
+    """Its one step is the whole solve: a finer fit would not be certified either."""
+    step, confirmation = deciding(iterate := Iterate(), Gap(1e-3))
+    iterate.measured = Certificate(1.0, None, None, flaw="for a reason")
+    iterate.solver.external = True
+    assert step(gap=0.5) is Status.NOT_CERTIFIED and confirmation.certificate is iterate.measured
+    step, confirmation = deciding(iterate := Iterate(), Gap(1e-3))
+    iterate.measured, iterate.solver.external = Certificate(1.0, None, None, flaw="for a reason"), False
+    assert step(gap=0.5) is None and confirmation.certificate is None
+    iterate.measured, iterate.solver.external = Certificate(1.0, 0.5, 0.5), True
+    assert step(gap=0.5) is None

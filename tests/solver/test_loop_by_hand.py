@@ -281,5 +281,14 @@ def test_the_last_iterate_of_such_a_solver_is_measured():
     assert found.history[-1].n_iter == 4 and found.history[-1].objective == pytest.approx(found.certificate.primal)
 
 
+def test_the_last_iterate_before_a_signal_is_measured():
+    unknown = {"objective": math.nan}
+    act = lambda k: signal.raise_signal(signal.SIGINT) if k == 2 else None
+    found = solve(problem(), tape(*[unknown | {"point": CORNER}] * 2, unknown, act=act), stop=Iterations(9))
+    assert (found.status, found.n_iter) == (Status.INTERRUPTED, 3)
+    np.testing.assert_array_equal(found.point, UNIFORM)
+    assert found.history[-1].n_iter == 3 and found.history[-1].objective == pytest.approx(found.certificate.primal)
+
+
 def test_rules_are_a_stop_whatever_was_given():
     assert solve(problem(), tape(), stop=Stop((Iterations(2),))).n_iter == 2

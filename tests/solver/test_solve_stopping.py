@@ -31,6 +31,7 @@ def info(**kwargs):
         (Violation(1e-3), {"info": info(violation=1.1e-3)}, {"info": info(violation=1e-3)}),
         (Iterations(10), {"n_iter": 9}, {"n_iter": 10}),
         (Epochs(2), {"epochs": 1.9}, {"epochs": 2.0}),
+        (Epochs(2), {"epochs": 2.0 - 3e-9}, {"epochs": 2.0 - 1.8e-9}),  # m times 1 / m sum to nearly 1
         (Seconds(1.5), {"seconds": 1.4}, {"seconds": 1.5}),
         (Support(5), {"info": info(n_support=5)}, {"info": info(n_support=6)}),
     ],

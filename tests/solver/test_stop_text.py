@@ -43,6 +43,16 @@ def test_numbers_are_checked_in_every_part():
         parse_stop("gap:1e-3|iter:-5")
 
 
+def test_a_limit_of_support_vectors_is_one_at_least():
+    assert parse_stop("support:1") == Support(1)
+    for text, words in (
+        ("support:0.99", "needs a number >= 1, not 0.99"),
+        ("support:inf", "needs a number > 0, not inf"),
+    ):
+        with pytest.raises(InputError, match=f"stop rule support {words}"):
+            parse_stop(text)
+
+
 def test_train(train, refused):
     found = train(svmlight(), "--solver", "fw", "--stop", SEVERAL)
     assert (found["status"], found["n_iter"]) == ("max_iter", 4)
