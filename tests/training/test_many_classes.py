@@ -120,7 +120,7 @@ def test_time_that_easy_pairs_leave_is_given_to_the_others():
     needed = alone.solutions[0].seconds
     assert needed > 3 * sum(s.seconds for s in alone.solutions[1:])
     begun.clear()
-    fitted = fit(X, y, stop=Gap(1e-3) | Seconds(1.5 * needed), **options)
+    fitted = fit(X, y, stop=Gap(1e-3) | Seconds(0.7 * needed), **options)
     assert begun[:3] == [0, 1, 2] and len(begun) > 3 and set(begun[3:]) == {0}
     assert fitted.status is Status.CONVERGED and fitted.gap <= 1e-3
     first = [point.n_iter for point in fitted.solutions[0].history]
