@@ -325,4 +325,4 @@ def test_the_best_bias_by_hand():
     # in [1, 3]: 2 (3 - b) = 0.5 (b + 2)
     assert best_bias(SQUARED, y, h, np.array([1.0, 2.0, 0.5, 1.0])) == pytest.approx(2.0, rel=1e-14)
     for loss in (HINGE, SQUARED):
-        assert best_bias(loss, y, np.array([2.0, 4.0, -1.0, -2.0]), cost) == -0.5  # no loss from -1 to 0
+        assert best_bias(loss, y, np.array([2.0, 4.0, -1.5, -2.0]), cost) == -0.25  # no loss from -1 to 0.5
