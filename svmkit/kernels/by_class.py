@@ -14,7 +14,8 @@ import numpy as np
 
 from svmkit.kernels.class_rows import CHUNK, Columns, Pool, Segments, Vectors
 from svmkit.kernels.engine import ALL, Engine, engine_for
-from svmkit.kernels.functions import Kernel, square_norms
+from svmkit.kernels.extent import Extent
+from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
 
 POOLED = 0.5  # the pool's share of the memory for kernel rows; the row cache of a class pair has the rest
@@ -57,14 +58,14 @@ class SharedKernel:
         return self.kernel.diag(self.X)
 
     @cached_property
-    def reach(self) -> float:
-        """The largest |x|^2 of all rows of X, since rows of any two classes are evaluated together."""
-        return float(square_norms(self.X).max(initial=0.0))
+    def extent(self) -> Extent:
+        """The extent of the rows of all classes, since rows of any two classes are evaluated together."""
+        return Extent.of(self.kernel, self.X, np.sort(np.concatenate(self.members)))
 
     def engine(self, c: int) -> Engine:
         """Return the engine of class c."""
         if c not in self._engines:
-            self._engines[c] = engine_for(self.kernel, self.X[self.members[c]], self.reach)
+            self._engines[c] = engine_for(self.kernel, self.X[self.members[c]], self.extent)
         return self._engines[c]
 
 

@@ -12,16 +12,18 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.kernels import differences
 from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.extent import FAR, NOWHERE, Extent, fits_float32, require_computable
 from svmkit.kernels.functions import Kernel, Precomputed, asymmetry, square_norms
-from svmkit.kernels.rounding import U, largest_value, value_error
+from svmkit.kernels.rounding import U, difference_error, largest_value, value_error
 from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
 
 ALL = np.empty(0, dtype=np.int64)  # stands for all rows of X in the compiled loops
 PANEL = 256  # rows of Z that are processed together
 PANEL_BYTES = 8 << 20
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
-FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5
+CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes about five times as long
 LINE = 64  # bytes of a cache line
 PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
@@ -113,7 +115,7 @@ class Engine(Protocol):
         """
 
 
-def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
+def engine_for(kernel: Kernel, X, extent: Extent | None = None) -> Engine:
     """Return the engine for a kernel on X. The values of X are not copied.
 
     Parameters
@@ -122,19 +124,24 @@ def engine_for(kernel: Kernel, X, reach: float | None = None) -> Engine:
         The kernel, resolved.
     X : ndarray of shape (n, d) or CSR, float32 or float64
         The samples.
-    reach : float, optional
-        Largest |x|^2 of the vectors that X will be evaluated with; by default that of X itself (see `FAR`).
+    extent : Extent, optional
+        That of the vectors that X will be evaluated with; by default that of X itself.
 
     Returns
     -------
     Engine
+
+    Raises
+    ------
+    InputError
+        If float64 cannot hold the numbers that kernel values are computed from.
     """
     X = with_int32_indices(X)
     if isinstance(kernel, Precomputed):
         return PrecomputedEngine(kernel, X)
     if kernel.form is None:
         return BlockEngine(kernel, X)
-    return CSREngine(kernel, X, reach) if sp.issparse(X) else DenseEngine(kernel, X, reach)
+    return CSREngine(kernel, X, extent) if sp.issparse(X) else DenseEngine(kernel, X, extent)
 
 
 class _Base:
@@ -157,17 +164,38 @@ class _Base:
 
 
 class _Products(_Base):
-    """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance."""
+    """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance.
 
-    def __init__(self, kernel: Kernel, X, reach: float | None) -> None:
+    Attributes
+    ----------
+    origin : ndarray of float64, shape (d,) or (0,)
+        What is subtracted from all vectors; empty for 0.
+    sq : ndarray of float64, shape (n,)
+        |x - origin|^2 of each row of X.
+    reach : float
+        Largest |x - origin|^2 of the vectors that are evaluated together.
+    cancels : bool
+        Whether values have to be computed from differences, since sums and products would lose them.
+    single : bool
+        Whether values may be computed in float32.
+    """
+
+    def __init__(self, kernel: Kernel, X, extent: Extent | None) -> None:
         super().__init__(kernel, X)
-        self.sq = square_norms(self.X)
-        self.reach = reach = float(self.sq.max(initial=0.0)) if reach is None else reach
-        gamma = kernel.scalars[1]
-        if kernel.form is Form.LAPLACIAN:  # |x|_1 <= sqrt(d) |x|
-            self.far = gamma * float(np.sqrt(X.shape[1] * reach)) > FAR
-        else:
-            self.far = kernel.form is Form.RBF and gamma * reach > FAR
+        extent = Extent.of(kernel, self.X) if extent is None else extent
+        self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin)
+        self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
+        require_computable(kernel, reach)
+        # a kernel of x - z; |x|_1 <= sqrt(d) |x|
+        distances = {Form.RBF: reach, Form.LAPLACIAN: float(np.sqrt(X.shape[1] * reach))}
+        exponent = kernel.scalars[1] * distances[kernel.form] if kernel.form in distances else 0.0
+        self.cancels = kernel.form in distances and self._summed_error() > CANCELS
+        if self.cancels:
+            self.origin = NOWHERE  # a difference is the more exact the fewer roundings come before
+        # |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
+        # is summed up from |z|_1
+        far = exponent > FAR
+        self.single = not (far or self.cancels) and fits_float32(kernel, reach, self.largest)
 
     @cached_property
     def entries(self) -> int:
@@ -176,21 +204,23 @@ class _Products(_Base):
 
     @cached_property
     def error(self) -> float:
-        # |x|_1 <= sqrt(entries) |x|
-        l1 = float(np.sqrt(self.entries * self.reach)) if sp.issparse(self.X) else None
-        return value_error(self.kernel, self.entries, self.reach, l1)
+        if not self.cancels:
+            return self._summed_error()
+        return difference_error(self.kernel, 2 * self.entries if sp.issparse(self.X) else self.entries)
 
     @cached_property
     def largest(self) -> float:
         return largest_value(self.kernel, self.entries, self.reach)
 
-    def _precision(self, asked) -> np.dtype:
-        """Return the precision in which to compute values that were asked for in precision `asked`.
+    def _summed_error(self) -> float:
+        """Return the bound on the error of values that are computed from sums and products."""
+        # |x|_1 <= sqrt(entries) |x|
+        l1 = float(np.sqrt(self.entries * self.reach)) if sp.issparse(self.X) else None
+        return value_error(self.kernel, self.entries, self.reach, l1)
 
-        |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
-        is summed up from |z|_1. Data far from the origin therefore take float64.
-        """
-        return np.dtype(np.float64 if self.far else asked)
+    def _precision(self, asked) -> np.dtype:
+        """Return the precision in which to compute values that were asked for in precision `asked`."""
+        return np.dtype(asked if self.single else np.float64)
 
 
 def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
@@ -201,31 +231,44 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     return raw[lo : lo + size].view(dtype).reshape(shape)
 
 
-def _dense(Z, dtype) -> np.ndarray:
-    return np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
+def _arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return data, indices and indptr of X as a CSR matrix."""
+    X = with_int32_indices(X if sp.issparse(X) else sp.csr_array(X))
+    return X.data, X.indices, X.indptr
 
 
 class DenseEngine(_Products):
     """The engine for a dense X."""
 
-    def __init__(self, kernel: Kernel, X: np.ndarray, reach: float | None = None) -> None:
-        super().__init__(kernel, np.ascontiguousarray(X), reach)
+    def __init__(self, kernel: Kernel, X: np.ndarray, extent: Extent | None = None) -> None:
+        super().__init__(kernel, np.ascontiguousarray(X), extent)
+
+    def _panels(self, Z, asked):
+        """Yield slices of Z with these rows, dense and less the origin, a few at a time."""
+        dtype = self._precision(asked)
+        for lo in range(0, Z.shape[0], PANEL):
+            here = slice(lo, min(Z.shape[0], lo + PANEL))
+            part = Z[here].toarray() if sp.issparse(Z) else Z[here]
+            part = part - self.origin if self.origin.size else part
+            yield here, np.ascontiguousarray(part, dtype=dtype)
 
     def block(self, Z, out, sel=ALL):
-        Z = _dense(Z, self._precision(out.dtype))
-        sq_z = square_norms(Z)
-        for lo in range(0, Z.shape[0], PANEL):
-            hi = lo + PANEL
-            dense_block(self.X, self.sq, sel, Z[lo:hi], sq_z[lo:hi], *self.kernel.scalars, out[lo:hi])
+        scalars = self.kernel.scalars
+        for here, part in self._panels(Z, out.dtype):
+            if self.cancels:
+                differences.block(self.X, sel, part, scalars, out[here])
+            else:
+                dense_block(self.X, self.origin, self.sq, sel, part, square_norms(part), *scalars, out[here])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        out = np.zeros((self._rows(sel), coef.shape[1]))
-        for lo in range(0, Z.shape[0], PANEL):
-            part = _dense(Z[lo : lo + PANEL], self._precision(dtype))
-            sq_z = square_norms(part)
-            weights = np.ascontiguousarray(coef[lo : lo + PANEL], dtype=part.dtype)
-            dense_product(self.X, self.sq, sel, part, sq_z, weights, *self.kernel.scalars, out)
+        out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.kernel.scalars
+        for here, part in self._panels(Z, dtype):
+            weights = np.ascontiguousarray(coef[here], dtype=part.dtype)
+            if self.cancels:
+                differences.product(self.X, sel, part, weights, scalars, out)
+            else:
+                dense_product(self.X, self.origin, self.sq, sel, part, square_norms(part), weights, *scalars, out)
         return out
 
 
@@ -234,8 +277,8 @@ class CSREngine(_Products):
 
     batch = 32  # a panel of 32 costs as much as four to six single rows, because it shares the gathers
 
-    def __init__(self, kernel: Kernel, X, reach: float | None = None) -> None:
-        super().__init__(kernel, X, reach)
+    def __init__(self, kernel: Kernel, X, extent: Extent | None = None) -> None:
+        super().__init__(kernel, X, extent)
         self.panel = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
         self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
         self._tried = False
@@ -269,6 +312,9 @@ class CSREngine(_Products):
 
     def block(self, Z, out, sel=ALL):
         X = self.X
+        if self.cancels:
+            differences.block(_arrays(X), sel, _arrays(Z), self.kernel.scalars, out)
+            return out
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
         if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
@@ -281,6 +327,12 @@ class CSREngine(_Products):
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         X = self.X
         out = np.zeros((self._rows(sel), coef.shape[1]))
+        if self.cancels:
+            for lo in range(0, Z.shape[0], self.panel):
+                weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
+                part = _arrays(Z[lo : lo + self.panel])
+                differences.product(_arrays(X), sel, part, weights, self.kernel.scalars, out)
+            return out
         for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
             weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
             csr_product(
@@ -295,6 +347,13 @@ class BlockEngine(_Base):
     What a kernel computes inside is unknown. `error` assumes that a value is off by no more than a sum of d products of
     the size of k(x, x) would be, and `largest` that the kernel is positive semidefinite.
     """
+
+    def diag(self) -> np.ndarray:
+        return self._diag
+
+    @cached_property
+    def _diag(self) -> np.ndarray:
+        return self.kernel.diag(self.X)
 
     @property
     def error(self) -> float:

@@ -20,6 +20,7 @@ from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.tiles import csr_square_norms
 
 MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
+CHUNK = 1 << 17  # entries of X that are moved at a time
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,28 @@ def _require_finite(coef0: Any) -> None:
         raise InputError(f"coef0 must be a finite number, not {coef0!r}")
 
 
-def square_norms(X) -> np.ndarray:
-    """Return |x|^2 of each row as float64, for dense and CSR storage of either precision."""
+def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
+    """Return |x|^2 of each row as float64, for dense and CSR storage of either precision.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+        The rows.
+    origin : ndarray of float64, shape (d,), optional
+        Where norms are measured from, for a dense X; by default 0. X is not copied as a whole.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    if origin is not None and origin.size:
+        norms = np.empty(X.shape[0])
+        step = max(1, CHUNK // X.shape[1])
+        with np.errstate(over="ignore"):
+            for lo in range(0, X.shape[0], step):
+                moved = X[lo : lo + step] - origin
+                np.einsum("ij,ij->i", moved, moved, out=norms[lo : lo + step])
+        return norms
     if sp.issparse(X):
         norms = np.empty(X.shape[0])
         csr_square_norms(X.data, X.indptr, norms)
@@ -216,7 +237,8 @@ class Poly(_WithGamma):
 
     def diag(self, X) -> np.ndarray:
         _, gamma, coef0, degree = self.scalars
-        return (gamma * square_norms(X) + coef0) ** degree
+        with np.errstate(over="ignore"):
+            return (gamma * square_norms(X) + coef0) ** degree
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,37 @@ import scipy.sparse as sp
 
 from svmkit.errors import InputError
 
+SMALLEST, LARGEST = 1e-290, 1e290  # gamma |x - z|^2 keeps its digits between them
+
 
 def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the variance of each column as float64, without a dense copy of X."""
+    n, d = X.shape
+    var = np.zeros(d)
     if sp.issparse(X):
-        n, d = X.shape
-        total, square = np.zeros(d), np.zeros(d)
-        for lo in range(0, X.nnz, 1 << 20):  # bincount takes its weights as a float64 copy
-            columns, values = X.indices[lo : lo + (1 << 20)], X.data[lo : lo + (1 << 20)].astype(np.float64)
-            total += np.bincount(columns, values, minlength=d)
-            square += np.bincount(columns, values**2, minlength=d)
-        return total / n, np.maximum(square / n - (total / n) ** 2, 0.0)
+        parts = [slice(lo, lo + (1 << 20)) for lo in range(0, X.nnz, 1 << 20)]  # bincount takes a float64 copy
+        total, stored = np.zeros(d), np.bincount(X.indices, minlength=d)
+        for part in parts:
+            total += np.bincount(X.indices[part], X.data[part].astype(np.float64), minlength=d)
+        mean = total / n
+        for part in parts:
+            columns = X.indices[part]
+            var += np.bincount(columns, np.square(X.data[part] - mean[columns]), minlength=d)
+        return mean, (var + (n - stored) * np.square(mean)) / n
     mean = X.mean(axis=0, dtype=np.float64)
-    var = np.zeros(X.shape[1])
-    step = max(1, (1 << 20) // X.shape[1])
-    for lo in range(0, X.shape[0], step):  # numpy's var would take a float64 copy of all of X
+    step = max(1, (1 << 20) // d)
+    for lo in range(0, n, step):  # numpy's var would take a float64 copy of all of X
         var += np.square(X[lo : lo + step] - mean).sum(axis=0)
-    return mean, var / X.shape[0]
+    return mean, var / n
+
+
+def _constant(X, *, columns: bool) -> bool:
+    """Return whether all entries of X are equal, or the entries of each of its columns."""
+    axis = 0 if columns else None
+    lowest, highest = X.min(axis=axis), X.max(axis=axis)
+    if sp.issparse(lowest):
+        lowest, highest = lowest.toarray(), highest.toarray()
+    return bool(np.all(lowest == highest))
 
 
 def resolve_gamma(gamma: str | float, X) -> float:
@@ -48,18 +62,29 @@ def resolve_gamma(gamma: str | float, X) -> float:
     Raises
     ------
     InputError
-        If `gamma` is another text.
+        If `gamma` is another text, or if the number is beyond float64: the columns are far too large or too small.
     """
     if not isinstance(gamma, str):
         return float(gamma)
     n, d = X.shape
     if gamma == "auto":
         return 1.0 / d
-    mean, var = _column_moments(X)
-    if gamma == "scale":
-        spread = d * float(var.mean() + np.square(mean - mean.mean()).mean())
-    elif gamma == "msd":
-        spread = 4.0 * float(var.sum()) * n / max(n - 1, 1)
-    else:
+    if gamma not in ("scale", "msd"):
         raise InputError(f"gamma={gamma!r} is not known: give scale, auto, msd or a number > 0")
-    return 1.0 / spread if spread > 0.0 and math.isfinite(1.0 / spread) else 1.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean, var = _column_moments(X)
+        if gamma == "scale":
+            spread = d * float(var.mean() + np.square(mean - mean.mean()).mean())
+        else:
+            spread = 4.0 * float(var.sum()) * n / max(n - 1, 1)
+        found = float(1.0 / np.float64(spread))
+        rounding = spread <= 1e-24 * d * float(np.square(mean).max())
+    if rounding and _constant(X, columns=gamma == "msd"):
+        return 1.0
+    if not SMALLEST <= found <= LARGEST:
+        raise InputError(
+            f"gamma={gamma!r} would be {found:.3g} on these data: the columns are too "
+            f"{'large' if found < 1.0 or math.isnan(found) else 'small'} for float64, so scale them (--scale standard, "
+            "or divide X), or give gamma as a number"
+        )
+    return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.engine import ALL, Engine, engine_for
+from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import MEMO, TINY, sum_error
 from svmkit.kernels.row_cache import Likely, RowCache, RowTable
@@ -59,7 +60,7 @@ class Gram:
         Budget of the row cache, in bytes or as for `parse_bytes`. At least five kernel rows are kept.
     dtype : {float32, float64}, optional
         Type of the kernel rows. By default float64 if all m x m values fit into a quarter of the budget, else float32,
-        which takes half the memory and half the time. Products are always float64.
+        which takes half the memory and half the time. Values out of its range are always float64. Products are float64.
     engine : Engine, optional
         Computes the values; by default the engine for this kernel and this storage of X.
 
@@ -77,7 +78,7 @@ class Gram:
     Raises
     ------
     InputError
-        If `memory` is not a size.
+        If `memory` is not a size, or a kernel value is beyond float64.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class Gram:
         self.engine = engine or engine_for(kernel, X)
         self.kernel, self.m = kernel, self.engine.n
         self.budget = parse_bytes(memory)
-        if dtype is None:
-            dtype = np.float64 if 32 * self.m * self.m <= self.budget else np.float32
-        self.dtype = np.dtype(dtype)
         self.diag = self.engine.diag()
+        largest = self.engine.largest
+        require_finite_values(kernel, largest)
+        if dtype is None or not fits_float32_rows(largest):
+            dtype = np.float32 if 32 * self.m * self.m > self.budget and fits_float32_rows(largest) else np.float64
+        self.dtype = np.dtype(dtype)
         self.kernel_values = 0
         self._cache: RowCache | None = None
         self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # the last idx, coef and result

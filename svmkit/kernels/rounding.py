@@ -46,11 +46,12 @@ def value_error(kernel: Kernel, n: int, reach: float, l1: float | None = None) -
     dots = (n + 1) * U * reach + n * TINY
     if form == Form.LINEAR:
         return dots
-    if form == Form.RBF:  # twice the error of a product and of two norms, and two roundings of |x|^2 + |z|^2 - 2 x.z
-        return min(1.0, gamma * (2 * (2 * n + 4) * U * reach + 4 * n * TINY) + EXP)
+    if form == Form.RBF:  # the errors of 2 x.z and of two norms, two roundings of their sum, four of x less an origin
+        return min(1.0, gamma * (2 * (2 * n + 8) * U * reach + 4 * n * TINY) + EXP)
     if form == Form.LAPLACIAN:
-        exponent = relative_exponent(n) if l1 is None else gamma * (4 * (2 * n + 4) * U * l1)
-        return min(1.0, exponent + EXP)
+        return (
+            difference_error(kernel, n) if l1 is None else min(1.0, gamma * (4 * (2 * n + 4) * U * l1 + n * TINY) + EXP)
+        )
     base = _base(kernel, reach)
     shift = gamma * dots + 2 * U * base
     if form == Form.SIGMOID:
@@ -61,9 +62,13 @@ def value_error(kernel: Kernel, n: int, reach: float, l1: float | None = None) -
     return math.inf if np.isnan(error) else float(error)
 
 
-def relative_exponent(n: int) -> float:
-    """Return the error of exp(-t) if t >= 0 is off by at most (n + 3) u t: t exp(-t) <= 1/e."""
-    return (n + 3) * U / (math.e * (1.0 - (n + 3) * U)) + n * TINY
+def difference_error(kernel: Kernel, n: int) -> float:
+    """Return the bound of `value_error` for a kernel of x - z whose distances are sums over n differences.
+
+    A distance t is off by at most (n + 3) u t, wherever the data lie, and t exp(-t) <= 1/e.
+    """
+    off = (n + 3) * U
+    return min(1.0, off / (math.e * (1.0 - off)) + kernel.scalars[1] * n * TINY + EXP)
 
 
 def largest_value(kernel: Kernel, n: int, reach: float) -> float:

@@ -23,7 +23,8 @@ DENSE, SPARSE, VALUE = 0.04, 0.2, 0.5  # nanoseconds for an entry of a dense and
 SLOW = 10.0  # nanoseconds more for a tanh, about
 
 
-def _tiles(m: int) -> int:
+def n_tiles(m: int) -> int:
+    """Return the number of tiles of m rows."""
     return (m + TILE - 1) // TILE
 
 
@@ -37,6 +38,19 @@ def _tile_work(row: float, q: int, form: int, p: int = 1) -> float:
     elif form == Form.SIGMOID:
         row += SLOW
     return TILE * q * (row * (4.0 if q == 1 else 1.0) + VALUE + 0.1 * p)
+
+
+@njit(cache=True)
+def _rows(X, sel, lo, hi, origin, like):
+    """Return rows lo to hi of `sel` less the origin, in the dtype of `like`; without a copy if nothing changes."""
+    if origin.size == 0:
+        return of_type(X[lo:hi], like) if sel.size == 0 else of_type(X[sel[lo:hi]], like)
+    rows = np.empty((hi - lo, X.shape[1]), like.dtype)
+    for a in range(hi - lo):
+        r = lo + a if sel.size == 0 else sel[lo + a]
+        for k in range(X.shape[1]):
+            rows[a, k] = as_type_of(np.float64(X[r, k]) - origin[k], like)
+    return rows
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
@@ -101,7 +115,7 @@ def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_ro
 
 
 @njit(cache=True)
-def _place(values, lo, out):
+def place(values, lo, out):
     """Copy values to out[:, lo:] row by row, since rows are contiguous."""
     for b in range(values.shape[0]):
         row, part = out[b, lo : lo + values.shape[1]], values[b]
@@ -119,7 +133,7 @@ def _turn(values, out):
 
 
 @njit(cache=True)
-def _add_product(values, coef, lo, out):
+def add_product(values, coef, lo, out):
     """Add values @ coef to out[lo:]. A loop, since numba takes seconds to compile `+=` of arrays."""
     sums = np.dot(values, coef)
     for a in range(sums.shape[0]):
@@ -127,30 +141,33 @@ def _add_product(values, coef, lo, out):
             out[lo + a, c] += sums[a, c]
 
 
-def dense_block(X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
-    """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel means all."""
+def dense_block(X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
+    """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel means all.
+
+    The origin (d,) is subtracted from the rows of X; Z has been moved already. An empty one is 0.
+    """
     work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form)
-    spread(_dense_block, _tiles(out.shape[1]), work, X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out)
+    spread(_dense_block, n_tiles(out.shape[1]), work, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out)
 
 
 @njit(nogil=True, cache=True)
-def _dense_block(first, last, X, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
+def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
     m, q = out.shape[1], Z.shape[0]
     for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        rows = of_type(X[lo:hi], Z) if sel.size == 0 else of_type(X[sel[lo:hi]], Z)
+        rows = _rows(X, sel, lo, hi, origin, Z)
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
         dots = np.empty((q, hi - lo), Z.dtype)
         _dense_dots(Z, rows, form, dots)
         epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, dots)  # in place: a slice of out does not vectorise
-        _place(dots, lo, out)
+        place(dots, lo, out)
 
 
 def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
     """Set out[b, a] to k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel means all."""
     given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out
     work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form)
-    spread(_csr_block, _tiles(out.shape[1]), work, *given)
+    spread(_csr_block, n_tiles(out.shape[1]), work, *given)
 
 
 @njit(nogil=True, cache=True)
@@ -164,7 +181,7 @@ def _csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, f
         if q == 1:  # the long axis has to be the inner one
             line = dots.reshape((1, hi - lo))
             epilogue(line, sq_z, sq_rows, form, gamma, coef0, degree, line)
-            _place(line, lo, out)
+            place(line, lo, out)
         else:
             values = np.empty((hi - lo, q + PAD), out.dtype)
             epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
@@ -214,29 +231,30 @@ def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z
             b = _find(indices, a, indptr[c + 1], hi)
             _scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
         epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, dots)
-        _place(dots, lo, out)
+        place(dots, lo, out)
 
 
-def dense_product(X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
+def dense_product(X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
     """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
 
-    Kernel values and their sums over a panel have Z's precision.
+    Kernel values and their sums over a panel have Z's precision. The origin is that of `dense_block`.
     """
     work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form, coef.shape[1])
-    spread(_dense_product, _tiles(out.shape[0]), work, X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out)
+    given = X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out
+    spread(_dense_product, n_tiles(out.shape[0]), work, *given)
 
 
 @njit(nogil=True, cache=True)
-def _dense_product(first, last, X, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
+def _dense_product(first, last, X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
     m, q = out.shape[0], Z.shape[0]
     for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        rows = of_type(X[lo:hi], Z) if sel.size == 0 else of_type(X[sel[lo:hi]], Z)
+        rows = _rows(X, sel, lo, hi, origin, Z)
         sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
         dots = np.empty((hi - lo, q), Z.dtype)
         _dense_dots(rows, Z, form, dots)
         epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
-        _add_product(dots, coef, lo, out)
+        add_product(dots, coef, lo, out)
 
 
 def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
@@ -246,7 +264,7 @@ def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, g
     """
     given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out
     work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form, coef.shape[1])
-    spread(_csr_product, _tiles(out.shape[0]), work, *given)
+    spread(_csr_product, n_tiles(out.shape[0]), work, *given)
 
 
 @njit(nogil=True, cache=True)
@@ -259,7 +277,7 @@ def _csr_product(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z,
         _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         values = np.empty((hi - lo, q), panel.dtype)
         epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
-        _add_product(values, coef, lo, out)
+        add_product(values, coef, lo, out)
 
 
 @njit(cache=True)

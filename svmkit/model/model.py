@@ -13,7 +13,8 @@ from svmkit.data import Encoding
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
-from svmkit.kernels.engine import engine_for
+from svmkit.kernels.engine import Engine, engine_for
+from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 from svmkit.model import file
 from svmkit.model.one_vs_one import (
@@ -131,13 +132,13 @@ class SVMModel:
         Raises
         ------
         InputError
-            X has another number of columns, or values that are missing or infinite.
+            X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X = self._checked(X)
+        X, extent = self._checked(X), Extent.of(self.kernel, self.vectors)
         out = np.empty((X.shape[0], len(self.intercept)))
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
-                out[rows] = self._decide(X[rows], np.arange(len(self.intercept)))
+                out[rows] = self._decide(X, rows, np.arange(len(self.intercept)), extent)
         return out[:, 0] if len(self.classes) == 2 else out
 
     def _checked(self, X):
@@ -153,17 +154,26 @@ class SVMModel:
         step = int(np.clip(PART_BYTES // (8 * max(entries, n_columns, 1)), *ROWS[::-1]))
         return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
 
-    def _decide(self, X, columns: np.ndarray) -> np.ndarray:
-        """Return these decisions (rows of X, n_columns); the kernel values of a class serve all of its class pairs."""
-        X = self.scaling.apply(X) if self.scaling else X
-        engine = engine_for(self.kernel, X)
+    def _decide(self, X, rows: slice, columns: np.ndarray, extent: Extent) -> np.ndarray:
+        """Return these decisions of some rows of X (n_rows, n_columns); all of them are finite."""
+        X = self.scaling.apply(X[rows]) if self.scaling else X[rows]
+        out = self._sums(engine_for(self.kernel, X, extent), columns)
+        sound = np.isfinite(out).all(axis=1)
+        if not sound.all():
+            raise InputError(
+                f"the decision of row {rows.start + int(np.argmin(sound)) + 1} of X is not finite: values of the "
+                f"{self.kernel.name} kernel go beyond float64 there; scale the columns, in training and here"
+            )
+        return out
+
+    def _sums(self, engine: Engine, columns: np.ndarray) -> np.ndarray:
+        """Return the decisions of the engine's rows; the kernel values of a class serve all of its class pairs."""
         if len(self.classes) == 2:
-            out = np.repeat(self.intercept[None, :], X.shape[0], 0)
+            out = np.repeat(self.intercept[None, :], engine.n, 0)
             out[:, 0] += engine.product(self.vectors, self.coef.T)[:, 0]
             return out
-        out = np.repeat(
-            self.intercept[columns, None], X.shape[0], 1
-        )  # a row for each class pair: they come in any order
+        # a row for each class pair: they come in any order
+        out = np.repeat(self.intercept[columns, None], engine.n, 1)
         place = np.full(len(self.intercept), -1)
         place[columns] = np.arange(len(columns))
         for c, at in enumerate(class_slices(self.n_support)):
@@ -193,14 +203,14 @@ class SVMModel:
         Raises
         ------
         InputError
-            X has another number of columns, or values that are missing or infinite.
+            X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X = self._checked(X)
+        X, extent = self._checked(X), Extent.of(self.kernel, self.vectors)
         labels = np.empty(X.shape[0], dtype=self.classes.dtype)
         columns = self.trained_pairs if len(self.classes) > 2 else np.zeros(1, dtype=np.int64)
         with threads.using(n_threads):
             for rows in self._parts(X, len(columns)):
-                decision = self._decide(X[rows], columns)
+                decision = self._decide(X, rows, columns, extent)
                 if len(self.classes) == 2:
                     labels[rows] = self.labels(decision[:, 0])
                 else:

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from svmkit._version import __version__
 from svmkit.errors import InputError
 from svmkit.kernels.arithmetic import Form
-from svmkit.kernels.engine import FAR
+from svmkit.kernels.engine import CANCELS
+from svmkit.kernels.extent import FAR
+from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import coefficients_by_column, vote_signs
 from svmkit.model.onnx_graph import Graph
@@ -68,7 +70,8 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
     ------
     InputError
         The package onnx is not installed, ONNX cannot hold the kernel, the file would exceed 2 GB, a number is out of
-        the range of float32, the dtype is unknown, or the path cannot be written.
+        the range of float32 or float32 would lose the kernel values, the dtype is unknown, or the path cannot be
+        written.
     """
     onnx = _import()
     proto, advice = _assembled(onnx, model, dtype)
@@ -186,12 +189,20 @@ def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
     # these two kernels depend on x - z only; centred columns lose fewer digits in |x|^2 + |z|^2 - 2 x'z
     middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.n_features)
     X, Z = _affine(graph, X, model, middle), Z - middle
-    values = _kernel(graph, model, X, Z)
-    decision = graph.node("Gemm", values, graph.constant(coef), graph.constant(model.intercept))
     _, gamma, _, _ = model.kernel.scalars
-    reach = gamma * float(np.einsum("ij,ij->i", Z, Z).max()) if form is Form.RBF else 0.0
-    if graph.dtype == np.float32 and reach > FAR:
-        return decision, f"gamma |x|^2 reaches {reach:.3g}: float32 loses digits of distances there; float64 does not"
+    with np.errstate(over="ignore"):
+        reach = float(np.einsum("ij,ij->i", Z, Z).max())
+    cancels = form is Form.RBF and value_error(model.kernel, Z.shape[1], reach) > CANCELS
+    if cancels and graph.dtype == np.float32:
+        raise InputError(
+            f"gamma |x|^2 reaches {gamma * reach:.3g}, where float32 loses the kernel values: export the model with "
+            "--dtype float64, or scale the columns and train anew"
+        )
+    values = _kernel(graph, model, X, Z, differences=cancels or form is Form.LAPLACIAN)
+    decision = graph.node("Gemm", values, graph.constant(coef), graph.constant(model.intercept))
+    if form is Form.RBF and graph.dtype == np.float32 and gamma * reach > FAR:
+        far = f"gamma |x|^2 reaches {gamma * reach:.3g}: float32 loses digits of distances there; float64 does not"
+        return decision, far
     return decision, None
 
 
@@ -220,12 +231,12 @@ def _affine(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
     return graph.node("Cast", X, to=graph.element) if single else X
 
 
-def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
-    """Add the nodes of the kernel values (n, n_sv); return their name."""
+def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray, *, differences: bool) -> str:
+    """Add the nodes of the kernel values (n, n_sv), from products or from differences; return their name."""
     _, gamma, coef0, degree = model.kernel.scalars
     form = model.kernel.form
-    if form is Form.LAPLACIAN:
-        distances = _l1(graph, X, Z)
+    if differences:
+        distances = graph.distances(X, Z, squared=form is Form.RBF)
         return graph.node("Exp", graph.node("Mul", distances, graph.constant([-gamma])))
     if form is Form.RBF:
         axis = graph.constant([1], np.int64)
@@ -238,23 +249,6 @@ def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray) -> str:
     if form is Form.SIGMOID:
         return graph.node("Tanh", inner)
     return graph.node("Pow", inner, graph.constant([degree]))
-
-
-def _l1(graph: Graph, X: str, Z: np.ndarray) -> str:
-    """Add a scan over rows of X for |x - z|_1 (n, n_sv): all rows at once would take n * n_sv * n_features numbers."""
-    helper = graph.onnx.helper
-    vectors, axis = graph.constant(Z), graph.constant([1], np.int64)
-    body = helper.make_graph(
-        [
-            helper.make_node("Sub", [vectors, "svmkit.row"], ["svmkit.difference"]),
-            helper.make_node("Abs", ["svmkit.difference"], ["svmkit.sizes"]),
-            helper.make_node("ReduceSum", ["svmkit.sizes", axis], ["svmkit.sums"], keepdims=0),
-        ],
-        "l1",
-        [graph.value("svmkit.row", graph.element, Z.shape[1])],
-        [graph.value("svmkit.sums", graph.element, Z.shape[0])],
-    )
-    return graph.node("Scan", X, body=body, num_scan_inputs=1)
 
 
 def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:

@@ -73,3 +73,23 @@ class Graph:
     def value(self, name: str, element: int, *shape: Any) -> Any:
         """Describe an input or output by its element type and shape; a free dimension has a name instead of a size."""
         return self.onnx.helper.make_tensor_value_info(name, element, list(shape))
+
+    def distances(self, X: str, Z: np.ndarray, *, squared: bool) -> str:
+        """Add |x - z|^2 or |x - z|_1 of the rows of X (n, d) and Z (q, d), in a scan over the rows of X: (n, q).
+
+        All rows at once would take n * q * d numbers.
+        """
+        node = self.onnx.helper.make_node
+        vectors, axis = self.constant(Z), self.constant([1], np.int64)
+        size = ("Mul", ["svmkit.difference"] * 2) if squared else ("Abs", ["svmkit.difference"])
+        body = self.onnx.helper.make_graph(
+            [
+                node("Sub", [vectors, "svmkit.row"], ["svmkit.difference"]),
+                node(*size, ["svmkit.sizes"]),
+                node("ReduceSum", ["svmkit.sizes", axis], ["svmkit.sums"], keepdims=0),
+            ],
+            "distances",
+            [self.value("svmkit.row", self.element, Z.shape[1])],
+            [self.value("svmkit.sums", self.element, Z.shape[0])],
+        )
+        return self.node("Scan", X, body=body, num_scan_inputs=1)

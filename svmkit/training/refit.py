@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
+from svmkit.kernels.extent import fits_float32_rows
 from svmkit.problems.base import Certificate, DecisionFunction, Problem
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.runtime import interrupt
@@ -52,14 +53,15 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tu
     every = np.arange(problem.m)
     K = gram.block(idx, idx)
     L = cholesky(K + JITTER * np.abs(gram.diag[idx]).max() * np.eye(len(idx)), lower=True)
-    kept = 4 * len(idx) * problem.m <= gram.budget
-    rows = gram.block(idx, every, np.empty((len(idx), problem.m), np.float32)) if kept else None
+    dtype = np.dtype(np.float32 if fits_float32_rows(gram.engine.largest) else np.float64)
+    kept = dtype.itemsize * len(idx) * problem.m <= gram.budget
+    rows = gram.block(idx, every, np.empty((len(idx), problem.m), dtype)) if kept else None
 
     def margins(beta: np.ndarray) -> np.ndarray:
-        return gram.matvec(beta, idx) if rows is None else beta.astype(np.float32) @ rows
+        return gram.matvec(beta, idx) if rows is None else beta.astype(dtype) @ rows
 
     def pulled(pull: np.ndarray) -> np.ndarray:
-        return gram.matvec(pull, every, idx) if rows is None else rows @ pull.astype(np.float32)
+        return gram.matvec(pull, every, idx) if rows is None else rows @ pull.astype(dtype)
 
     def primal(z: np.ndarray) -> tuple[float, np.ndarray]:
         beta = solve_triangular(L, z[:-1], lower=True, trans="T")

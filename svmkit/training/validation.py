@@ -9,6 +9,7 @@ import numpy as np
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.engine import engine_for
+from svmkit.kernels.extent import Extent
 from svmkit.model.accuracy import accuracy, comparable
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import DecisionFunction
@@ -52,7 +53,8 @@ class Validation:
             return None
         data = self._data
         positive = signs(self._codes[rows], pair.a, pair.b, len(data.classes)) > 0.0
-        engine = engine_for(data.kernel, self._X if len(rows) == self._X.shape[0] else self._X[rows])
+        X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
+        engine = engine_for(data.kernel, X, Extent.of(data.kernel, data.X))
 
         def measure(model: DecisionFunction) -> float:
             if model.w is not None:

@@ -125,8 +125,8 @@ def counted(monkeypatch):
     """A list that grows by the number of values of every block and product that an engine of a class computes."""
     seen = []
 
-    def engine_for(kernel, X, reach):
-        engine = ENGINE(kernel, X, reach)
+    def engine_for(kernel, X, extent):
+        engine = ENGINE(kernel, X, extent)
         block, product = engine.block, engine.product
 
         def counting_block(Z, out, *args):

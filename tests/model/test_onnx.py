@@ -151,6 +151,25 @@ def test_float32_far_from_the_origin_is_centred_and_advised_on(tmp_path):
     assert onnx_export.write(wide, tmp_path / "m.onnx").advice is None
 
 
+@pytest.mark.parametrize("kernel", [kernels.RBF(0.5), kernels.Laplacian(0.5)], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e6), (1.0, 1e8), (1e5, 0.0), (1e5, 1e12), (1e160, 0.0)])
+def test_far_and_huge_data_have_the_decisions_of_the_model(scale, offset, kernel, tmp_path):
+    X, y = binary()
+    X = scale * X + offset
+    model = trained(X, y, kernel=kernel)
+    agrees(model, X, tmp_path / "m.onnx")
+    near = X + np.random.default_rng(0).uniform(-1.0, 1.0, X.shape) * (1.0 if scale < 1e6 else 1e140)
+    agrees(model, near, tmp_path / "m.onnx")
+
+
+def test_float32_is_refused_where_it_would_lose_the_values(tmp_path):
+    X, y = binary()
+    model = trained(1e5 * X, y)
+    with pytest.raises(InputError, match="export the model with --dtype float64"):
+        onnx_export.write(model, tmp_path / "m.onnx", "float32")
+    onnx_export.write(model, tmp_path / "m.onnx")
+
+
 def test_what_the_file_says_of_itself(tmp_path, alone, train):
     train(people("people.csv"), "--out", tmp_path / "m.svmkit", "--solver", "smo")
     model = SVMModel.load(tmp_path / "m.svmkit")

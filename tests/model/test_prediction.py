@@ -152,8 +152,8 @@ def test_labels_are_those_of_the_decisions(n_classes, parts):
 def test_each_value_is_computed_once_for_all_pairs(monkeypatch):
     model, X, seen = model_of(9), rows_of(700), []
 
-    def engine_for(kernel, rows):
-        engine = ENGINE(kernel, rows)
+    def engine_for(kernel, rows, extent):
+        engine = ENGINE(kernel, rows, extent)
         product = engine.product
 
         def counting(Z, coef, *args):

@@ -1,0 +1,122 @@
+"""Where the vectors of a kernel lie: how far from the origin, and which origin is the best one.
+
+|x|^2 + |z|^2 - 2 x.z is off by a multiple of |x|^2, however close x and z are to each other. Data far from the origin
+(timestamps, metres on a map) therefore get another origin, their mean, which changes no value of a kernel of x - z.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.errors import InputError
+from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.functions import CHUNK, Kernel, square_norms
+
+FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5
+WORTH = 4.0  # how many times smaller the mean has to make |x|^2: the origin is subtracted from each tile of rows
+NOWHERE = np.empty(0)  # the origin of most data, 0
+SMALLEST, LARGEST = 1e-30, 1e30  # numbers beyond them may leave the range of float32
+SLOWEST = 1e-290  # a smaller gamma could make a value > 0 of a squared distance that overflows
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """An origin, and how far vectors lie from it.
+
+    Attributes
+    ----------
+    origin : ndarray of float64, shape (d,) or (0,)
+        The origin; empty for 0.
+    reach : float
+        Largest |x - origin|^2.
+    """
+
+    origin: np.ndarray
+    reach: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, X, rows: np.ndarray | None = None) -> Extent:
+        """Return the extent of rows of X, around their mean if X is dense and the kernel profits from it.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel, resolved. One without a `Form` has no use for the extent, and gets an empty one.
+        X : ndarray or CSR, shape (n, d)
+            Not copied as a whole.
+        rows : ndarray of int, optional
+            Rows of X that take part; all by default.
+
+        Returns
+        -------
+        Extent
+        """
+        if kernel.form is None:
+            return cls(NOWHERE, 0.0)
+        n, step = X.shape[0] if rows is None else len(rows), max(1, CHUNK // max(X.shape[1], 1))
+        parts = [slice(lo, min(n, lo + step)) for lo in range(0, n, step)]
+
+        def reach_from(origin: np.ndarray) -> float:
+            if rows is None or sp.issparse(X):
+                norms = square_norms(X, origin)
+                return float((norms if rows is None else norms[rows]).max(initial=0.0))
+            return max(float(square_norms(X[rows[part]], origin).max()) for part in parts)
+
+        reach = reach_from(NOWHERE)
+        form, gamma, _, _ = kernel.scalars
+        if form != Form.RBF or sp.issparse(X) or gamma * reach <= FAR:
+            return cls(NOWHERE, reach)
+        mean = np.zeros(X.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in parts:
+                mean += X[part if rows is None else rows[part]].sum(axis=0, dtype=np.float64) / n
+        if not np.isfinite(mean).all():
+            return cls(NOWHERE, reach)
+        around = reach_from(mean)
+        return cls(mean, around) if around * WORTH < reach else cls(NOWHERE, reach)
+
+
+def fits_float32(kernel: Kernel, reach: float, largest: float) -> bool:
+    """Return whether float32 can hold the values of a kernel and the numbers that they are computed from.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, resolved.
+    reach, largest : float
+        Bounds on |x|^2 and on |k(x, z)|.
+    """
+    gamma = kernel.scalars[1]
+    return reach <= LARGEST and SMALLEST <= gamma <= LARGEST and fits_float32_rows(largest)
+
+
+def fits_float32_rows(largest: float) -> bool:
+    """Return whether float32 can hold kernel values up to `largest` with as many digits as numbers near 1."""
+    return SMALLEST <= largest <= LARGEST
+
+
+def require_computable(kernel: Kernel, reach: float) -> None:
+    """Raise InputError if float64 cannot hold the numbers that values of the kernel are computed from."""
+    form, gamma, coef0, _ = kernel.scalars
+    if form in (Form.RBF, Form.LAPLACIAN):
+        sound = gamma >= SLOWEST or math.isfinite(4.0 * reach)
+    else:
+        sound = math.isfinite(reach) and math.isfinite(gamma * reach + coef0)
+    if not sound:
+        raise InputError(
+            f"float64 cannot hold the numbers that the {kernel.name} kernel is computed from: |x|^2 is up to "
+            f"{reach:.3g}; scale the columns (--scale standard, or divide X)"
+        )
+
+
+def require_finite_values(kernel: Kernel, largest: float) -> None:
+    """Raise InputError unless `largest`, a bound on |k(x, z)|, is finite."""
+    if not math.isfinite(largest):
+        raise InputError(
+            f"values of the {kernel.name} kernel go beyond float64 on these data: scale the columns (--scale standard, "
+            "or divide X)" + (", or take a lower degree" if kernel.scalars[0] == Form.POLY else "")
+        )
