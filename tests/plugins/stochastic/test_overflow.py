@@ -5,7 +5,7 @@ import pytest
 from support.problems import blobs
 from svmkit_stochastic.linear import TRIALS, _lowest
 
-from svmkit.errors import NotFinite
+from svmkit.errors import InputError, NotFinite
 from svmkit.kernels.functions import Linear
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
@@ -22,8 +22,9 @@ def test_features_whose_squares_overflow_or_vanish(name, scale):
     X, y = blobs(60, 3)
     try:
         found = fit(scale * X, y, solver=name, kernel=Linear(), stop=Gap(1e-3) | Iterations(5))
-    except NotFinite as error:
-        assert name in str(error) and "scale the features" in str(error)
+    except (NotFinite, InputError) as error:  # of the kernel, whose |x|^2 is beyond float64
+        assert f"{name} ended" in str(error) or "the linear kernel" in str(error)
+        assert "scale the" in str(error)
         return
     assert np.isfinite(found.objective) and (found.gap is None or -1e-12 <= found.gap <= 1.0)
     assert np.isfinite(found.model.coef).all() and np.isfinite(found.model.intercept).all()
@@ -36,7 +37,7 @@ def test_a_stream_has_no_model_of_nan(name):
     try:
         online.update(1e160 * X, y)
         model = online.model()
-    except NotFinite:
+    except (NotFinite, InputError):
         return
     assert np.isfinite(model.coef).all() and np.isfinite(model.intercept).all()
 
