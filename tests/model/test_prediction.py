@@ -109,7 +109,7 @@ def test_rows_are_predicted_in_parts_that_take_little_memory():
     """As many rows as fit into 32 MiB with their decisions, from 256 to 16384; a sparse entry counts twice."""
 
     def parts(model, X):
-        return [(part.start, part.stop) for part in model._parts(X)]
+        return [(part.start, part.stop) for part in model._parts(X, len(model.intercept))]
 
     narrow = model_of(2)
     for X in (np.zeros((40_000, 7)), sp.csr_array((40_000, 7))):
