@@ -12,6 +12,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 
+MOST = 2.0  # the largest value of (P - D) / max(|P|, |D|), whatever P and D are
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -77,17 +79,21 @@ class Certificate:
         -------
         Certificate
             Without D and gap if there is a flaw, if a number is not finite, or if P lies below D by more than the
-            errors. The gap is 0.0 where P and D are 0.
+            errors. The gap is the largest one that P and D can have within the errors, 0.0 where both are 0.
         """
         of_primal, of_dual = errors
+        least = max(abs(primal) - of_primal, abs(dual) - of_dual)  # of max(|P|, |D|)
         dual -= of_dual
         if flaw is None:
             flaw = _flaw(primal, dual, of_primal)
         if flaw is not None:
             return cls(primal, None, None, gradient, bias, flaw=flaw)
-        size = max(abs(primal), abs(dual))
-        gap, rounding = (primal + of_primal - dual, of_primal + of_dual) if size else (0.0, 0.0)
-        return cls(primal, dual, gap / (size or 1.0), gradient, bias, rounding=rounding / (size or 1.0))
+        difference = primal + of_primal - dual
+        if difference <= 0.0:
+            return cls(primal, dual, 0.0, gradient, bias)
+        gap = min(MOST, difference / least) if least > 0.0 else MOST
+        rounding = (of_primal + of_dual) / max(abs(primal), abs(dual))
+        return cls(primal, dual, gap, gradient, bias, rounding=min(gap, rounding))
 
     @property
     def is_exhausted(self) -> bool:

@@ -210,9 +210,13 @@ def test_errors_widen_the_gap():
     """P's error belongs to the gap and D is lowered by its own; both are the part that is rounding."""
     found = Certificate.of(5.0, 4.5, errors=(0.5, 0.5))
     assert (found.primal, found.dual, found.flaw) == (5.0, 4.0, None)
-    assert found.gap == pytest.approx(1.5 / 5.0) and found.rounding == pytest.approx(1.0 / 5.0)
+    assert found.gap == pytest.approx(1.5 / 4.5) and found.rounding == pytest.approx(1.0 / 5.0)
     found = Certificate.of(1.0, -7.0, errors=(0.5, 1.0))
-    assert (found.dual, found.gap, found.rounding) == (-8.0, 9.5 / 8.0, 1.5 / 8.0)
+    assert (found.dual, found.gap, found.rounding) == (-8.0, 9.5 / 6.0, 1.5 / 8.0)
+    found = Certificate.of(1.0, 0.5, errors=(0.75, 0.75))
+    assert (found.dual, found.gap, found.rounding) == (-0.25, 2.0, 1.5)  # (P - D) / max(|P|, |D|) is at most 2
+    found = Certificate.of(1.0, 0.5, errors=(2.0, 2.0))
+    assert (found.dual, found.gap, found.rounding) == (-1.5, 2.0, 2.0)
     assert Certificate.of(0.0, 0.0) == Certificate(0.0, 0.0, 0.0) and Certificate.of(0.0, 0.0).rounding == 0.0
 
 
