@@ -278,7 +278,7 @@ class CSREngine(_Products):
     batch = 32  # a panel of 32 costs as much as four to six single rows, because it shares the gathers
 
     def __init__(self, kernel: Kernel, X, extent: Extent | None = None) -> None:
-        super().__init__(kernel, X, extent)
+        super().__init__(kernel, X, extent and extent.around_zero())
         self.panel = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
         self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
         self._tried = False

@@ -80,6 +80,14 @@ class Extent:
         return cls(mean, around) if around * WORTH < reach else cls(NOWHERE, reach)
 
 
+    def around_zero(self) -> Extent:
+        """Return an extent of the same vectors whose origin is 0, for sparse rows, which stay sparse only there."""
+        if not self.origin.size:
+            return self
+        farthest = math.sqrt(self.reach) + float(np.linalg.norm(self.origin))
+        return Extent(NOWHERE, farthest * farthest)  # a power would raise OverflowError instead of being inf
+
+
 def fits_float32(kernel: Kernel, reach: float, largest: float) -> bool:
     """Return whether float32 can hold the values of a kernel and the numbers that they are computed from.
 

@@ -77,6 +77,19 @@ def test_a_shift_changes_no_prediction(offset):
         np.testing.assert_allclose(some[len(at) :], fit.model.intercept[0], atol=1e-8)  # where all values are 0
 
 
+@pytest.mark.parametrize("offset", [30.0, 1e8])
+def test_rows_and_vectors_may_differ_in_storage(offset):
+    X, y = clouds(offset)
+    want = None
+    for trained in STORAGES.values():
+        model = svmkit.fit(trained(X), y, solver="fcsmo", kernel=RBF(0.5), stop=Gap(1e-8)).model
+        for stored in STORAGES.values():
+            got = model.decision_function(stored(X))
+            np.testing.assert_allclose(got, model.decision_function(trained(X)), atol=1e-12)
+            want = got if want is None else want
+            np.testing.assert_allclose(got, want, atol=1e-2)
+
+
 @storages
 def test_class_pairs_share_an_origin(stored):
     rng, y = np.random.default_rng(0), np.arange(120) % 3
