@@ -79,7 +79,6 @@ class Extent:
         around = reach_from(mean)
         return cls(mean, around) if around * WORTH < reach else cls(NOWHERE, reach)
 
-
     def around_zero(self) -> Extent:
         """Return an extent of the same vectors whose origin is 0, for sparse rows, which stay sparse only there."""
         if not self.origin.size:
