@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from svmkit.data.files import opened, shown
-from svmkit.data.layout import csr, integral, settled
+from svmkit.data.layout import DENSE_FROM, csr, integral
 from svmkit.errors import InputError, one_line
 
 _EXPECTED = "expected 'label index:value ...'"
+_BLOCK = 8 << 20  # bytes of text that are parsed together, which takes some five times as many
 
 
 def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
@@ -40,13 +42,11 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
         If a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are
         more than `n_features`.
     """
-    X, y = _parse(path)
+    data, indices, indptr, y = _parse(path)
     if len(y) == 0:
         raise InputError(f"{path}: has no samples (only blank lines or comments): {_EXPECTED}")
-    if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
-        raise _diagnosis(path, "a label or value is not finite")
-    first = int(X.indices.min()) if X.nnz else 1
-    width = int(X.indices.max()) + (first == 0) if X.nnz else 0
+    first = int(indices.min()) if len(indices) else 1
+    width = int(indices.max()) + (first == 0) if len(indices) else 0
     if n_features is not None and width > n_features:
         raise InputError(
             f"{path}: has {width} features, but {n_features} are expected: "
@@ -54,23 +54,64 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
         )
     if n_features is None and width == 0:
         raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
-    indices = X.indices if first == 0 else X.indices - 1
+    if first:
+        indices -= 1
     shape = (len(y), width if n_features is None else n_features)
-    return settled(csr(X.data, indices, X.indptr, shape)), integral(y)
+    if len(data) < DENSE_FROM * shape[0] * shape[1]:
+        return csr(data, indices, indptr, shape), integral(y)
+    return _dense(data, indices, indptr, shape), integral(y)
 
 
-def _parse(path: Path) -> tuple[Any, np.ndarray]:
+def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return data, indices as they are written, indptr, and labels, of which only a block is held twice."""
     from sklearn.datasets import load_svmlight_file
 
+    data, indices, counts, labels = _Stack(np.float64), _Stack(np.int32), _Stack(np.int64), _Stack(np.float64)
+    counts.add(np.zeros(1, dtype=np.int64))
     with opened(path) as stream:
         try:
-            # zero_based=True leaves the indices as written; the shift is decided on the whole file above
-            return load_svmlight_file(stream, dtype=np.float64, zero_based=True)
+            while block := stream.read(_BLOCK):
+                block += stream.readline()
+                # zero_based=True leaves the indices as written; the shift is decided on the whole file
+                X, y = load_svmlight_file(BytesIO(block), dtype=np.float64, zero_based=True)
+                if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
+                    raise ValueError("a label or value is not finite")
+                data.add(X.data)
+                indices.add(X.indices)
+                counts.add(np.diff(X.indptr))
+                labels.add(y)
+            return data.array, indices.array, counts.array.cumsum(), labels.array
         except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
         except (ValueError, OverflowError, IndexError, TypeError) as err:
             problem = one_line(err)
     raise _diagnosis(path, problem)
+
+
+def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the dense array of these CSR arrays, which it frees on the way, from the last row to the first."""
+    dense, step = np.zeros(shape), max(1, _BLOCK // (8 * shape[1]))
+    for lo in range((shape[0] - 1) // step * step, -1, -step):
+        begin, pointers = indptr[lo], indptr[lo : lo + step + 1] - indptr[lo]
+        rows = csr(data[begin:].copy(), indices[begin:].copy(), pointers, (len(pointers) - 1, shape[1]))
+        rows.toarray(out=dense[lo : lo + step])
+        for array in (data, indices):
+            array.resize(begin, refcheck=False)
+    return dense
+
+
+class _Stack:
+    """An array that grows in place by blocks, in the widest of their types."""
+
+    def __init__(self, dtype) -> None:
+        self.array = np.empty(0, dtype)
+
+    def add(self, block: np.ndarray) -> None:
+        n = len(self.array)
+        if block.dtype.itemsize > self.array.itemsize:
+            self.array = self.array.astype(block.dtype)
+        self.array.resize(n + len(block), refcheck=False)
+        self.array[n:] = block
 
 
 def _diagnosis(path: Path, otherwise: str) -> InputError:

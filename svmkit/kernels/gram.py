@@ -13,7 +13,7 @@ from svmkit.kernels.engine import ALL, Engine, engine_for
 from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import MEMO, TINY, sum_error
-from svmkit.kernels.row_cache import Likely, RowCache, RowTable
+from svmkit.kernels.row_cache import Likely, RowCache, RowTable, has_room
 from svmkit.kernels.semidefinite import Definiteness, examine
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -103,8 +103,11 @@ class Gram:
         return examine(self)
 
     def promote(self) -> bool:
-        """Change to float64 kernel rows and drop the cached ones. Return False if they are float64 already."""
-        if self.dtype == np.float64:
+        """Change to float64 kernel rows and drop the cached ones.
+
+        Return False if they are float64 already, or if the budget has no room for float64 rows.
+        """
+        if self.dtype == np.float64 or not has_room(self.m, self.budget, np.float64):
             return False
         self.dtype, self._cache = np.dtype(np.float64), None
         return True

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from svmkit.errors import InputError
+
+FEWEST = 5  # rows that are kept whatever the budget: two are in use at a time
+MIB = 1 << 20
+SPARE = 100 * MIB  # bytes for which these rows may pass a small budget
 WORTH = 0.25  # a batch of 32 sparse rows costs as much as four to seven single ones; a use saves one
 
 Likely = Callable[[], np.ndarray]
@@ -66,6 +72,11 @@ def find(table, i):
     return slot
 
 
+def has_room(m: int, budget: int, dtype) -> bool:
+    """Return whether a budget in bytes has room for the fewest rows of m values that a cache keeps."""
+    return FEWEST * m * np.dtype(dtype).itemsize <= max(budget, SPARE)
+
+
 class RowCache:
     """A cache of kernel rows of length m in one slab, which is allocated once. The row used least recently goes first.
 
@@ -74,7 +85,7 @@ class RowCache:
     m : int
         Number of kernel rows and length of each.
     budget : int
-        Memory limit in bytes. At least five rows are kept whatever the budget.
+        Memory limit in bytes. Five rows are kept whatever the budget, if they take no more than 100 MB.
     dtype : dtype
         Type of the rows.
     batch : int
@@ -88,12 +99,22 @@ class RowCache:
         Number of rows that fit.
     landing : ndarray of shape (up to `batch`, m)
         The part of the slab into which rows are computed together before they move to their slots.
+
+    Raises
+    ------
+    InputError
+        The budget cannot hold five rows, which take more than 100 MB.
     """
 
     def __init__(self, m: int, budget: int, dtype, batch: int) -> None:
         width = m * np.dtype(dtype).itemsize
-        # two rows are in use at a time; np.empty takes no memory before a slot is written
-        rows = int(min(m + min(batch, m), max(5, budget // max(width, 1))))
+        if not has_room(m, budget, dtype):
+            raise InputError(
+                f"memory of {budget / MIB:.0f} MB is too little for {m:,} samples: "
+                f"give at least {math.ceil(FEWEST * width / MIB)}MB, which {FEWEST} kernel rows take"
+            )
+        # np.empty takes no memory before a slot is written
+        rows = int(min(m + min(batch, m), max(FEWEST, budget // max(width, 1))))
         self._lay_out(np.empty(rows * m, dtype), m, batch)
 
     def _lay_out(self, memory: np.ndarray, m: int, batch: int) -> None:

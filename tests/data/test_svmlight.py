@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from support.data import PACK, dense, not_loaded
 from support.problems import write
 
-from svmkit.data import load
+from svmkit.data import load, svmlight
+from svmkit.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -147,3 +148,27 @@ def test_unreadable(tmp_path):
 def test_label_column_is_for_tables_only():
     not_loaded("CSV and Parquet only", write("t", "1 1:1\n"), label="y")
     not_loaded("CSV and Parquet only", "iris", label=0)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.7, 1.0], ids=["sparse", "most", "dense"])
+@pytest.mark.parametrize("first", [0, 1], ids=["from 0", "from 1"])
+def test_a_file_of_many_blocks_is_read_as_one(tmp_path, monkeypatch, share, first):
+    """Blocks of a few lines with labels, comments and rows without entries, whatever their lengths."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 9)) * (rng.random((300, 9)) < share)
+    X[0], y = np.arange(1, 10), rng.integers(0, 3, 300)
+    lines = [
+        f"{label} " + " ".join(f"{i + first}:{row[i]!r}" for i in range(9) if row[i]) + "  # a comment"
+        for row, label in zip(X.tolist(), y.tolist(), strict=True)
+    ]
+    lines[100:100] = ["# only a comment", "", "#" + 300 * "-"]
+    path = tmp_path / "many.svm"
+    path.write_text("\n".join(lines))
+    monkeypatch.setattr(svmlight, "_BLOCK", 100)
+    found, labels = svmlight.read_svmlight(path, None)
+    assert sp.issparse(found) == (share < 0.5)
+    np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, X)
+    np.testing.assert_array_equal(labels, y)
+    path.write_text("\n".join([*lines, "1 3:1 2:1"]))
+    with pytest.raises(InputError, match=r"many\.svm:304: .*ascend"):
+        svmlight.read_svmlight(path, None)

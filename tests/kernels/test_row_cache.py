@@ -1,9 +1,14 @@
 """The row cache by itself, with rows that are numbers: which row goes, what is guessed, and what fits."""
 
+import re
+
 import numpy as np
 import pytest
 
-from svmkit.kernels.row_cache import RowCache, find, in_order
+from svmkit.errors import InputError
+from svmkit.kernels import RBF, row_cache
+from svmkit.kernels.gram import Gram, parse_bytes
+from svmkit.kernels.row_cache import MIB, RowCache, find, in_order
 
 M = 100
 
@@ -226,3 +231,23 @@ def test_after_restricting_the_oldest_row_still_goes_first():
         cache.row((2, 3, 6, 16, 17, 18)[k], compute)
         assert gone not in held(cache) and len(held(cache)) == 13
     holds_what_it_says(cache)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_budget_without_room_for_the_fewest_rows_names_the_least_that_has(dtype):
+    """The slab is not written to, so that it takes no memory here."""
+    m = 6_000_000
+    with pytest.raises(InputError, match=r"too little for 6,000,000 samples: give at least \d+MB") as refused:
+        RowCache(m, parse_bytes("105MB"), dtype, 1)
+    least = parse_bytes(re.search(r"at least (\w+)", str(refused.value))[1])
+    assert len(RowCache(m, least, dtype, 1).slab) >= 4
+    with pytest.raises(InputError):
+        RowCache(m, least - 2 * MIB, dtype, 1)
+    assert RowCache(1000, 1, dtype, 1).slots == 4  # no budget is too small for a few samples
+
+
+def test_a_gram_keeps_float32_rows_where_float64_rows_have_no_room(monkeypatch):
+    gram = Gram(RBF(1.0), np.zeros((100, 1)), memory=3000, dtype=np.float32)
+    monkeypatch.setattr(row_cache, "SPARE", 0)
+    assert gram.row(3).dtype == np.float32 and not gram.promote() and gram.dtype == np.float32
+    assert Gram(RBF(1.0), np.zeros((100, 1)), memory=5000, dtype=np.float32).promote()
