@@ -1,5 +1,8 @@
 """The state of kernel Pegasos and NORMA on a dozen samples, in chunks of four, against plain numpy; a bias of 2.5."""
 
+import sys
+from types import SimpleNamespace
+
 import numba
 import numpy as np
 import pytest
@@ -78,9 +81,20 @@ def test_pegasos(loss, options, average):
         assert np.abs(plain[-1] - iterates[-1]).max() > 1e-3  # the projection was needed
 
 
+@pytest.mark.parametrize("factor", [1e4, 1e9])
+def test_projections_that_shrink_w_to_nearly_nothing(factor, monkeypatch):
+    """Steps for costs so large, projected: the scale is multiplied out in the middle of a chunk."""
+    monkeypatch.setattr(sys.modules[__name__], "C", C * factor)
+    order = np.tile(np.arange(M), 2)
+    want = list(pegasos(order, project=True))[-1]
+    _, state = walked("pegasos", order, average="none", project=True)
+    assert state.w.now[0]["scale"] > 1e-6
+    np.testing.assert_allclose(state.w.point, want, rtol=1e-8)
+
+
 @every_loss
 @pytest.mark.parametrize("tau", [0, 1, 3, 5, 20])
-@pytest.mark.parametrize("eta", [0.2, 2.0])
+@pytest.mark.parametrize("eta", [0.2, 2.0, 3.46])  # 3.46: the scale falls below 1e-6 and is multiplied out
 def test_norma(loss, tau, eta):
     solver, state = begun("norma", loss=loss, tau=tau, eta=eta, average="none")
     solver.walk(state, np.arange(M))
@@ -126,6 +140,8 @@ def test_a_chunk_takes_as_many_kernel_values_as_it_needs():
     assert (state.w.v[:4] != 0.0).all() and state.problem.gram.kernel_values == 16 + 4 * 4 + 16
     _, state = walked("norma", np.arange(8), tau=4)
     assert state.problem.gram.kernel_values == 16 + 4 * 4 + 16 + 4 * 4
+    _, state = walked("norma", np.arange(8), tau=8)  # as many as there is room for: none leaves
+    assert state.problem.gram.kernel_values == 16 + 4 * 4 + 16
 
 
 # --- starts, limits and streams
@@ -190,3 +206,20 @@ def test_a_block_keeps_its_members_in_front():
     assert state.w.a.tolist() == [0.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0]
     assert state.last.tolist() == [0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0]
     assert state.y.tolist() == Y[rows].tolist() and state.C.tolist() == C[rows].tolist()
+
+
+def test_a_stream_counts_what_arrives(monkeypatch):
+    """Its sums of C and of C |x|^2 are those of the samples so far, in mini-batches too."""
+    monkeypatch.setattr(module, "CHUNK", 6)
+    solver = make("pegasos", bias=BIAS, batch=3)
+    problem = solver.pose(Gram(Precomputed(), K, dtype=np.float64), Y, C)
+    sampler = SimpleNamespace(every=False, before=0, draws=lambda y, rng: iter(()))
+    state = solver.init(problem, None, Draws(sampler, Y, np.random.default_rng(0)))
+    if numba.config.DISABLE_JIT:
+        state.w = state.w._replace(now=state.w.now.view(np.recarray))
+    order = np.array([3, 1, 4, 1, 5, 9])
+    solver.walk(state, order)
+    now = state.w.now[0]
+    assert (now["t"], now["seen"]) == (6.0, 6.0)
+    assert now["cost"] == pytest.approx(C[order].sum(), rel=1e-12)
+    assert now["load"] == pytest.approx(C[order] @ np.diag(FULL)[order], rel=1e-12)
