@@ -74,6 +74,15 @@ def test_rows_go_in_the_order_of_their_last_use():
         assert held(cache) == {*order[k + 1 :], *range(50, 51 + k)}
 
 
+def test_a_cache_that_is_not_full_drops_nothing():
+    cache, asked, compute = cache_of(16)
+    rows = [M - 1, *range(15)]
+    for i in rows:
+        cache.row(i, compute)
+        assert cache.table.slot_of[i] == len(asked) - 1
+    assert held(cache) == set(rows) and len(asked) == 16
+
+
 def test_a_row_that_is_not_there_is_none_and_counts_as_no_use():
     cache, _, compute = cache_of(8)
     assert cache.get(0) is None and find(cache.table, 0) == -1 and cache.table.clock[0] == 0

@@ -46,3 +46,15 @@ def test_the_status_is_the_worst():
         fit = Fit(None, [*of((1.0, 1.0, 0.0)).solutions] * 2, None, 0.0, 0)
         fit.solutions.extend(s for other in worst_first[k:] for s in of((1.0, 1.0, 0.0), status=other).solutions)
         assert fit.status is status
+
+
+def test_the_rounding_is_the_largest_part_of_a_gap_and_the_flaw_the_first():
+    def fit(*certificates):
+        solutions = [Solution(None, Status.CONVERGED, 1, 0.0, certificate, [], {}) for certificate in certificates]
+        return Fit(None, solutions, None, 0.0, 0)
+
+    good = [Certificate(1.0, 0.5, 0.5, rounding=rounding) for rounding in (0.125, 0.25, 0.0)]
+    assert (fit(*good).rounding, fit(*good).flaw) == (0.25, None)
+    flawed = [Certificate(1.0, None, None, flaw=words) for words in ("one", "two")]
+    found = fit(good[0], *flawed)
+    assert (found.flaw, found.gap, found.rounding, found.dual_objective) == ("one", None, None, None)

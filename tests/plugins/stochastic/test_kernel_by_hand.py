@@ -211,8 +211,9 @@ def test_a_block_keeps_its_members_in_front():
 def test_a_stream_counts_what_arrives(monkeypatch):
     """Its sums of C and of C |x|^2 are those of the samples so far, in mini-batches too."""
     monkeypatch.setattr(module, "CHUNK", 6)
+    sizes = np.linspace(0.5, 2.0, M)
     solver = make("pegasos", bias=BIAS, batch=3)
-    problem = solver.pose(Gram(Precomputed(), K, dtype=np.float64), Y, C)
+    problem = solver.pose(Gram(Precomputed(), K * np.outer(sizes, sizes), dtype=np.float64), Y, C)
     sampler = SimpleNamespace(every=False, before=0, draws=lambda y, rng: iter(()))
     state = solver.init(problem, None, Draws(sampler, Y, np.random.default_rng(0)))
     if numba.config.DISABLE_JIT:
@@ -222,4 +223,4 @@ def test_a_stream_counts_what_arrives(monkeypatch):
     now = state.w.now[0]
     assert (now["t"], now["seen"]) == (6.0, 6.0)
     assert now["cost"] == pytest.approx(C[order].sum(), rel=1e-12)
-    assert now["load"] == pytest.approx(C[order] @ np.diag(FULL)[order], rel=1e-12)
+    assert now["load"] == pytest.approx(C[order] @ (sizes**2 + BIAS**2)[order], rel=1e-12)
