@@ -34,7 +34,7 @@ _NOT_OF_A_STREAM = {
     "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
     "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
 }
-_UNSET = {"curve": False, "tol": 1e-3}
+_UNSET = {"curve": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,8 @@ class TrainOptions:
             for name in _OF_A_STREAM:
                 if getattr(self, name) is not None:
                     raise InputError(f"--{name.replace('_', '-')} belongs to a stream: svmkit train {STREAM}")
+        if self.tol is None:  # not given: a stream refuses a tolerance, also the default one
+            object.__setattr__(self, "tol", 1e-3)
         if self.test and self.test_size is not None:
             raise InputError("give --test or --test-size, not both")
         if self.test_size is not None and not 0 < self.test_size < 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral
@@ -15,6 +17,9 @@ from svmkit.errors import InputError
 from svmkit.problems.base import is_rounding
 from svmkit.solver.solution import Status
 from svmkit.training.online_input import streaming_solver
+
+AGAIN = 10.0  # seconds within which a second Ctrl-C means the whole program, not one more fit
+_interrupted = -math.inf  # when a fit was last cut short by a signal
 
 
 def seed_of(random_state: Any) -> int:
@@ -57,8 +62,9 @@ def warn_unless_converged(
     *,
     rounding: float | None = None,
     flaw: str | None = None,
+    budgeted: bool = False,
 ) -> None:
-    """Give the caller of `fit` a ConvergenceWarning if a solve stalled, ran out of iterations or is not certified.
+    """Give the caller of `fit` a ConvergenceWarning if a solve was cut short, stalled or is not certified.
 
     Parameters
     ----------
@@ -72,15 +78,31 @@ def warn_unless_converged(
         What helps against a gap that is too large.
     rounding, flaw : float and str, default=None
         As in the certificate.
+    budgeted : bool, default=False
+        Whether the caller chose a budget of iterations: that it ran out is no news then.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C or SIGTERM has cut a fit short for the second time within `AGAIN` seconds. One signal ends one fit, so a
+        search over many fits would go on; the second signal ends the search.
     """
-    if status not in (Status.MAX_ITER, Status.STALLED, Status.NOT_CERTIFIED):
+    global _interrupted
+    if status is Status.INTERRUPTED:
+        remedy = "the model is the best so far; another Ctrl-C soon ends all further fits"
+        before, _interrupted = _interrupted, time.monotonic()
+        if _interrupted - before < AGAIN:
+            raise KeyboardInterrupt
+    elif status is Status.TIME_LIMIT:
+        remedy = f"give more time, {remedy}"
+    elif budgeted or status not in (Status.MAX_ITER, Status.STALLED, Status.NOT_CERTIFIED):
         return
     from sklearn.exceptions import ConvergenceWarning
 
     reached = "" if gap is None else f" at gap {gap:.2g}"
     if flaw is not None:
         reached, remedy = " without a certificate", flaw
-    elif gap is not None and is_rounding(gap, rounding or 0.0):
+    elif status is not Status.INTERRUPTED and gap is not None and is_rounding(gap, rounding or 0.0):
         remedy = "rounding errors allow no smaller one; centre and scale the features, or lower C"
     warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=3)
 

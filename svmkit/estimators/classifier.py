@@ -147,7 +147,8 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None, validation=None) -> SVMClassifier:
         """Train on labelled samples.
 
-        Ctrl-C keeps the best model so far, with `status_` "interrupted".
+        Ctrl-C keeps the best model so far, with `status_` "interrupted" and a ConvergenceWarning. In a search over many
+        fits it ends one of them; a second Ctrl-C, in the same fit or within ten seconds, raises KeyboardInterrupt.
 
         Parameters
         ----------
@@ -200,16 +201,15 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         )
         self._online: Online | None = None
         self._take(trained)
-        if self.max_iter is None and self.max_epochs is None:
-            remedy = "raise tol, lower C, or take another solver"
-            warn_unless_converged(
-                trained.model.about["solver"],
-                trained.status,
-                trained.gap,
-                remedy,
-                rounding=trained.rounding,
-                flaw=trained.flaw,
-            )
+        warn_unless_converged(
+            trained.model.about["solver"],
+            trained.status,
+            trained.gap,
+            "raise tol, lower C, or take another solver",
+            rounding=trained.rounding,
+            flaw=trained.flaw,
+            budgeted=self.max_iter is not None or self.max_epochs is not None,
+        )
         return self
 
     @OnlyStreaming
@@ -272,7 +272,10 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             )
         learned = online.update(X, y, sample_weight, test=False)
         self._online = online
-        self._take(online.fitted(Status.MAX_ITER if learned == X.shape[0] else Status.INTERRUPTED))
+        cut_short = learned != X.shape[0]
+        self._take(online.fitted(Status.INTERRUPTED if cut_short else Status.MAX_ITER))
+        if cut_short:
+            warn_unless_converged(online.solver.name, Status.INTERRUPTED, None, "")
         return self
 
     def _kernel(self) -> Kernel:

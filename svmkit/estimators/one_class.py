@@ -221,11 +221,15 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         self.dual_coef_ = self.model_.coef
         self.certificate_, self.gap_ = certificate, certificate.gap
         self.status_, self.n_iter_, self.history_ = solution.status, solution.n_iter, solution.history
-        if self.max_iter is None:
-            remedy = "raise tol or nu, or take another solver"
-            warn_unless_converged(
-                solver.name, self.status_, self.gap_, remedy, rounding=certificate.rounding, flaw=certificate.flaw
-            )
+        warn_unless_converged(
+            solver.name,
+            self.status_,
+            self.gap_,
+            "raise tol or nu, or take another solver",
+            rounding=certificate.rounding,
+            flaw=certificate.flaw,
+            budgeted=self.max_iter is not None,
+        )
         return self
 
     def _require_options(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from svmkit.model.one_vs_one import class_pairs
 from svmkit.runtime import files
 
 FORMAT, VERSION = "svmkit", 1
+CHECKSUM = "sha256"
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
@@ -48,13 +50,18 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
     """
     from safetensors.numpy import save as to_bytes
 
-    meta = {"format": FORMAT, "kind": kind, "version": VERSION, **header}
-    blob = to_bytes({k: np.ascontiguousarray(v) for k, v in arrays.items()}, metadata={"svmkit": json.dumps(meta)})
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({"format": FORMAT, "kind": kind, "version": VERSION, **header, "checksum": CHECKSUM})
+    meta = json.loads(text)
+    blob = to_bytes(arrays, metadata={"svmkit": json.dumps(meta | {CHECKSUM: checksum(arrays, meta)})})
     files.write(path, blob)
 
 
 def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return arrays and header of a file of this kind that `write` made; raise InputError for any other file."""
+    """Return arrays and header of a file of this kind that `write` made; raise InputError for any other file.
+
+    A file whose checksum does not fit its contents is refused; a file of an earlier version, without one, is not.
+    """
     from safetensors import SafetensorError, safe_open
 
     target = Path(path)
@@ -62,7 +69,8 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
         raise InputError(f"{kind} file {target} is not there: check the path")
     try:
         with safe_open(str(target), framework="numpy") as file:
-            meta = json.loads((file.metadata() or {}).get("svmkit", "null"))
+            text = (file.metadata() or {}).get("svmkit", "null")
+            meta = json.loads(text)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
     except (SafetensorError, ValueError, TypeError, KeyError, OSError, RecursionError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -71,7 +79,22 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
         raise InputError(f"{target} is not a svmkit {kind} file: give one that svmkit wrote")
     if not isinstance(meta.get("version"), int) or meta["version"] > VERSION:
         raise InputError(f"{target} was written by a newer svmkit (format {meta.get('version')}): upgrade svmkit")
+    sound, told = json.dumps(meta) == text, meta.pop(CHECKSUM, None)
+    # the header says that it has a checksum, so that damage to the name of the checksum does not go unseen
+    if (told is not None or "checksum" in meta) and not (sound and told == checksum(arrays, meta)):
+        raise InputError(f"{target} is damaged, its checksum does not fit: copy it again or write it anew")
+    meta.pop("checksum", None)
     return arrays, meta
+
+
+def checksum(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> str:
+    """Return the SHA-256, in hexadecimal digits, of a header and of arrays with their names, types and shapes."""
+    digest = sha256(json.dumps(header).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
 
 
 def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:

@@ -184,6 +184,7 @@ def test_no_model_is_one_line(piped, given, options, words):
         (("--solver", "sfw", "--sampler", "uniform"), ["order of the stream"]),
         (("--solver", "sfw", "--stop", "abs:1"), ["--stop"]),
         (("--solver", "sfw", "--tol", "0.1"), ["--tol"]),
+        (("--solver", "sfw", "--tol", "1e-3"), ["--tol"]),  # the default, but given
         (("--solver", "sfw", "--max-iter", "5"), ["head -n"]),
         (("--solver", "sfw", "--curve", "--test", "iris"), ["--curve"]),
         (("--solver", "sfw", "--kernel", "precomputed"), ["precomputed"]),

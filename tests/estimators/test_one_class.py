@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.exceptions import ConvergenceWarning
 from support.problems import FAMILY, SUBLINEAR, blobs, make
 
 from svmkit import InputError, Status, SVMModel, SVMOneClass
@@ -206,7 +207,8 @@ def test_models_are_saved_and_predict_alone(tmp_path):
 def test_budgets_seeds_and_samplers():
     X = points(200)
     assert SVMOneClass(max_iter=5).fit(X).status_ is Status.MAX_ITER
-    assert SVMOneClass(time_limit=1e-6).fit(X).status_ is Status.TIME_LIMIT
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        assert SVMOneClass(time_limit=1e-6).fit(X).status_ is Status.TIME_LIMIT
     small = SVMOneClass(max_support=10).fit(X)
     assert small.status_ is Status.MAX_SUPPORT and len(small.support_) == 10
     assert SVMOneClass(stop="abs:1e-2").fit(X).n_iter_ < SVMOneClass().fit(X).n_iter_
