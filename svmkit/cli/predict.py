@@ -16,7 +16,7 @@ def predict(
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
-    """Predict DATA with MODEL."""
+    """Predict DATA with MODEL: one label a line, as CSV, so that a label with a comma or a line break is in quotes."""
     import sys
 
     from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
@@ -32,7 +32,7 @@ def predict(
         emit({"model": model, "data": rows.name, "n": rows.n_samples, "decision" if decision else "labels": values})
         if out is None:
             return
-    lines = ("\t".join(map(repr, row)) for row in values.tolist()) if decision else map(str, values.tolist())
+    lines = ("\t".join(map(repr, row)) for row in values.tolist()) if decision else map(_field, values.tolist())
     text = "".join(f"{line}\n" for line in lines)
     if out is None:
         sys.stdout.write(text)
@@ -40,3 +40,11 @@ def predict(
     files.write(out, text.encode())
     if not json:
         note(f"{rows.n_samples:,} predictions in {out}")
+
+
+def _field(label: object) -> str:
+    """Return a label as one field of a CSV record, in quotes where a reader would take it for more, or for less."""
+    text = str(label)
+    if text and text == text.strip() and not any(mark in text for mark in ',;\t"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'

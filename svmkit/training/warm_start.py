@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,15 @@ class ModelStart:
             return
         owner = np.repeat(np.arange(len(model.classes)), model.n_support)
         free = np.where(data.weights > 0, data.codes, -1)
-        self._rows = _numbered(model.vectors, owner, free) if given else self._matched(owner, free)
+        find = partial(_numbered, model.vectors) if given else self._matched
+        self._rows = find(owner, free)
         if (self._rows < 0).all():
+            known = int((find(np.zeros_like(owner), np.minimum(free, 0)) >= 0).sum())
+            if known:
+                raise InputError(
+                    f"cannot start from the model: {known:,} of its {len(owner):,} support vectors are rows of these "
+                    "data, each with another label there: the labels were exchanged; mend them, or start without it"
+                )
             raise InputError(
                 "cannot start from the model: none of its support vectors is a row of these data; start without it"
             )

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 from support.cli import people, svmlight
-from support.problems import FAMILY, overlapping
+from support.problems import FAMILY, blobs, overlapping
 
 from svmkit import SVMClassifier, SVMModel
 from svmkit.errors import InputError
@@ -267,3 +267,14 @@ def test_resume_refusals(alone, train, refused):
     refused(["3 features, the data 5"], "train", data, "--no-track", "--resume", "--out", "m.model",
             "--n-features", "5")  # fmt: skip
     assert Path("m.model").read_bytes() == before
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_flipped_labels_are_called_so(given):
+    """The classes are the same and the rows too: only a word on the labels says what is wrong."""
+    X, y = blobs(60, 3)
+    kernel, X = (Precomputed(), X @ X.T) if given else (RBF(0.5), X)
+    model = fit(X, y, kernel=kernel).model
+    n = int(model.n_support.sum())
+    with pytest.raises(InputError, match=f"{n} of its {n} support vectors are rows of these data, each with another"):
+        fit(X, -y, kernel=kernel, start=model)
