@@ -6,6 +6,7 @@ cell, and so does a worker that exceeds the limit: solvers of other software can
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -20,7 +21,7 @@ from svmkit.compare.store import FAILED, TIMEOUT, Store, names
 from svmkit.compare.worker import Tracking
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plugins import load
-from svmkit.runtime import interrupt
+from svmkit.runtime import interrupt, workers
 from svmkit.runtime.threads import cores
 from svmkit.solver.solution import Status
 
@@ -83,7 +84,7 @@ def run(
     InputError
         There are more jobs than threads.
     SvmkitError
-        The store cannot be written.
+        A lane failed.
     """
     from joblib import Parallel, delayed
 
@@ -241,14 +242,25 @@ class Lane:
                 if not _is_loss(error):
                     raise
                 self.renew()
+                if self._is_stopping():
+                    raise Stopped from None
                 raise WorkerLost(_how(error)) from None
+
+    def _is_stopping(self) -> bool:
+        """Whether the user interrupts: a signal to all processes of the group may end the worker first."""
+        end = time.monotonic() + 5 * _LOOK
+        while not self.flag and time.monotonic() < end:
+            time.sleep(_LOOK)
+        return bool(self.flag)
 
     def _worker(self) -> Any:
         from joblib.externals.loky import ProcessPoolExecutor
 
         share = str(self.threads)
         names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        return ProcessPoolExecutor(max_workers=1, env=dict.fromkeys(names, share), initializer=worker.start)
+        return ProcessPoolExecutor(
+            max_workers=1, env=dict.fromkeys(names, share), initializer=workers.end_with, initargs=(os.getpid(),)
+        )
 
 
 def _is_loss(error: Exception) -> bool:

@@ -5,7 +5,6 @@ Steps are module-level functions that a worker calls by name; `Bench` holds what
 
 from __future__ import annotations
 
-import signal
 import time
 import warnings
 from collections.abc import Iterator
@@ -76,11 +75,6 @@ class Tracking:
     uri: str | None
     experiment: str | None
     parent: str | None
-
-
-def start() -> None:
-    """Ignore Ctrl-C in the worker, since the process that started the worker handles it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def get_ready(cell: Cell) -> None:

@@ -24,6 +24,17 @@ _flag: Flag | None = None  # of the outermost `catching` block, which owns the h
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 
 
+_left = False  # whether this process leaves signals to its parent
+
+
+def leave_to_parent() -> None:
+    """Let SIGTERM end this worker process at once from now on, and ignore Ctrl-C, which its parent answers."""
+    global _left
+    _left = True
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def catching() -> Iterator[Flag]:
     """Turn the first SIGINT or SIGTERM inside the block into a flag; a second one raises KeyboardInterrupt.
@@ -36,7 +47,7 @@ def catching() -> Iterator[Flag]:
         they would have ended its parent before the block.
     """
     global _flag
-    if _flag is not None or threading.current_thread() is not threading.main_thread():
+    if _left or _flag is not None or threading.current_thread() is not threading.main_thread():
         yield _flag if _flag is not None else Flag()
         return
     flag = _flag = Flag()

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from svmkit.errors import InputError
+from svmkit.runtime import workers
 
 _NEEDS = {"loky": "joblib", "threading": "joblib", "dask": "distributed", "ray": "ray"}
 _INSTALL = {"dask": "pip install 'dask[distributed]'", "ray": "pip install ray"}
@@ -36,6 +37,7 @@ def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
     """Run the parallel loops of the block on a backend.
 
     Dask and Ray use the client that is active, else a client of their own on this machine, closed with the block.
+    Worker processes of loky end with the block, and with this process, however it ends.
 
     Parameters
     ----------
@@ -51,14 +53,25 @@ def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
     with ExitStack() as stack:
         if jobs == 1 and backend in ("loky", "threading"):
             config = {"n_jobs": 1}
-        elif backend == "loky":  # otherwise a worker takes its share of the cores instead of `n_threads`
-            config["inner_max_num_threads"] = n_threads
+        elif backend == "loky":
+            # otherwise a worker takes its share of the cores instead of `n_threads`
+            config |= {"inner_max_num_threads": n_threads, "initializer": workers.end_with, "initargs": (os.getpid(),)}
+            stack.callback(end_workers)
         elif backend == "dask":
             stack.enter_context(_dask(jobs))
         elif backend == "ray":
             stack.enter_context(_ray(jobs))
         stack.enter_context(joblib.parallel_config(**config))
         yield
+
+
+def end_workers() -> None:
+    """End the processes of joblib's pool, whatever they compute; they are bound to the thread that started them."""
+    from joblib.externals.loky import reusable_executor
+
+    executor = reusable_executor._executor
+    if executor is not None:
+        executor.shutdown(wait=False, kill_workers=True)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import tempfile
 import threading
 import time
@@ -30,8 +29,9 @@ from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, Training, score
 from svmkit.tune.grids import Values
 from svmkit.tune.records import Records
-from svmkit.tune.result import Result, from_records, from_results, ranked, reasons
+from svmkit.tune.result import Result, Tried, from_records, from_results, ranked, reasons
 from svmkit.tune.space import Path, plan
+from svmkit.tune.supervision import supervised
 
 Report = Callable[["Progress"], Any]
 LOOK = 0.3  # seconds between two looks at the finished folds
@@ -212,15 +212,16 @@ def run(
             n_threads=max(1, all_threads // jobs),
         )
         searcher = _searcher(PathClassifier(training=training), paths, codes, search, factor, cv, seed)
-        records, interrupted = Records(folder), False
+        records = Records(folder)
         n_fits = None if halving else cv * sum(len(path.Cs) for path in paths)
-        try:
-            with _ending(), _watched(records, cv, n_fits, report), backends.running(backend, jobs, training.n_threads):
+
+        def work() -> list[Tried]:
+            with _watched(records, cv, n_fits, report), backends.running(backend, jobs, training.n_threads):
                 _fit(searcher, X, classes[codes])
-            tried = from_results(searcher.cv_results_, cv, X.shape[0])
-        except KeyboardInterrupt:
-            records.stop()
-            tried, interrupted = from_records(records.all(), cv), True
+            return from_results(searcher.cv_results_, cv, X.shape[0])
+
+        found = supervised(work, stop=records.stop, kill=backends.end_workers if jobs > 1 else None)
+        tried, interrupted = found or from_records(records.all(), cv), found is None
         why = reasons(records.all())
     candidates = ranked(paths, tried, why, data.X)
     if not candidates:
@@ -294,24 +295,6 @@ def _fewest_rows(n_paths: int, codes: np.ndarray, factor: int, cv: int) -> int:
     rounds = math.floor(math.log(n_paths, factor) + 1e-9)
     needed = math.ceil(FEWEST * n / counts.min() * cv / (cv - 1))
     return min(n, max(n // factor**rounds, needed, 2 * cv * len(counts)))
-
-
-@contextmanager
-def _ending() -> Iterator[None]:
-    """Let SIGINT and SIGTERM raise KeyboardInterrupt inside the block, even while the main thread waits."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def handler(signum, frame):
-        raise KeyboardInterrupt
-
-    before = {signum: signal.signal(signum, handler) for signum in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for signum, old in before.items():
-            signal.signal(signum, old if old is not None else signal.SIG_DFL)
 
 
 @contextmanager

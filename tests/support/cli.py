@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +73,52 @@ def cpu_seconds(pid):
     while more := {child for child, of in parent.items() if of in family} - family:
         family |= more
     return sum(ticks.get(member, 0) for member in family) / os.sysconf("SC_CLK_TCK")
+
+
+class Marked:
+    """A command in a process whose descendants can be told from all others, whoever their parent is by then.
+
+    Its output goes to files: a pipe would be held open by a grandchild. `end` leaves no process behind.
+    """
+
+    MARK = "SVMKIT_TEST_FAMILY"
+
+    def __init__(self, *args):
+        self.mark = uuid.uuid4().hex
+        self.out, self.err = Path(f"{self.mark}.out"), Path(f"{self.mark}.err")
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.child = subprocess.Popen(
+                [sys.executable, "-m", "svmkit", *map(str, args)],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=os.environ | {self.MARK: self.mark},
+            )  # fmt: skip
+
+    def family(self):
+        """The processes that live, zombies not counted, and their command lines."""
+        found, mark = {}, f"{self.MARK}={self.mark}".encode()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes()
+        return found
+
+    def workers(self):
+        """The processes of its pools that live."""
+        return [pid for pid, line in self.family().items() if b"loky.backend.popen" in line]
+
+    def finish(self, seconds=120):
+        """Wait for the command, but not for its descendants, and return its Result."""
+        code = self.child.wait(seconds)
+        return Result(code, self.out.read_text(), self.err.read_text())
+
+    def end(self):
+        """Kill all of its processes."""
+        while family := self.family():
+            for pid in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.child.poll()
+            time.sleep(0.02)
+        self.child.wait(60)
 
 
 def clouds(n=60, seed=0, spread=1.0):

@@ -1,0 +1,42 @@
+"""Worker processes that end with the process that started them, however that one ends."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+
+from svmkit.runtime import interrupt
+
+LOOK = 0.2  # seconds between two looks at the parent
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+
+
+def end_with(parent: int) -> None:
+    """Bind this worker process to its parent; the initializer of every pool of workers.
+
+    SIGTERM ends the worker at once, whatever it computes, and Ctrl-C is left to the parent. When the parent ends, by
+    SIGKILL too, so does the worker: the kernel of Linux sees to it at once, even while compiled code holds Python's
+    lock, and on other systems a thread that looks at the parent.
+
+    Parameters
+    ----------
+    parent : int
+        The id of the process that started the worker. The thread that started it has to live as long as the worker
+        is needed, since the kernel counts the end of this thread as the end of the parent.
+    """
+    interrupt.leave_to_parent()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        os._exit(1)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os._exit(1)

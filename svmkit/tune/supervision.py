@@ -1,0 +1,73 @@
+"""Work in a thread of its own, so that a signal is heeded at any moment, also while worker processes start."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from svmkit.runtime import interrupt
+
+T = TypeVar("T")
+
+LOOK = 0.1  # seconds between two looks at the flag
+GRACE = 10.0  # seconds that the work has to end after a signal
+LATE = 0.5  # seconds by which a signal may come later than the failure of a worker that it ended
+
+
+def supervised(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable[[], None] | None) -> T | None:
+    """Return what `work` returns; None if SIGINT or SIGTERM ended it.
+
+    An exception that a handler of signals raises may be lost: in a callback, a finalizer, or where a library starts
+    a process. A flag is not.
+
+    Parameters
+    ----------
+    work : callable
+        The work.
+    stop : callable
+        Asks the work to end, after the first signal.
+    kill : callable or None
+        Ends its worker processes.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        A second signal came.
+    BaseException
+        Any that the work itself raises.
+    """
+    done: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    def end() -> None:
+        stop()
+        if kill is not None:
+            kill()
+
+    thread = threading.Thread(target=run, daemon=True)
+    with interrupt.catching() as flag:
+        thread.start()
+        try:
+            while thread.is_alive() and not flag:
+                thread.join(LOOK)
+            late = time.monotonic() + LATE
+            while failed and not flag and time.monotonic() < late:
+                time.sleep(LOOK)
+            if flag and not done:
+                end()
+                thread.join(GRACE)
+                return None
+        except BaseException:
+            end()
+            raise
+    if failed:
+        raise failed[0]
+    return done[0]
