@@ -145,7 +145,8 @@ def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
     Parameters
     ----------
     records : sequence of dict
-        Records of the finished folds (`svmkit.tune.records`), in the order in which they were written.
+        Records of the finished folds (`svmkit.tune.records`), in any order. The rounds of a halving search are told
+        apart by their numbers of samples, which grow from round to round.
     cv : int
         Number of folds.
 
@@ -158,7 +159,8 @@ def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
     for record in records:
         by_path[record["path"]].append(record)
     tried = []
-    for number, found in by_path.items():
+    for number, found in sorted(by_path.items()):
+        found.sort(key=lambda record: record["n_rows"])
         for lo in range(0, len(found) - cv + 1, cv):
             folds = found[lo : lo + cv]
             scores = {fact: np.array([fold["scores"][fact] for fold in folds]) for fact in folds[0]["scores"]}
@@ -177,10 +179,11 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
     Returns
     -------
     dict of (int, int) to str
-        The first reason that was recorded, by number of the path and position of C in the path.
+        The reason on the fewest samples, of several the first in alphabetical order, by number of the path and
+        position of C in the path.
     """
     found: dict[tuple[int, int], str] = {}
-    for record in records:
+    for record in sorted(records, key=lambda record: (record["n_rows"], sorted(record["reasons"].items()))):
         for i, text in record["reasons"].items():
             found.setdefault((record["path"], int(i)), text)
     return found

@@ -1,12 +1,14 @@
 """What is made of records: lower bounds, means and spreads, the best, tests' matrices."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from svmkit.compare.results import Results, as_line, with_suboptimality
 from svmkit.compare.spec import read
 from svmkit.compare.store import Store, names
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 
 SPEC = {"data": ["iris", "wine"], "solvers": ["smo", "fw"], "seeds": 2}
 
@@ -136,3 +138,39 @@ def test_the_face_of_the_room_hands_on_its_names():
 
     assert all(getattr(compare, name) is not None for name in compare.__all__)
     assert compare.Results is Results and compare.Store is Store
+
+
+def test_records_that_cannot_be_written_are_kept_and_tried_again(tmp_path, monkeypatch):
+    """A full disk costs one warning; a line that was cut short does not spoil those after it."""
+    store = Store(tmp_path / "r.jsonl")
+    store.add({"key": "a", "status": "converged"})
+    real, room = Path.open, [False]
+
+    class Full:
+        def __init__(self, file):
+            self.file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exc):
+            self.file.close()
+
+        def write(self, text):
+            self.file.write(text[:5])
+            self.file.flush()
+            raise OSError(28, "No space left on device")
+
+    def opened(self, mode="r", **kwargs):
+        file = real(self, mode, **kwargs)
+        return file if room[0] or mode != "a" else Full(file)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.warns(SvmkitWarning, match="cannot write .*No space left") as said:
+        store.add({"key": "b", "status": "converged"})
+        store.add({"key": "c", "status": "converged"})
+    assert len(said) == 1 and "2 cells" in store.failure
+    assert list(Store(tmp_path / "r.jsonl").records) == ["a"]
+    room[0] = True
+    store.add({"key": "d", "status": "converged"})
+    assert store.failure is None and list(Store(tmp_path / "r.jsonl").records) == ["a", "b", "c", "d"]

@@ -13,6 +13,7 @@ from svmkit import SVMClassifier, tune
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import RBF, Precomputed
 from svmkit.solver.stopping import Gap, Iterations
+from svmkit.tune.result import from_records, reasons
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -249,3 +250,19 @@ def test_bad_options(options, words):
     with pytest.raises(InputError) as caught:
         tune.search(X, y, **{"grid": {"C": CS}, "cv": 3} | options)
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_rounds_are_told_apart_by_their_samples_in_whatever_order_they_are_read():
+    def record(path, n_rows, value):
+        return {"path": path, "n_rows": n_rows, "scores": {"score": value}, "reasons": {"0": f"at {n_rows}"}}
+
+    rounds = [record(1, 40 + k % 2, 0.5) for k in range(3)] + [record(1, 120 + k % 2, 0.7) for k in range(3)]
+    found = {}
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(6)
+        tried = from_records([rounds[i] for i in order] + [record(0, 40, 0.1)], 3)
+        assert [(t.path, t.n_rows, t.scores["score"].tolist()) for t in tried] == [
+            (1, 41, [0.5] * 3), (1, 121, [0.7] * 3)
+        ]  # fmt: skip
+        found |= reasons([rounds[i] for i in order])
+        assert found == {(1, 0): "at 40"}
