@@ -12,8 +12,6 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 
-MOST = 2.0  # the largest value of (P - D) / max(|P|, |D|), whatever P and D are
-
 
 @dataclass(frozen=True)
 class Certificate:
@@ -91,7 +89,8 @@ class Certificate:
         difference = primal + of_primal - dual
         if difference <= 0.0:
             return cls(primal, dual, 0.0, gradient, bias)
-        gap = min(MOST, difference / least) if least > 0.0 else MOST
+        most = 1.0 if dual >= 0.0 else 2.0  # of (P - D) / max(|P|, |D|)
+        gap = min(most, difference / least) if least > 0.0 else most
         rounding = (of_primal + of_dual) / max(abs(primal), abs(dual))
         return cls(primal, dual, gap, gradient, bias, rounding=min(gap, rounding))
 

@@ -14,7 +14,10 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from svmkit.kernels.extent import fits_float32_rows
+from svmkit.kernels.rounding import U
 from svmkit.problems.base import Certificate, DecisionFunction, Problem
+from svmkit.problems.loss import Loss
+from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.runtime import interrupt
 
@@ -79,12 +82,26 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tu
         options = {"maxiter": STEPS, "ftol": FLAT}
         best = minimize(primal, np.zeros(len(idx) + 1), jac=True, method="L-BFGS-B", options=options, callback=heed)
     beta, b = solve_triangular(L, best.x[:-1], lower=True, trans="T"), best.x[-1]
-    slack = np.maximum(0.0, 1.0 - y * (gram.matvec(beta, idx) + root * b))
-    value = 0.5 * float(beta @ K @ beta) + 0.5 * b * b + float(C @ np.square(slack))
     coef = np.zeros(problem.m)
     coef[idx] = beta
-    certificate = Certificate.of(value, _bound(problem, C * slack)) if bounded else Certificate(value, None, None)
-    return DecisionFunction(coef, float(root * b)), certificate
+    return DecisionFunction(coef, float(root * b)), _certificate(problem, coef, float(b), bounded)
+
+
+def _certificate(problem: SquaredHinge, coef: np.ndarray, b: float, bounded: bool) -> Certificate:
+    """Return the certificate of coefficients (m,) and the entry b of w for the bias; without D unless `bounded`."""
+    C, idx = problem.C, np.flatnonzero(coef)
+    images = problem.gram.matvec(coef[idx], idx)
+    h = images + np.sqrt(problem.bias) * b
+    slack, of_image = 1.0 - problem.y * h, problem.image_error(coef)
+    value = 0.5 * float(coef[idx] @ images[idx]) + 0.5 * b * b + Loss.SQUARED_HINGE.total(slack, C)
+    if not bounded:
+        return Certificate(value, None, None)
+    error = 0.5 * (float(np.abs(coef).sum()) * of_image + dot_error(coef[idx] * images[idx])) + U * b * b
+    error += Loss.SQUARED_HINGE.total_error(slack, C, of_image + 4.0 * U * (1.0 + np.abs(images) + np.abs(h)))
+    weights = C * np.maximum(slack, 0.0)
+    total = float(weights.sum())
+    proven = problem.certificate(weights / total) if total > 0.0 else Certificate(value, 0.0, 1.0)
+    return Certificate.of(value, proven.dual or 0.0, errors=(error, 0.0), flaw=proven.flaw)
 
 
 def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> Callable[..., float | None]:
@@ -119,10 +136,6 @@ def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> C
 
 def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate] | None:
     """Return what `refit` returns, or None if the problem cannot be refitted or `idx` is empty."""
-    return refit(problem, idx, bounded=bounded) if isinstance(problem, SquaredHinge) and len(idx) else None
-
-
-def _bound(problem: SquaredHinge, weights: np.ndarray) -> float:
-    """Return the dual value of the feasible point in the direction of `weights` (m,), 0 if all weights are zero."""
-    total = weights.sum()
-    return 0.5 / problem.objective(weights / total) if total > 0.0 else 0.0
+    if not isinstance(problem, SquaredHinge) or problem.gram.definiteness.flaw is not None or not len(idx):
+        return None
+    return refit(problem, idx, bounded=bounded)
