@@ -35,7 +35,7 @@ def test_best_iterate_of_a_solver_that_is_not_monotone():
     points = (good, better, worse, worse, worse)
     solution = solve(p, Replay(points=points), stop=Gap(1e-6) | Iterations(5))
     np.testing.assert_array_equal(solution.point, better)
-    assert solution.certificate.dual == pytest.approx(0.5 / p.objective(better), rel=1e-12)
+    assert solution.certificate.dual == pytest.approx(0.5 / p.objective(better), rel=1e-10)  # lowered by its rounding
     assert solution.status is Status.MAX_ITER
 
 
