@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,8 +21,8 @@ class LIBLINEAR(Reference):
 
     LIBLINEAR solves the hinge loss, and the squared hinge loss with fewer rows than columns, by dual coordinate
     descent; the squared hinge loss with other data by a trust-region Newton method; and the l1 penalty by primal
-    coordinate descent. Each method counts its own iterations. A fit cannot start from a model or be stopped, runs on
-    one thread, and copies float32 data to float64.
+    coordinate descent. Each method counts its own iterations. A fit cannot start from a model, runs on one thread of
+    a process of its own, which a limit in seconds or Ctrl-C ends, and copies float32 data to float64.
 
     Parameters
     ----------
@@ -71,9 +72,13 @@ class LIBLINEAR(Reference):
     def zero(self, problem: LinearRisk) -> np.ndarray:
         return np.zeros(problem.design.width)
 
-    def fitted(self, problem: LinearRisk, eps: float, seed: int) -> Found:
-        model = self.estimator(
+    def fitted(self, problem: LinearRisk, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
+        model = self.outside(
             "LinearSVC",
+            features(problem.gram),
+            problem,
+            ("coef_", "intercept_", "n_iter_"),
+            over,
             penalty=self.penalty,
             loss=self.loss,
             dual="auto",
@@ -84,6 +89,8 @@ class LIBLINEAR(Reference):
             max_iter=self.passes,
             random_state=seed,
         )
-        model.fit(features(problem.gram), problem.y, sample_weight=problem.C)
-        w = problem.design.joined(model.coef_[0], float(np.ravel(model.intercept_)[0]))
-        return Found(w, int(model.n_iter_), int(model.n_iter_) >= self.passes)
+        if model is None:
+            return None
+        w = problem.design.joined(model["coef_"][0], float(model["intercept_"][0]))
+        n_iter = int(model["n_iter_"][0])
+        return Found(w, n_iter, n_iter >= self.passes)

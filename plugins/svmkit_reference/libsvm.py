@@ -11,8 +11,8 @@ from svmkit_reference.svc import SVC
 class LIBSVM(SVC):
     """LIBSVM through scikit-learn's SVC (Chang, Lin 2011; Fan, Chen, Lin 2005): one step is a whole fit, on one thread.
 
-    A fit can neither start from a model nor be stopped: budgets and Ctrl-C take effect when the fit is over, and the
-    fit is repeated with eps / 10 while the certified gap is too large. For the linear, rbf, poly and sigmoid kernels
+    A fit cannot start from a model. It runs in a process of its own, which a limit in seconds or Ctrl-C ends, and it
+    is repeated with eps / 10 while the certified gap is too large. For the linear, rbf, poly and sigmoid kernels
     LIBSVM computes the values itself. Any other kernel is handed over as a matrix of all its values, which has to fit
     into the memory budget; LIBSVM's row cache may use the rest of the budget. Float32 data are copied to float64.
 

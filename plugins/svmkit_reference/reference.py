@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
@@ -17,6 +17,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
+from svmkit_reference import outside
 
 FINEST = 1e-9  # a smaller eps is pointless: the rounding of the software's float32 kernel rows dominates
 
@@ -52,19 +53,22 @@ class State:
         Tolerance of the next fit; 0.0 if no further fit makes sense.
     seed : int
         Seed of every fit.
+    over : callable
+        Whether the solve has to end.
     """
 
-    def __init__(self, problem: Any, point: np.ndarray, eps: float, seed: int) -> None:
-        self.problem, self.point, self.eps, self.seed = problem, point, eps, seed
+    def __init__(self, problem: Any, point: np.ndarray, eps: float, seed: int, over: Callable[[], bool]) -> None:
+        self.problem, self.point, self.eps, self.seed, self.over = problem, point, eps, seed, over
 
 
 @dataclass(frozen=True)
 class Reference(Solver):
     """Base of the adapters of third-party software; the loop certifies the fitted point, off the clock.
 
-    The software ignores a start, and a budget or Ctrl-C takes effect after the fit. When the certified gap is above
-    the tolerance of the run, the software fits again with a tenth of its eps. `kernel_values` counts the values that
-    svmkit computed, not those of the software.
+    The software ignores a start. It works in a process of its own, which a limit in seconds or a signal ends; the
+    answer is then the last fit that was complete, or the start. Other budgets take effect after a fit. When the
+    certified gap is above the tolerance of the run, the software fits again with a tenth of its eps. `kernel_values`
+    counts the values that svmkit computed, not those of the software.
 
     Parameters
     ----------
@@ -92,16 +96,23 @@ class Reference(Solver):
         if not 0.0 < self.eps < math.inf:
             raise InputError(f"eps must be a finite number > 0, not {self.eps}")
 
-    def estimator(self, name: str, **params: Any) -> Any:
-        """Return an unfitted estimator: the class `name` of the module, with these parameters."""
-        return getattr(import_module(self.module), name)(**params)
+    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
+        problem = super().pose(gram, y, C)
+        outside.prepare(self.module)  # here, so that the clock of the solve does not see it
+        return problem
+
+    def outside(
+        self, name: str, X: Any, problem: Any, wanted: tuple[str, ...], over: Callable[[], bool], **params: Any
+    ) -> dict[str, np.ndarray] | None:
+        """Return attributes of the module's estimator `name`, fitted in another process; None once `over`."""
+        return outside.fit(self.module, name, params, X, problem.y, problem.C, wanted, over)
 
     @abstractmethod
     def zero(self, problem: Any) -> np.ndarray:
         """Return the point of the empty model."""
 
     @abstractmethod
-    def fitted(self, problem: Any, eps: float, seed: int) -> Found:
+    def fitted(self, problem: Any, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
         """Fit the problem once.
 
         Parameters
@@ -112,23 +123,25 @@ class Reference(Solver):
             Tolerance of this fit, in the software's own terms.
         seed : int
             Seed of the software's random choices.
+        over : callable
+            Whether the solve has to end.
 
         Returns
         -------
-        Found
-            The fitted point and how the fit ended.
+        Found or None
+            The fitted point and how the fit ended; None if it was killed because the solve has to end.
         """
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> State:
         point = self.zero(problem) if start is None else start.copy()
-        return State(problem, point, self.eps, int(draws.rng.integers(2**31 - 1)))
+        return State(problem, point, self.eps, int(draws.rng.integers(2**31 - 1)), draws.over)
 
     def step(self, state: State) -> StepInfo:
         if state.eps < FINEST:
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the iterations ran out is reported by the status
-            found = self.fitted(state.problem, state.eps, state.seed)
+        found = self.fitted(state.problem, state.eps, state.seed, state.over)
+        if found is None:  # the point is that of the last fit, or the start
+            return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
         violation = math.inf if found.cut_short else state.eps
         state.point, state.eps = found.point, 0.0 if found.cut_short else state.eps / 10.0
         n_support = int(np.count_nonzero(found.point))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from svmkit.errors import InputError
 from svmkit.kernels.arithmetic import Form
@@ -44,7 +44,7 @@ class SVC(Reference):
     def zero(self, problem: BoxQP) -> np.ndarray:
         return np.zeros(problem.m)
 
-    def fitted(self, problem: BoxQP, eps: float, seed: int) -> Found:
+    def fitted(self, problem: BoxQP, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
         X, kernel, cache = _handed_over(problem.gram)
         limit = self.patience(problem.m)
         options = {
@@ -54,11 +54,15 @@ class SVC(Reference):
             "max_iter": limit,
             "random_state": seed,
         }
-        model = self.estimator("SVC", C=1.0, **options, **kernel)  # the sample weights below are the C_i
-        model.fit(X, problem.y, sample_weight=np.ascontiguousarray(problem.C))
-        coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
-        n_iter = int(model.n_iter_[0])
-        return Found(_within(problem, model.support_, np.abs(coef[0])), n_iter, n_iter >= limit)
+        # the sample weights that are handed over are the C_i
+        wanted = ("support_", "dual_coef_", "n_iter_")
+        model = self.outside("SVC", X, problem, wanted, over, C=1.0, **options, **kernel)
+        if model is None:
+            return None
+        n_iter = int(model["n_iter_"][0])
+        return Found(
+            _within(problem, model["support_"], np.abs(model["dual_coef_"][:1]).ravel()), n_iter, n_iter >= limit
+        )
 
 
 def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:

@@ -125,8 +125,7 @@ class Solver(ABC):
     certified : bool, default=True
         The solver has a dual point of its own, so that the certificate has a dual value.
     external : bool, default=False
-        Other software does the work. Its one step is the whole solve, which can neither start from a point nor be
-        stopped.
+        Other software does the work. Its one step is the whole solve, which cannot start from a point.
     paper : str, default=""
         Source of the method.
     """

@@ -1,7 +1,5 @@
 """libsvm: SVC's own solution through our door, certified; what it cannot do is said."""
 
-import os
-import signal
 import warnings
 
 import numpy as np
@@ -186,22 +184,6 @@ def test_a_start_is_left_aside():
     warm = solve(problem, LIBSVM(), start=cold.point)
     np.testing.assert_array_equal(warm.point, cold.point)
     assert warm.n_iter == cold.n_iter
-
-
-def test_ctrl_c_ends_after_the_fit_under_way(monkeypatch):
-    fit = SVC.fit
-
-    def interrupted(self, *args, **kwargs):
-        os.kill(os.getpid(), signal.SIGINT)
-        return fit(self, *args, **kwargs)
-
-    X, y, C = data()
-    problem = BoxQP(Gram(RBF(0.5), X), y, C)
-    once = solve(problem, LIBSVM(eps=0.1), stop=Gap(0.5))
-    monkeypatch.setattr(SVC, "fit", interrupted)
-    solution = solve(problem, LIBSVM(eps=0.1), stop=Gap(1e-14))
-    assert solution.status is Status.INTERRUPTED
-    np.testing.assert_array_equal(solution.point, once.point)
 
 
 @pytest.mark.parametrize("eps", [0.0, -1.0, np.nan, np.inf])

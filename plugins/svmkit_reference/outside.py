@@ -1,0 +1,148 @@
+"""Fits by other software in a process of its own, which a limit or a signal can end."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.errors import InputError, SvmkitError
+from svmkit_reference.messages import receive, send
+
+LOOK = 0.02  # seconds between two looks at the limit and the flag
+
+_idle: list[subprocess.Popen] = []  # at most one process that waits for a request
+_owner = os.getpid()  # of the idle process: a forked child starts its own
+_lock = threading.Lock()
+
+
+def fit(
+    module: str,
+    name: str,
+    params: dict[str, Any],
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    wanted: Sequence[str],
+    over: Callable[[], bool],
+) -> dict[str, np.ndarray] | None:
+    """Fit an estimator in another process.
+
+    Parameters
+    ----------
+    module, name : str
+        The module and the class of the estimator.
+    params : dict of str to object
+        Its parameters, values that JSON can hold.
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        The samples.
+    y, weights : ndarray of shape (n_samples,)
+        Labels and sample weights.
+    wanted : sequence of str
+        The attributes of the fitted estimator to return.
+    over : callable
+        Asked again and again; once it returns True the process is killed.
+
+    Returns
+    -------
+    dict of str to ndarray, or None
+        The attributes by name; None if `over` ended the fit.
+
+    Raises
+    ------
+    InputError
+        The software refused the data or failed on them.
+    SvmkitError
+        The process ended without an answer.
+    """
+    header = {"module": module, "name": name, "params": params, "wanted": list(wanted), "shape": list(X.shape)}
+    parts = {k: getattr(X, k) for k in ("data", "indices", "indptr")} if sp.issparse(X) else {"X": X}
+    process = _taken(module)
+    assert process.stdin is not None and process.stdout is not None
+    done = False
+    try:
+        send(process.stdin, header, {**parts, "y": y, "weights": weights})
+        while not select.select([process.stdout], [], [], LOOK)[0]:
+            if over():
+                return None
+        told, arrays = receive(process.stdout)
+        done = True
+    except (EOFError, OSError):
+        code = process.wait()
+        raise SvmkitError(f"the process of {name} from {module} ended without an answer (exit code {code})") from None
+    finally:
+        _give(process) if done else _kill(process)
+    if "error" in told:
+        raise InputError(f"{name} of {module} failed on these data: {told['error']}")
+    return arrays
+
+
+def prepare(module: str) -> None:
+    """Have a process ready that has imported the module."""
+    _give(_taken(module))
+
+
+def _taken(module: str) -> subprocess.Popen:
+    """Return a process that has imported the module and waits for a request, the idle one if it still lives."""
+    global _owner
+    with _lock:
+        if _owner != os.getpid():
+            _idle.clear()
+            _owner = os.getpid()
+        process = _idle.pop() if _idle else None
+    if process is not None and _answers(process, module):
+        return process
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"{__package__}.worker", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=env,
+        start_new_session=True,  # Ctrl-C on the terminal is the parent's to answer
+    )
+    if not _answers(process, module):
+        raise SvmkitError(f"a process for {module} could not be started (exit code {process.returncode})")
+    return process
+
+
+def _answers(process: subprocess.Popen, module: str) -> bool:
+    """Return whether a process answers once it has imported the module; kill it if it does not."""
+    assert process.stdin is not None and process.stdout is not None
+    answered = False
+    try:
+        send(process.stdin, {"module": module, "name": None}, {})
+        receive(process.stdout)
+        answered = True
+    except (EOFError, OSError):
+        pass
+    finally:
+        if not answered:
+            _kill(process)
+    return answered
+
+
+def _give(process: subprocess.Popen) -> None:
+    """Keep the process for the next fit if no other one waits."""
+    with _lock:
+        if not _idle:
+            _idle.append(process)
+            return
+    _kill(process)
+
+
+def _kill(process: subprocess.Popen) -> None:
+    process.kill()
+    for stream in (process.stdin, process.stdout):
+        try:
+            if stream is not None:
+                stream.close()
+        except OSError:  # what was left to write to a process that has ended
+            pass
+    process.wait()

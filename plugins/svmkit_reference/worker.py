@@ -1,0 +1,79 @@
+"""The process in which other software fits: `python -m svmkit_reference.worker PARENT`, one request after another.
+
+A request names an estimator, its parameters and the attributes that are wanted, and brings X, y and sample weights. The
+process ends when its parent does, however that ends, and after a minute without a request.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import threading
+import time
+import warnings
+from importlib import import_module
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit_reference.messages import receive, send
+
+IDLE = 60.0  # seconds without a request after which the process ends
+LOOK = 0.5  # seconds between two looks for the parent
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent ends, also in the middle of a fit."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    if sys.platform == "linux":  # a fit that holds the interpreter's lock stops the thread
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def answer(header: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return the answer to a request: the attributes of the fitted estimator, or an error in one line."""
+    if header["name"] is None:  # only the import is asked for
+        import_module(header["module"])
+        return {}, {}
+    X = arrays.get("X")
+    if X is None:
+        X = sp.csr_matrix(tuple(arrays[name] for name in ("data", "indices", "indptr")), shape=header["shape"])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the iterations ran out is reported by the status
+            model = getattr(import_module(header["module"]), header["name"])(**header["params"])
+            model.fit(X, arrays["y"], sample_weight=arrays["weights"])
+        found = {name: getattr(model, name) for name in header["wanted"]}
+        dense = {name: value.toarray() if sp.issparse(value) else value for name, value in found.items()}
+        return {}, {name: np.atleast_1d(np.asarray(value)) for name, value in dense.items()}
+    except Exception as error:
+        return {"error": " ".join(str(error).split()) or type(error).__name__}, {}
+
+
+def main() -> None:
+    """Answer requests on standard input until it ends."""
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the software prints is no answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(int(sys.argv[1]))
+    while select.select([requests], [], [], IDLE)[0]:
+        try:
+            request = receive(requests)
+        except EOFError:
+            return
+        send(answers, *answer(*request))
+
+
+if __name__ == "__main__":
+    main()
