@@ -138,6 +138,18 @@ def test_a_decision_of_exactly_zero_is_for_the_first_of_two_classes():
     model = model_of(2, Linear(), intercept=np.zeros(1))
     assert model.labels(np.array([0.0, -0.0, 1e-300, -1e-300])).tolist() == [f"class {c:02}" for c in (0, 0, 1, 0)]
     assert model.predict(np.zeros((2, 7))).tolist() == ["class 00"] * 2  # all kernel values are 0
+    nothing = replace(model, coef=np.zeros_like(model.coef))  # and here all coefficients
+    assert nothing.predict(rows_of(3)).tolist() == ["class 00"] * 3
+
+
+def test_one_decision_that_overflows_is_refused_with_its_row():
+    model = model_of(3, Linear())
+    model.coef[:], model.vectors[:] = 0.0, 0.0
+    model.coef[0, 0], model.vectors[0, 0] = 1e308, 1e10  # the first class against the second
+    model.coef[1, -1], model.vectors[-1, 1] = 1.0, 1.0
+    with pytest.raises(InputError, match="the decision of row 2 of X is not finite"):
+        model.predict(np.eye(7)[[1, 0, 2]])
+    assert len(model.predict(np.eye(7)[[1, 2]])) == 2
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])

@@ -24,7 +24,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (ROW_CACHE, "RowCache._lay_out", "np.zeros(slots, dtype=np.int64) -> np.ones(slots, dtype=np.int64)"): (
         "a slot is stamped when it is filled, before its age is compared"
     ),
-    ("plugins/svmkit_frank_wolfe/line_search.py", "", "TINY = 1e-300 -> TINY = 2e-300"): A_LIMIT,
     ("plugins/svmkit_frank_wolfe/line_search.py", "Direction.gain", "self.slope < 0.0 -> self.slope <= 0.0"): NOTHING,
     ("plugins/svmkit_frank_wolfe/line_search.py", "line_search", "slope < 0.0 -> slope <= 0.0"): (
         "both give 0, of either sign, where the slope is 0"
@@ -37,7 +36,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/problems/base.py", "labels_and_costs", "y[0] -> y[1]"): "labels that equal any one of them are all equal",
     (
         "svmkit/solver/confirmation.py",
-        "Confirmation._confirms",
+        "Confirmation._certified",
         "min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap))) -> min(1.6, max(0.05, 0.8 * math.sqrt(limit / gap)))",
     ): "a certificate that refuses has a gap above the limit, so that the root is below 1",
     (STEPS, "second_order", "best: Any = 0 -> best: Any = 1"): "1 is the key of the least number above 0",
@@ -71,7 +70,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "the bound is itself rounded"
     ),
     ("svmkit/solver/loop.py", "solve", "run.status = Status.INTERRUPTED -> pass"): "a run begins with this status",
-    ("svmkit/solver/loop.py", "solve.over", "clock() >= seconds -> clock() > seconds"): "a clock never shows just that",
 }
 """(path, where, before -> after) and the reason."""
 

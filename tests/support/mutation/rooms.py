@@ -57,6 +57,7 @@ MODEL = [
     "tests/model/test_prediction.py::test_rows_are_predicted_in_parts_that_take_little_memory",
     "tests/model/test_prediction.py::test_the_weights_of_a_linear_model",
     "tests/model/test_prediction.py::test_a_decision_of_exactly_zero_is_for_the_first_of_two_classes",
+    "tests/model/test_prediction.py::test_one_decision_that_overflows_is_refused_with_its_row",
     "tests/model/test_prediction.py::test_labels_are_those_of_the_decisions",
     "tests/model/test_prediction.py::test_decisions_of_given_values_and_of_scaled_rows",
     "tests/model/test_model.py::test_other_columns_are_refused",
