@@ -77,7 +77,7 @@ def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
                 if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
                     raise ValueError("a label or value is not finite")
                 data.add(X.data)
-                indices.add(X.indices)
+                indices.add(X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64))
                 counts.add(np.diff(X.indptr))
                 labels.add(y)
             return data.array, indices.array, counts.array.cumsum(), labels.array

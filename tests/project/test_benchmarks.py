@@ -212,3 +212,20 @@ def test_text_between_the_marks_is_replaced(tmp_path):
     page.write_text("Before.\n<!-- a -->\nold\n<!-- b -->\nAfter.\n")
     insert(page, "new", marks)
     assert page.read_text() == "Before.\n<!-- a -->\nnew\n<!-- b -->\nAfter.\n"
+
+
+@pytest.mark.slow
+def test_memory_stays_within_budget_result_and_spare(tmp_path):
+    """The measuring script on small work: what passes its limit ends it with 1."""
+    page = tmp_path / "memory.md"
+    page.write_text("Words before.\n")
+    args = "--solvers", "fcsmo,smo,swap2o", "--memory", "20MB", "--limit", "3", "--rows", "300000", "--file", "60MB"
+    done = run("memory.py", tmp_path, *args, "--out", page)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in page.read_text() and page.read_text().startswith("Words before.")
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    assert [row[0].split()[-1] for row in rows] == ["`fcsmo`", "`smo`", "`swap2o`", "classes", "classes", "60MB"]
+    for name, *numbers, share, _ in rows:
+        budget, result, peak, allowed = (float(number.replace(",", "")) for number in numbers)
+        assert 0.0 <= peak <= allowed and abs(allowed - (budget + result + 150.0)) <= 1.0 and 0.0 <= float(share) <= 1.0
+        assert (budget > 0.0) == name.startswith("fit")
