@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -174,8 +175,11 @@ class Online:
         Raises
         ------
         InputError
-            The block has missing values, labels that are not announced, or weights that cannot be used. It leaves
-            the model as it was.
+            The block has missing values, labels that are not announced, or weights that cannot be used.
+
+        Notes
+        -----
+        A block that ends in an exception, be it the solver's own, leaves the model as it was.
         """
         X = as_features(X)
         codes = codes_among(self.classes, y, X.shape[0])
@@ -186,21 +190,16 @@ class Online:
         require_finite(X)
         settled = self.input.after(X)
         X, scaled = settled.bring(X)
+        undo: list[Callable[[], None]] = [
+            partial(vars(self).update, input=self.input, tested=self.tested, correct=self.correct)
+        ]
         self.input = settled  # not before the block has passed every check
-        with threads.using(self.n_threads), interrupt.catching() as flag:
-            before = bool(flag)
-            if test and self.received:
-                self.tested += len(codes)
-                self.correct += int((self.model().predict(X) == self.classes[codes]).sum())
-            learned = len(codes)
-            for pair in self.pairs:
-                at = np.flatnonzero(((codes == pair.plus) | (codes == pair.minus)) & (weights > 0))
-                if len(at):
-                    rows = Rows(scaled[at], pair.signs(codes[at]), weights[at], self.received + at)
-                    left = pair.learn(rows, self.input.kernel, lambda: (bool(flag) and not before) or until())
-                    if left:
-                        learned = int(at[-left])
-                        break
+        try:
+            learned = self._learn(X, scaled, codes, weights, test, until, undo)
+        except BaseException:  # no class pair keeps a block that others lack
+            for restore in reversed(undo):
+                restore()
+            raise
         self.seen += np.bincount(codes[:learned], minlength=len(self.classes))
         self.samples += learned
         self.received += len(codes)  # so that numbers stay unique after an interrupt
@@ -213,6 +212,34 @@ class Online:
                 SvmkitWarning,
                 stacklevel=2,
             )
+        return learned
+
+    def _learn(
+        self,
+        X,
+        scaled,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        test: bool,
+        until: Callable[[], bool],
+        undo: list[Callable[[], None]],
+    ) -> int:
+        """Learn from a block; return how many samples were learned from, and add to `undo` what undoes it."""
+        with threads.using(self.n_threads), interrupt.catching() as flag:
+            before = bool(flag)
+            if test and self.received:
+                self.tested += len(codes)
+                self.correct += int((self.model().predict(X) == self.classes[codes]).sum())
+            learned = len(codes)
+            for pair in self.pairs:
+                at = np.flatnonzero(((codes == pair.plus) | (codes == pair.minus)) & (weights > 0))
+                if len(at):
+                    rows = Rows(scaled[at], pair.signs(codes[at]), weights[at], self.received + at)
+                    undo.append(pair.restorer())
+                    left = pair.learn(rows, self.input.kernel, lambda: (bool(flag) and not before) or until())
+                    if left:
+                        learned = int(at[-left])
+                        break
         return learned
 
     def widen(self, n_features: int) -> None:

@@ -142,6 +142,26 @@ class OnlinePair:
         """Return the labels -1.0 and +1.0 of samples with these class codes."""
         return np.where(codes == self.plus, 1.0, -1.0)
 
+    def restorer(self) -> Callable[[], None]:
+        """Return a function that undoes what `learn` does from now on; the solver then starts at the model so far."""
+        facts, draws_state = dict(vars(self)), self.rng.bit_generator.state
+        point = None if self.state is None else self.solver.solution(self.state)
+
+        def restore() -> None:
+            vars(self).update(facts)
+            self.rng.bit_generator.state = draws_state
+            if self.problem is not None:
+                draws = Draws(Arriving(self.problem.m, self.seen), self.problem.y, self.rng)
+                self._begin(self.problem, point, draws)
+
+        return restore
+
+    def _begin(self, problem: Problem, point: np.ndarray | None, draws: Draws) -> None:
+        self.state = self.solver.init(problem, point, draws)
+        if self.max_support is not None:
+            assert isinstance(self.solver, LimitsSupport)  # `require_streamable` has checked it
+            self.solver.limit_support(self.state, self.max_support)
+
     def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
         """Make a step for each new sample, in order.
 
@@ -203,10 +223,7 @@ class OnlinePair:
         draws = Draws(Arriving(first, self.seen), problem.y, self.rng)
         if self.state is None:
             self.solver.check(problem)
-            self.state = self.solver.init(problem, self._first_point(problem, coef), draws)
-            if self.max_support is not None:
-                assert isinstance(self.solver, LimitsSupport)  # `require_streamable` has checked it
-                self.solver.limit_support(self.state, self.max_support)
+            self._begin(problem, self._first_point(problem, coef), draws)
         else:
             self.solver.renew(self.state, problem, draws)
         self.problem = problem

@@ -247,3 +247,37 @@ def test_going_on_needs_the_same_classes_and_kernel(other):
     model = feed(Online([-1, 1], kernel=GAMMA), X, y, 60).model()
     with pytest.raises(InputError, match="must be the same"):
         Online(**{"classes": [-1, 1], "kernel": GAMMA} | other, start=model)
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("sfw", GAMMA), ("msfw", GAMMA), ("pegasos", GAMMA), ("sgd", Linear())])
+@pytest.mark.parametrize("pairs", [0, 1, 2])
+def test_a_block_whose_solver_fails_leaves_the_model_alone(monkeypatch, name, kernel, pairs):
+    """No class pair keeps the block, whichever the failing one is, and the next blocks are learned from."""
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    X, y = X[order], y[order]
+    online = Online(np.unique(y), solver=name, kernel=kernel)
+    online.update(X[:60], y[:60])
+    online.update(X[60:90], y[60:90])
+    before, samples = online.model(), online.samples
+    counts = online.n_iter, online.tested, online.correct, online.kernel_values
+    kind, step, seen = type(online.solver), type(online.solver).step, []
+
+    def fails(self, state):
+        if not any(state is other for other in seen):
+            seen.append(state)
+        info = step(self, state)
+        if len(seen) > pairs:
+            raise RuntimeError("no more")
+        return info
+
+    monkeypatch.setattr(kind, "step", fails)
+    with pytest.raises(RuntimeError, match="no more"):
+        online.update(X[90:120], y[90:120])
+    monkeypatch.undo()
+    after = online.model()
+    np.testing.assert_allclose(after.decision_function(X), before.decision_function(X), rtol=0, atol=1e-12)
+    assert (online.samples, online.n_iter, online.tested, online.correct, online.kernel_values) == (samples, *counts)
+    online.update(X[90:], y[90:])
+    assert online.samples == 150 and online.model().about["n_samples"] == 150
+    assert (online.model().predict(X) == y).mean() > 0.6
