@@ -1,5 +1,6 @@
 """What a fit says of all of its class pairs together."""
 
+import numpy as np
 import pytest
 
 from svmkit.problems.base import Certificate
@@ -58,3 +59,10 @@ def test_the_rounding_is_the_largest_part_of_a_gap_and_the_flaw_the_first():
     flawed = [Certificate(1.0, None, None, flaw=words) for words in ("one", "two")]
     found = fit(good[0], *flawed)
     assert (found.flaw, found.gap, found.rounding, found.dual_objective) == ("one", None, None, None)
+
+
+def test_class_pairs_that_did_not_begin_are_counted():
+    points = (np.zeros(3), np.empty(0), np.empty(0))
+    certificate = Certificate(1.0, 0.5, 0.5)
+    solutions = [Solution(point, Status.TIME_LIMIT, 0, 0.0, certificate, [], {}) for point in points]
+    assert Fit(None, solutions, None, 0.0, 0).n_untrained == 2

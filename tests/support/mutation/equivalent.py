@@ -69,6 +69,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/problems/box.py", "BoxQP.certificate", "norm < -2.0 * errors[0] -> norm <= -2.0 * errors[0]"): (
         "the bound is itself rounded"
     ),
+    ("svmkit/model/model.py", "SVMModel.predict", "len(self.classes) > 2 -> len(self.classes) >= 2"): (
+        "the decision of two classes is the one column whatever columns are asked for"
+    ),
     ("svmkit/solver/loop.py", "solve", "run.status = Status.INTERRUPTED -> pass"): "a run begins with this status",
 }
 """(path, where, before -> after) and the reason."""
