@@ -182,6 +182,7 @@ class _Products(_Base):
 
     def __init__(self, kernel: Kernel, X, extent: Extent | None) -> None:
         super().__init__(kernel, X)
+        self.scalars = kernel.scalars  # for each call of a loop: the property takes longer than a short row
         extent = Extent.of(kernel, self.X) if extent is None else extent
         self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin)
         self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
@@ -253,7 +254,7 @@ class DenseEngine(_Products):
             yield here, np.ascontiguousarray(part, dtype=dtype)
 
     def block(self, Z, out, sel=ALL):
-        scalars = self.kernel.scalars
+        scalars = self.scalars
         for here, part in self._panels(Z, out.dtype):
             if self.cancels:
                 differences.block(self.X, sel, part, scalars, out[here])
@@ -262,7 +263,7 @@ class DenseEngine(_Products):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.kernel.scalars
+        out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.scalars
         for here, part in self._panels(Z, dtype):
             weights = np.ascontiguousarray(coef[here], dtype=part.dtype)
             if self.cancels:
@@ -313,15 +314,15 @@ class CSREngine(_Products):
     def block(self, Z, out, sel=ALL):
         X = self.X
         if self.cancels:
-            differences.block(_arrays(X), sel, _arrays(Z), self.kernel.scalars, out)
+            differences.block(_arrays(X), sel, _arrays(Z), self.scalars, out)
             return out
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
         if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
-            csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.kernel.scalars, out)
+            csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
             return out
         for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype)):
-            csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.kernel.scalars, out[lo:hi])
+            csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[lo:hi])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
@@ -331,13 +332,11 @@ class CSREngine(_Products):
             for lo in range(0, Z.shape[0], self.panel):
                 weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
                 part = _arrays(Z[lo : lo + self.panel])
-                differences.product(_arrays(X), sel, part, weights, self.kernel.scalars, out)
+                differences.product(_arrays(X), sel, part, weights, self.scalars, out)
             return out
         for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
             weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
-            csr_product(
-                X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.kernel.scalars, out
-            )
+            csr_product(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.scalars, out)
         return out
 
 

@@ -178,7 +178,18 @@ def test_gamma_msd_is_the_mean_over_distinct_pairs(storage):
 
 
 @pytest.mark.parametrize("gamma", ["scale", "msd"])
+def test_gamma_far_from_the_origin_is_that_of_either_storage(gamma):
+    """The variance of a sparse column was a difference of two squares, whose digits were lost."""
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 2.0, 3.0] + 1e8
+    X[::7, 0] = 0.0
+    assert resolve_gamma(gamma, sp.csr_array(X)) == pytest.approx(resolve_gamma(gamma, X), rel=1e-12)
+    far = X[:, 1:]
+    assert resolve_gamma(gamma, sp.csr_array(far)) == pytest.approx(resolve_gamma(gamma, far - 1e8), rel=1e-6)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "msd"])
 def test_gamma_of_constant_data_is_one(gamma):
+    assert resolve_gamma(gamma, np.full((7, 3), 0.1)) == 1.0  # the mean is not 0.1
     assert resolve_gamma(gamma, np.full((5, 3), 2.5)) == 1.0
     assert resolve_gamma(gamma, np.ones((1, 3))) == 1.0
     assert resolve_gamma(gamma, sp.csr_array((4, 3))) == 1.0

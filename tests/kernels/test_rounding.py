@@ -71,6 +71,16 @@ def test_values_and_products_are_within_their_bounds(name, kernel, stored, dtype
 
 
 @pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
+@pytest.mark.parametrize("scale", [1e160, 1e300, 1e-160])
+@pytest.mark.parametrize("kernel", [RBF(0.5), RBF(1e-8), Laplacian(0.3)], ids=described)
+def test_distances_that_overflow_are_within_their_bounds(kernel, scale, stored):
+    X = stored(scale * normal())
+    gram = Gram(kernel, X)
+    require_bounds(gram, exact_values(kernel, X, X))
+    assert (gram.engine.block(gram.engine.take(np.arange(M)), np.empty((M, M))).diagonal() == 1.0).all()
+
+
+@pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
 @pytest.mark.parametrize("kernel", KERNELS, ids=described)
 @pytest.mark.parametrize("name", ["normal", "offset 1e6", "outlier"])
 def test_class_pairs_are_within_their_bounds(name, kernel, stored):
