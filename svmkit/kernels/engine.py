@@ -23,7 +23,7 @@ ALL = np.empty(0, dtype=np.int64)  # stands for all rows of X in the compiled lo
 PANEL = 256  # rows of Z that are processed together
 PANEL_BYTES = 8 << 20
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
-CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes about five times as long
+CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
 LINE = 64  # bytes of a cache line
 PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
