@@ -105,7 +105,7 @@ def test_signals_to_a_training_with_a_checkpoint():
     """Each is followed by the same command; the last one runs to its end, at the gap of a run without signals."""
     random_ = random.Random(SEED)
     data = svmlight()
-    train = ("train", data, "--solver", "fw", "--gamma", "0.5", "--tol", "1e-4", "--max-iter", "10000000")
+    train = ("train", data, "--solver", "fw", "--gamma", "0.5", "--tol", "3e-4", "--max-iter", "10000000")
     train += ("--no-track", "--json")
     assert ended(started(*train, "--out", "whole.model")) == 0
     whole = json.loads(Path("out.txt").read_text())
@@ -114,7 +114,7 @@ def test_signals_to_a_training_with_a_checkpoint():
     for _ in range(SIGNALS):
         if random_.random() < 0.3:  # a finished run resumes at its end: begin anew now and then
             Path("c.ckpt").unlink(missing_ok=True)
-        codes.append(struck(random_, 6.0, *train, *kept))
+        codes.append(struck(random_, 12.0, *train, *kept))
         if Path("c.ckpt").exists():
             model_file.read("c.ckpt", "checkpoint")
         if Path("m.model").exists():
@@ -122,8 +122,8 @@ def test_signals_to_a_training_with_a_checkpoint():
     assert ended(started(*train, *kept)) == 0, Path("err.txt").read_text()
     last = json.loads(Path("out.txt").read_text())
     print(f"\ntrain: {codes}")
-    assert last["status"] == whole["status"] == "converged" and last["gap"] <= 1e-4
-    assert last["objective"] == pytest.approx(whole["objective"], rel=1e-4)
+    assert last["status"] == whole["status"] == "converged" and last["gap"] <= 3e-4
+    assert last["objective"] == pytest.approx(whole["objective"], rel=3e-4)
     assert SVMModel.load("m.model").classes.tolist() == SVMModel.load("whole.model").classes.tolist()
 
 
