@@ -184,6 +184,7 @@ def test_a_guessed_row_that_went_is_not_a_guess_when_it_comes_back():
 def test_slots_and_landing(m, rows, batch, slots, landing):
     cache = RowCache(m, rows * m * 8, np.float64, batch)
     assert (cache.slots, len(cache.landing)) == (slots, landing)
+    assert cache.table.grain == 0.0  # the rows are the values themselves
     assert cache.slab.shape == (slots + landing, m) and len(cache.table.slab) == slots
     assert np.shares_memory(cache.slab, cache.landing)
 

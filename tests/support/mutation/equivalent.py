@@ -65,6 +65,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/problems/loss.py", "best_bias", "(down * c).sum() / down.sum() -> (down * c).sum() * down.sum()"): (
         "only rounding leads there: at the last break the slope is a sum of terms that are never negative"
     ),
+    ("svmkit/problems/loss.py", "best_bias", "down * c -> down / c"): "only rounding leads there, as above",
     ("svmkit/problems/loss.py", "best_bias", "k - 1 -> k - 2"): "the minimum lies in its piece, up to rounding",
     ("svmkit/problems/box.py", "BoxQP.certificate", "norm < -2.0 * errors[0] -> norm <= -2.0 * errors[0]"): (
         "the bound is itself rounded"
