@@ -41,7 +41,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "a certificate that refuses has a gap above the limit, so that the root is below 1",
     (STEPS, "second_order", "best: Any = 0 -> best: Any = 1"): "1 is the key of the least number above 0",
     (STEPS, "second_order", "top: Any = 0 -> top: Any = 1"): "1 is the key of the least number above 0",
-    (STEPS, "second_order", "-1 -> 1"): "a block without a gain gives no partner",
     (STEPS, "second_order", "curvature > floor -> curvature >= floor"): "the two are equal then",
     (STEPS, "second_order", "violation > 0.0 -> violation >= 0.0"): NOTHING,
     (STEPS, "step", "curvature < -ROUNDING * abs(size) -> curvature <= -ROUNDING * abs(size)"): (
@@ -65,7 +64,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/problems/loss.py", "best_bias", "(down * c).sum() / down.sum() -> (down * c).sum() * down.sum()"): (
         "only rounding leads there: at the last break the slope is a sum of terms that are never negative"
     ),
-    ("svmkit/problems/loss.py", "best_bias", "down * c -> down / c"): "only rounding leads there, as above",
     ("svmkit/problems/loss.py", "best_bias", "k - 1 -> k - 2"): "the minimum lies in its piece, up to rounding",
     ("svmkit/problems/box.py", "BoxQP.certificate", "norm < -2.0 * errors[0] -> norm <= -2.0 * errors[0]"): (
         "the bound is itself rounded"
