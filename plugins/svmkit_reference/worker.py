@@ -6,39 +6,19 @@ process ends when its parent does, however that ends, and after a minute without
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
-import signal
 import sys
-import threading
-import time
 import warnings
 from importlib import import_module
 
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.runtime.workers import end_with
 from svmkit_reference.messages import receive, send
 
 IDLE = 60.0  # seconds without a request after which the process ends
-LOOK = 0.5  # seconds between two looks for the parent
-_PR_SET_PDEATHSIG = 1
-
-
-def _end_with(parent: int) -> None:
-    """End this process when its parent ends, also in the middle of a fit."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(LOOK)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    if sys.platform == "linux":  # a fit that holds the interpreter's lock stops the thread
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def answer(header: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
@@ -65,8 +45,7 @@ def main() -> None:
     """Answer requests on standard input until it ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the software prints is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with(int(sys.argv[1]))
+    end_with(int(sys.argv[1]))
     while select.select([requests], [], [], IDLE)[0]:
         try:
             request = receive(requests)

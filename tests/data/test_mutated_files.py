@@ -102,6 +102,7 @@ def test_checkpoints(folder, part):
     progress = Progress(np.linspace(0.0, 1.0, 5), n_iter=3, epochs=1.0, seconds=2.0)
     checkpoint = Checkpoint(file)
     checkpoint.put(0, progress, "smo")
+    checkpoint.flush()
     raw = file.read_bytes()
     outer, meta, _ = parted(raw)
     inputs = mutated([raw if part == "file" else outer]).map(partial(assembled, part, raw))
