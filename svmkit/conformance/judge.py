@@ -117,7 +117,10 @@ def _indefinite(pair: Pair, objective: Objective) -> bool:
     suspect = values.kernel in ("sigmoid", "precomputed") or (values.kernel == "poly" and bool(values.coef0 < 0))
     if not suspect or len(pair.rows) > MOST:
         return False
-    return is_indefinite(values(pair.rows, pair.rows), centred=objective.bias is None)
+    joined = (
+        values(pair.rows, pair.rows) + Exact(objective.bias or 0.0) ** 2
+    )  # the bias is part of w, unless it is free
+    return is_indefinite(joined, centred=objective.bias is None)
 
 
 def _infeasible(pair: Pair, objective: Objective, beta: np.ndarray) -> list[str]:
