@@ -15,6 +15,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,21 +25,30 @@ from svmkit.conformance.hostile import CASES
 from svmkit.conformance.judge import TINY
 from svmkit.conformance.trial import OUTCOMES, Trial, as_row, run_named, trials
 
+COMMAND = (sys.executable, "-m", "svmkit.conformance.grid", "--worker")
 HANG = 60.0  # seconds after which a worker is killed: compiling takes longer than any trial
 
 
 class Worker:
-    """A process that runs trials, one line in and one line out."""
+    """A process that runs trials, one line in and one line out.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    command : sequence of str, default=COMMAND
+        The command of the process.
+    """
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        self.command = list(command)
         self.process: subprocess.Popen | None = None
 
     def run(self, job: tuple[str, str, str]) -> dict[str, Any]:
         """Run one trial; a process that dies or hangs gives a row that says so."""
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps(job) + "\n")
-        process.stdin.flush()
+        with suppress(BrokenPipeError):  # then there is no answer either
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
         answer: queue.Queue[str] = queue.Queue()
         threading.Thread(target=_read, args=(process.stdout, answer), daemon=True).start()
         try:
@@ -53,7 +64,7 @@ class Worker:
     def _started(self) -> subprocess.Popen:
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "svmkit.conformance.grid", "--worker"],
+                self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
