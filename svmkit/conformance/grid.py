@@ -8,6 +8,7 @@ end, since a busy machine is no fault of a solver.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import math
 import queue
@@ -88,7 +89,9 @@ def _serve() -> None:
     """Run the trials of the lines of stdin; what they print goes to stderr."""
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
+        faulthandler.dump_traceback_later(HANG + 10.0, exit=True)  # a trial that hangs ends even if nobody kills it
         row = as_row(run_named(*json.loads(line)))
+        faulthandler.cancel_dump_traceback_later()
         out.write(json.dumps(row) + "\n")
         out.flush()
 
@@ -123,26 +126,29 @@ def _in_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: i
         todo.put(job)
     write = threading.Lock()
 
-    def lane() -> None:
-        worker = Worker()
-        try:
-            while True:
+    ended = threading.Event()
+
+    def lane(worker: Worker) -> None:
+        with suppress(queue.Empty):
+            while not ended.is_set():
                 row = worker.run(todo.get_nowait())
-                with write, path.open("a") as file:
-                    before = rows.get(_key(row))
-                    if before is None or row["seconds"] < before["seconds"]:
+                before = rows.get(_key(row))
+                if not ended.is_set() and (before is None or row["seconds"] < before["seconds"]):
+                    with write, path.open("a") as file:
                         rows[_key(row)] = row
                         file.write(json.dumps(row) + "\n")
-        except queue.Empty:
-            return
-        finally:
-            worker.end()
 
-    threads = [threading.Thread(target=lane) for _ in range(lanes)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    workers = [Worker() for _ in range(lanes)]
+    threads = [threading.Thread(target=lane, args=[worker], daemon=True) for worker in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:  # also after Ctrl-C
+        ended.set()
+        for worker in workers:
+            worker.end()
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, str]:
