@@ -109,7 +109,7 @@ def run(case: str, solver: Solver) -> Trial:
     data = _data(case)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _warm(solver, kernel, data)
+        _warm(solver, kernel, data, posed.task)
         began = time.perf_counter()
         try:
             if posed.task == "one-class":
@@ -163,10 +163,7 @@ def _classifier(trial: Trial, solver: Solver, kernel: Kernel, data: Data, case: 
 
 
 def _one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
-    from svmkit.estimators import SVMOneClass
-
-    machine = SVMOneClass(solver, nu=0.1, kernel=kernel, tol=TOL, time_limit=LIMIT)
-    done = machine.fit(data.X, sample_weight=data.sample_weight)
+    done = _machine(solver, kernel).fit(data.X, sample_weight=data.sample_weight)
     trial.seconds = time.perf_counter() - began
     claim = done.certificate_
     trial.status, trial.primal, trial.dual, trial.gap = done.status_.value, claim.primal, claim.dual, claim.gap
@@ -174,23 +171,35 @@ def _one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: 
     return [judge_one_class(done, data.X, data.sample_weight, TOL)]
 
 
+def _machine(solver: Solver, kernel: Kernel) -> Any:
+    from svmkit.estimators import SVMOneClass
+
+    return SVMOneClass(solver, nu=0.1, kernel=kernel, tol=TOL, time_limit=LIMIT)
+
+
 _warmed: set[tuple] = set()
 
 
-def _warm(solver: Solver, kernel: Kernel, data: Data) -> None:
+def _warm(solver: Solver, kernel: Kernel, data: Data, task: str) -> None:
     """Compile the loops that a solver needs for this kernel, storage and type, on data that are not hostile."""
-    sparse, dtype = sp.issparse(data.X), getattr(data.X, "dtype", np.dtype(float))
-    single = dtype == np.float32
-    key = solver, type(kernel), sparse, single, getattr(data.X, "flags", {"F": 0})["F"] if not sparse else 0
+    sparse, single = sp.issparse(data.X), getattr(data.X, "dtype", None) == np.float32
+    flags = {} if sparse else getattr(data.X, "flags", {})
+    columns, fixed = flags and flags["F_CONTIGUOUS"], flags and not flags["WRITEABLE"]
+    key = solver, type(kernel), task, sparse, single, bool(columns), bool(fixed)
     if key in _warmed:
         return
     _warmed.add(key)
     X, y, _ = base(40)
     X = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)) if isinstance(kernel, Precomputed) else X
     X = X.astype(np.float32 if single else np.float64)
-    given: Any = sp.csr_array(X) if sparse else np.asfortranarray(X) if key[-1] else X
+    given: Any = sp.csr_array(X) if sparse else np.asfortranarray(X) if columns else X
+    if fixed:
+        given.flags.writeable = False
     try:
-        fit(given, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(200)).model.predict(given)
+        if task == "one-class":
+            _machine(solver, kernel).fit(given).score_samples(given)
+        else:
+            fit(given, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(200)).model.predict(given)
     except Exception:  # a solver that refuses, or fails, does so again on the case
         return
 
