@@ -1,4 +1,4 @@
-"""Checks that what a solver's runs claim is true, by the judge, on ordinary data of every kind."""
+"""Checks that what a solver's runs claim is true, by the judge: on ordinary data of every kind, and on hostile data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ import scipy.sparse as sp
 from svmkit.conformance.judge import judge_fit
 from svmkit.conformance.result import Check
 from svmkit.conformance.solvers import TOL, toy
+from svmkit.conformance.trial import run
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
 from svmkit.solver.base import Requires, Solver
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit
+
+HOSTILE = (
+    "C=1e+08",
+    "X + 1e+06",
+    "two different rows",
+    "weights 1e-12 to 1e12",
+    "all rows twice, opposite labels",
+    "m=2",
+)
 
 
 def ordinary(solver: Solver) -> dict[str, dict[str, Any]]:
@@ -51,7 +61,7 @@ def judged(solver: Solver) -> str | None:
     for name, given in ordinary(solver).items():
         X, y, kernel = given.pop("X"), given.pop("y"), given.pop("kernel")
         try:
-            done = fit(X, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(2000) | Seconds(1.0), **given)
+            done = fit(X, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(2000) | Seconds(0.3), **given)
         except InputError:
             continue
         for verdict in judge_fit(done, X, y, solver=solver, tol=TOL, **given):
@@ -60,11 +70,26 @@ def judged(solver: Solver) -> str | None:
     return None
 
 
+def _hostile(solver: Solver) -> str | None:
+    for case in HOSTILE:
+        trial = run(case, solver)
+        if trial.outcome in ("wrong", "traceback"):
+            return f"{case}: {trial.said}"
+    return None
+
+
 SOLVER: dict[str, Check] = {
     "P, D, gap and decisions are those of its model, by an independent judge": Check(
         judged,
         "The judge recomputes them in long double from the data and the coefficients, for every kernel that the solver "
         "takes, dense and sparse data, float32, weights and three classes.",
+        "svmkit.conformance.judge_fit",
+    ),
+    "on hostile data nothing that it claims is false": Check(
+        _hostile,
+        "On data far from the origin, with extreme C and weights, with contradictions or with two samples, a run may "
+        "end early or be refused in one line, but what it claims is true. `python -m svmkit.conformance.grid --solvers "
+        "NAME` runs all hostile cases.",
         "svmkit.conformance.judge_fit",
     ),
 }

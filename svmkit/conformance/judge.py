@@ -203,7 +203,8 @@ def judge_fit(
         reach = (
             max(DECISION, fit.solutions[k].certificate.gap or 0.0) * np.maximum(1, np.abs(true[:, k])) + ROUNDING * size
         )
-        wrong = ~(np.abs(decisions[:, k] - true[:, k]) <= reach)
+        same = decisions[:, k] == true[:, k].astype(np.float64)  # also where both are infinite as float64
+        wrong = ~(same | (np.abs(decisions[:, k] - true[:, k]) <= reach))
         if wrong.any():
             i = int(np.argmax(wrong))
             verdict.false.append(
