@@ -30,7 +30,7 @@ PASSES = 2  # passes of coordinate descent by which a certificate improves the b
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
 BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
 LEAST = 100_000  # rows of X that may be read in any case: small data sets are cheap
-MOST = 200  # largest number of passes over a band
+MOST = 400  # largest number of passes over a band
 SMALL = 1000  # up to so many samples, all of them are tried as one band as well
 
 
@@ -91,7 +91,8 @@ class LinearProblem(Risk):
         """Return a bound on the rounding error of D at beta (m,), with v (width,) = X'(y beta) from scratch."""
         of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
         size = float(np.linalg.norm(v))
-        return size * of_v + of_v**2 + dot_error(beta) + dot_error(np.square(v)) + dot_error(beta * (beta * self.ridge))
+        sums = dot_error(beta) + dot_error(np.square(v)) + dot_error(beta * (beta * self.ridge))
+        return size * of_v + of_v * of_v + sums
 
     def _dual(self, beta: np.ndarray, v: np.ndarray) -> float:
         return float(beta.sum()) - 0.5 * (float(v @ v) + float(beta @ (beta * self.ridge)))

@@ -22,6 +22,7 @@ SAMPLE = [
     "columns of 1e-8, 1 and 1e8",
     "CSR + 1e6",
     "weights 1e-300",
+    "weights 1e300",
     "weights 1e-12 to 1e12",
     "all rows twice, opposite labels",
     "m=2",
