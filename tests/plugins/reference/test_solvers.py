@@ -64,7 +64,7 @@ def test_the_same_numbers_as_svc(name):
     ours = solve(BoxQP(Gram(kernel, X), y, C), LIBSVM(eps=1e-6), stop=Violation(1e-6))
     np.testing.assert_array_equal(ours.point, weights(theirs, len(y)))
     primal, dual = values(theirs, matrix(X), y, C)
-    indefinite = np.linalg.eigvalsh(matrix(X))[0] < -1e-6
+    indefinite = bool(np.linalg.eigvalsh(matrix(X))[0] < -1e-6)
     assert (ours.certificate.flaw is not None) is (ours.certificate.dual is None) is indefinite
     assert indefinite or ours.certificate.dual == pytest.approx(dual, rel=1e-9)
     assert ours.certificate.primal == pytest.approx(primal, rel=1e-6)
