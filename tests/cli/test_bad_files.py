@@ -192,6 +192,7 @@ def changed_model(model, **header):
 
     with safe_open(model, framework="numpy") as file:
         meta = json.loads(file.metadata()["svmkit"]) | header
+        del meta["checksum"], meta["sha256"]  # as in files of earlier versions
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     save_file(arrays, "bad.model", metadata={"svmkit": json.dumps(meta)})
     return "bad.model"

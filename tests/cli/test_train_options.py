@@ -8,7 +8,7 @@ from support.problems import write
 
 pytestmark = pytest.mark.usefixtures("alone")
 
-STATUSES = {"converged", "max_iter", "time_limit", "max_support", "interrupted", "stalled"}
+STATUSES = {"converged", "max_iter", "time_limit", "max_support", "interrupted", "stalled", "not_certified"}
 
 
 def test_config_file_and_command_line(train):

@@ -3,7 +3,7 @@
 import random
 import sys
 import time
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from svmkit import plugins
 from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, checks, isolation
 from svmkit.conformance.result import outcome
 from svmkit.kernels.functions import RBF
+from svmkit.problems.simplex import SquaredHinge
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Uniform
 
@@ -163,6 +164,22 @@ class Relabels(Coordinate):
         return super().step(state)
 
 
+class Flattering(SquaredHinge):
+    """The problem with a certificate that always says that the optimum is reached."""
+
+    @classmethod
+    def classifier(cls, gram, y, C, **terms):
+        return cls(gram, y, C)
+
+    def certificate(self, point):
+        found = super().certificate(point)
+        return replace(found, dual=found.primal, gap=0.0)
+
+
+class Flatterer(Coordinate):
+    problem = Flattering
+
+
 SOLVERS = [
     ("reaches the tolerance", Lazy, "stalled"),
     ("is feasible", Doubled, "after step 1"),
@@ -185,6 +202,8 @@ SOLVERS = [
     ("not changed", Reseeder, "global random state"),
     ("not changed", Scribbler, "kernel row 0"),
     ("not changed", Relabels, "wrote to"),
+    ("independent judge", Flatterer, "the dual weights prove"),
+    ("hostile data", Flatterer, "the gap is"),
 ]
 
 

@@ -159,6 +159,7 @@ def test_a_checkpoint_refuses_other_data(tmp_path):
     first = Checkpoint(file)
     first.bind(X, codes, weights, p.gram.kernel)
     first.put(0, Progress(np.full(40, 1 / 40), 5, 1.0, 0.5, None), "swap2o")
+    first.flush()
     same = Checkpoint(file, resume=True)
     same.bind(X.copy(), codes, weights, p.gram.kernel)
     assert same.progress(0).n_iter == 5 and same.progress(0).seconds == 0.5

@@ -211,7 +211,7 @@ def test_models_that_have_nothing_in_common():
     K = pairwise.rbf_kernel(X)
     for A, labels, kernel, match in (
         (X + 1e-9, y, RBF(0.5), "none of its support vectors is a row"),
-        (X, -y, RBF(0.5), "none of its support vectors is a row"),
+        (X, -y, RBF(0.5), "each with another label there: the labels were exchanged"),
         (X, y + 1, RBF(0.5), "its classes are -1, 1, those of the data 0, 2"),
         (X[:, :2], y, RBF(0.5), "3 features, the data 2"),
         (K, y, Precomputed(), "precomputed"),

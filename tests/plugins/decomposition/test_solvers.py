@@ -44,7 +44,7 @@ def test_same_objective_vectors_and_bias_as_libsvm(name, cancer):
     fitted, beta = libsvm(X, y, tol=1e-10)
     solver = make(name)
     problem = pose(solver, X, y)
-    solution = solve(problem, solver, stop=Gap(1e-10))
+    solution = solve(problem, solver, stop=Gap(1e-9))  # rounding errors allow 4e-10
     assert solution.status is Status.CONVERGED
     assert solution.certificate.dual == pytest.approx(-problem.objective(beta), rel=1e-9)
     assert np.flatnonzero(solution.point > 1e-7).tolist() == np.flatnonzero(beta > 1e-7).tolist()
@@ -175,7 +175,7 @@ def test_an_indefinite_kernel_ends_where_libsvm_does(name):
     problem = pose(solver, X, y, 1.0, Sigmoid(0.5, -1.0))
     assert np.linalg.eigvalsh(problem.gram.block(np.arange(120), np.arange(120)))[0] < -0.1
     solution = solve(problem, solver, stop=Violation(1e-6) | Iterations(100_000))
-    assert solution.status is Status.CONVERGED
+    assert solution.status is Status.NOT_CERTIFIED
     low, high = margins(problem, solution.point)
     assert high - low <= 1.1e-6
     assert problem.objective(solution.point) == pytest.approx(problem.objective(beta), rel=0.05)
