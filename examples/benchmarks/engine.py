@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 from svmkit.data import available, load
 from svmkit.kernels.arithmetic import fast_exp
-from svmkit.kernels.engine import engine_for
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.tiles import TILE
 from svmkit.runtime import threads

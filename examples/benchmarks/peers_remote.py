@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.kernels.engine import engine_for
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem

@@ -9,7 +9,7 @@ from linear import Again, Dual
 from peers_sides import Side
 
 from svmkit import plugins
-from svmkit.kernels.engine import engine_for
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.solver.loop import solve

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import Certificate, Problem, relative_gap
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.design import CSR
 from svmkit.problems.linear_risk import LinearDual
 from svmkit.solver.base import Requires, Solver, StepInfo

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver import smo_steps
 from svmkit.solver.base import Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws

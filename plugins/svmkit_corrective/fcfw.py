@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.problems.base import relative_gap
+from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SimplexQP
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.state import Face

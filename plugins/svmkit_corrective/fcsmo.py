@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.problems.base import relative_gap
 from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import relative_gap
 from svmkit.problems.loss import Loss, best_bias
 from svmkit.solver import smo_box
 from svmkit_corrective.driver import Corrective

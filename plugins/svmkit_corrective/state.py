@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problems.base import Certificate
 from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver import smo_box, smo_steps
 from svmkit.solver.smo_box import Box

@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.solver.base import Requires, Solver, StepInfo
 from svmkit.solver.sampler import Draws

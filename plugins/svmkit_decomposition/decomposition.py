@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import Certificate
 from svmkit.solver import smo_steps
 from svmkit.solver.base import Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws

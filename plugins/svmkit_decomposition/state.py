@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from svmkit.kernels.gram import Gram, RestrictedGram
-from svmkit.problems.base import Certificate, relative_gap
 from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
 from svmkit.solver import smo_box
 from svmkit.solver.base import StepInfo

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import loops

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LimitsSupport

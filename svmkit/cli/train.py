@@ -164,7 +164,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
 
 def certified(gap: float, rounding: float) -> str:
     """Return a gap in words, with a remark if rounding errors make up most of it."""
-    from svmkit.problems.base import is_rounding
+    from svmkit.problems.certificate import is_rounding
 
     remark = "; rounding errors allow no smaller one" if is_rounding(gap, rounding) else ""
     return f"{gap:.2e}  (certified relative duality gap{remark})"

@@ -16,7 +16,7 @@ import numpy as np
 
 from svmkit.conformance.exact import Exact, Values, is_indefinite
 from svmkit.conformance.truth import Objective, Pair
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import Solver
 from svmkit.solver.solution import Status
 from svmkit.training.result import Fit

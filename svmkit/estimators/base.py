@@ -14,7 +14,7 @@ import numpy as np
 
 from svmkit.data.features import Features, as_features, pad_or_refuse_columns
 from svmkit.errors import InputError
-from svmkit.problems.base import is_rounding
+from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
 from svmkit.training.online_input import streaming_solver
 

@@ -1,5 +1,6 @@
 from .arithmetic import Form
-from .engine import Engine, engine_for
+from .engine import Engine
+from .engines import engine_for
 from .functions import (
     RBF,
     FromFunction,

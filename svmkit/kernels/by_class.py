@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from svmkit.kernels.class_rows import CHUNK, Columns, Pool, Segments, Vectors
-from svmkit.kernels.engine import ALL, Engine, engine_for
+from svmkit.kernels.engine import ALL, Engine
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.engine import ALL, Engine, engine_for
+from svmkit.kernels.engine import ALL, Engine
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import MEMO, TINY, sum_error

@@ -13,7 +13,8 @@ from svmkit.data import Encoding
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
-from svmkit.kernels.engine import Engine, engine_for
+from svmkit.kernels.engine import Engine
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 from svmkit.model import file

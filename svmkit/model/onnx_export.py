@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from svmkit._version import __version__
 from svmkit.errors import InputError
 from svmkit.kernels.arithmetic import Form
-from svmkit.kernels.engine import CANCELS
 from svmkit.kernels.extent import FAR
+from svmkit.kernels.product_engines import CANCELS
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import coefficients_by_column, vote_signs

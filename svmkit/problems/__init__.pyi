@@ -1,5 +1,6 @@
-from .base import Certificate, DecisionFunction, Problem
+from .base import DecisionFunction, Problem
 from .box import BoxQP
+from .certificate import Certificate
 from .linear_risk import LinearDual, LinearRisk
 from .loss import Loss
 from .risk import KernelRisk, Risk

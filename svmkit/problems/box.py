@@ -11,7 +11,8 @@ from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.kernels.semidefinite import not_semidefinite
-from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss, best_bias
 from svmkit.problems.rounding import dot_error
 

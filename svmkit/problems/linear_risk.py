@@ -18,8 +18,9 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import Certificate, DecisionFunction
+from svmkit.problems.base import DecisionFunction
 from svmkit.problems.box import infeasible_in_box
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.design import Design
 from svmkit.problems.loss import Loss

@@ -13,7 +13,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs
+from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
 from svmkit.problems.rounding import dot_error
 

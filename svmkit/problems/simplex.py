@@ -10,7 +10,8 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import Certificate, DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
 from svmkit.problems.rounding import dot_error
 

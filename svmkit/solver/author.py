@@ -4,9 +4,9 @@ from svmkit.errors import InputError as InputError
 from svmkit.errors import Unavailable as Unavailable
 from svmkit.kernels.functions import Kernel as Kernel
 from svmkit.kernels.gram import Gram as Gram
-from svmkit.problems.base import Certificate as Certificate
 from svmkit.problems.base import Problem as Problem
 from svmkit.problems.box import BoxQP as BoxQP
+from svmkit.problems.certificate import Certificate as Certificate
 from svmkit.problems.linear_risk import LinearDual as LinearDual
 from svmkit.problems.linear_risk import LinearRisk as LinearRisk
 from svmkit.problems.risk import KernelRisk as KernelRisk

@@ -32,7 +32,8 @@ from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws, Full, Sampler
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import StepInfo
 from svmkit.solver.iterate import Iterate
 from svmkit.solver.solution import Status

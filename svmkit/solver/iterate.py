@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws, Sampler
 

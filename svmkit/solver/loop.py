@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from svmkit.errors import NotFinite
-from svmkit.problems.base import Certificate, Problem
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.confirmation import Confirmation

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import StepInfo
 from svmkit.solver.history import History, HistoryPoint, Schedule
 from svmkit.solver.iterate import Iterate, Progress

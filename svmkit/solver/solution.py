@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.history import History
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.iterate import Iterate

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from svmkit.data.features import pad_or_refuse_columns
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, DecisionFunction, Problem
+from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport

@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 
 from svmkit.kernels.extent import fits_float32_rows
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import Certificate, DecisionFunction, Problem
+from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SquaredHinge

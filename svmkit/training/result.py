@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmkit.model.model import SVMModel
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.history import History
 from svmkit.solver.solution import Solution, Status
 

@@ -18,8 +18,9 @@ from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.allowance import Allowance, rests
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
+from svmkit.training.part import Part
 from svmkit.training.result import Fit
-from svmkit.training.trainer import Part, Start, Trainer, Watch
+from svmkit.training.trainer import Start, Trainer, Watch
 from svmkit.training.weights import require_C
 
 

@@ -6,17 +6,17 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
-from svmkit.problems.base import Certificate, DecisionFunction, Problem
+from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.history import History
 from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
 from svmkit.solver.recorder import Callback, Score
@@ -26,6 +26,7 @@ from svmkit.solver.stopping import Criterion, Stop, Support
 from svmkit.training.allowance import Allowance, rests
 from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.part import Part, Saved
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit, untrained
 from svmkit.training.validation import Measure, Validation
@@ -36,64 +37,6 @@ Watch = Callable[[int, int, str], Sequence[Callback]]
 
 Start = Sequence[np.ndarray] | SVMModel
 """A point for each class pair, or a model some of whose support vectors are rows of the data."""
-
-
-class Part(NamedTuple):
-    """The result of training one class pair.
-
-    Attributes
-    ----------
-    solution : Solution
-        How the solve ended, with its certificate.
-    decision : DecisionFunction
-        The decision function over the rows of X that are support vectors.
-    kernel_values : int
-        The number of kernel values that were computed.
-    seconds : float
-        The time of training, measurements on held-out rows excluded.
-    around : float, default=0.0
-        The part of `seconds` that was not spent on steps.
-    progress : Progress or None, default=None
-        What another solve needs to continue; None unless the limit in seconds ended this one.
-    """
-
-    solution: Solution
-    decision: DecisionFunction
-    kernel_values: int
-    seconds: float
-    around: float = 0.0
-    progress: Progress | None = None
-
-    def continued(self, later: Part) -> Part:
-        """Return this result continued by `later`: the better of the two, and the effort of both."""
-        first, last = self.solution, later.solution
-        gaps = first.certificate.gap, last.certificate.gap
-        kept = self if None not in gaps and gaps[0] < gaps[1] else later  # type: ignore[operator]
-        solution = replace(
-            last,
-            point=kept.solution.point,
-            certificate=kept.solution.certificate,
-            history=History([*first.history, *last.history]),
-        )
-        values, seconds = self.kernel_values + later.kernel_values, self.seconds + later.seconds
-        return Part(solution, kept.decision, values, seconds, later.around, later.progress)
-
-
-class Saved:
-    """The saver of one solve: it keeps the last progress, and passes it on to a checkpoint if there is one."""
-
-    def __init__(self, slot: Slot | None) -> None:
-        self.slot, self.last = slot, slot.progress if slot else None
-
-    def due(self, seconds: float) -> bool:
-        """Return whether it is time to write to the checkpoint."""
-        return self.slot is not None and self.slot.due(seconds)
-
-    def save(self, progress: Progress) -> None:
-        """Keep the progress."""
-        self.last = progress
-        if self.slot is not None:
-            self.slot.save(progress)
 
 
 class Trainer:

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
-from svmkit.kernels.engine import engine_for
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.model.accuracy import accuracy, comparable
 from svmkit.model.one_vs_one import signs

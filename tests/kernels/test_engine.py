@@ -17,7 +17,8 @@ from numba import njit
 from support.problems import blobs
 
 from svmkit.kernels.arithmetic import fast_exp
-from svmkit.kernels.engine import FAR, engine_for
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.extent import FAR
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP

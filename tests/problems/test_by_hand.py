@@ -10,8 +10,9 @@ import pytest
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate, DecisionFunction, relative_gap
+from svmkit.problems.base import DecisionFunction
 from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss, best_bias
 from svmkit.problems.risk import KernelRisk, scale_within
 from svmkit.problems.simplex import SimplexQP, SquaredHinge

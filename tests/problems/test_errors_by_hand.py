@@ -9,8 +9,8 @@ from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.semidefinite import Definiteness
 from svmkit.problems import base, box, loss, risk, rounding, simplex
-from svmkit.problems.base import Certificate, is_rounding
 from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import Certificate, is_rounding
 from svmkit.problems.loss import Loss
 from svmkit.problems.risk import KernelRisk
 from svmkit.problems.rounding import dot_error

@@ -9,7 +9,7 @@ from support.problems import blobs, certified, matrix, problem_of, qp_optimum
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SquaredHinge
 
 CS = [1e-4, 1e-2, 1.0, 1e2, 1e4]

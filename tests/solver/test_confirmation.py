@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import StepInfo
 from svmkit.solver.confirmation import Confirmation
 from svmkit.solver.solution import Status

@@ -10,7 +10,7 @@ from support.problems import overlapping
 
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.model.model import SVMModel
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver import by_name
 from svmkit.solver.iterate import Iterate
 from svmkit.solver.solution import Status

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from svmkit.problems.base import Certificate
+from svmkit.problems.certificate import Certificate
 from svmkit.solver.solution import Solution, Status
 from svmkit.training.result import Fit
 

@@ -29,7 +29,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "both give 0, of either sign, where the slope is 0"
     ),
     (
-        "svmkit/problems/base.py",
+        "svmkit/problems/certificate.py",
         "relative_gap",
         "max(abs(dual), abs(gap + dual), 1e-300) -> max(abs(dual), abs(gap + dual), 2e-300)",
     ): A_LIMIT,

@@ -72,6 +72,7 @@ ROOMS = [
     Room("svmkit/solver/smo_steps.py", SMO),
     Room("svmkit/solver/smo_box.py", SMO),
     Room("svmkit/problems/base.py", PROBLEMS),
+    Room("svmkit/problems/certificate.py", PROBLEMS),
     Room("svmkit/problems/box.py", PROBLEMS),
     Room("svmkit/problems/simplex.py", PROBLEMS),
     Room("svmkit/problems/loss.py", PROBLEMS),

@@ -1,0 +1,199 @@
+"""The engines for kernels with a `Form`, by products or by differences of rows, for dense and CSR storage."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.kernels import differences
+from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.engine import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
+from svmkit.kernels.extent import FAR, NOWHERE, Extent, fits_float32, require_computable
+from svmkit.kernels.functions import Kernel, square_norms
+from svmkit.kernels.rounding import difference_error, largest_value, value_error
+from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
+
+COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
+CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
+LINE = 64  # bytes of a cache line
+PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
+
+
+class _Products(StoredRows):
+    """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance.
+
+    Attributes
+    ----------
+    origin : ndarray of float64, shape (d,) or (0,)
+        What is subtracted from all vectors; empty for 0.
+    sq : ndarray of float64, shape (n,)
+        |x - origin|^2 of each row of X.
+    reach : float
+        Largest |x - origin|^2 of the vectors that are evaluated together.
+    cancels : bool
+        Whether values have to be computed from differences, since sums and products would lose them.
+    single : bool
+        Whether values may be computed in float32.
+    """
+
+    def __init__(self, kernel: Kernel, X, extent: Extent | None) -> None:
+        super().__init__(kernel, X)
+        self.scalars = kernel.scalars  # for each call of a loop: the property takes longer than a short row
+        extent = Extent.of(kernel, self.X) if extent is None else extent
+        self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin)
+        self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
+        require_computable(kernel, reach)
+        # a kernel of x - z; |x|_1 <= sqrt(d) |x|
+        distances = {Form.RBF: reach, Form.LAPLACIAN: float(np.sqrt(X.shape[1] * reach))}
+        exponent = kernel.scalars[1] * distances[kernel.form] if kernel.form in distances else 0.0
+        self.cancels = kernel.form in distances and self._summed_error() > CANCELS
+        if self.cancels:
+            self.origin = NOWHERE  # a difference is the more exact the fewer roundings come before
+        # |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
+        # is summed up from |z|_1
+        far = exponent > FAR
+        self.single = not (far or self.cancels) and fits_float32(kernel, reach, self.largest)
+
+    @cached_property
+    def entries(self) -> int:
+        """The largest number of entries of a row that take part in a sum."""
+        return int(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else self.X.shape[1]
+
+    @cached_property
+    def error(self) -> float:
+        if not self.cancels:
+            return self._summed_error()
+        return difference_error(self.kernel, 2 * self.entries if sp.issparse(self.X) else self.entries)
+
+    @cached_property
+    def largest(self) -> float:
+        return largest_value(self.kernel, self.entries, self.reach)
+
+    def _summed_error(self) -> float:
+        """Return the bound on the error of values that are computed from sums and products."""
+        # |x|_1 <= sqrt(entries) |x|
+        l1 = float(np.sqrt(self.entries * self.reach)) if sp.issparse(self.X) else None
+        return value_error(self.kernel, self.entries, self.reach, l1)
+
+    def _precision(self, asked) -> np.dtype:
+        """Return the precision in which to compute values that were asked for in precision `asked`."""
+        return np.dtype(asked if self.single else np.float64)
+
+
+def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Return an empty array that begins at a cache line, since a wide load across two lines costs twice."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    raw = np.empty(size + LINE, np.uint8)
+    lo = -raw.ctypes.data % LINE
+    return raw[lo : lo + size].view(dtype).reshape(shape)
+
+
+def _arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return data, indices and indptr of X as a CSR matrix."""
+    X = with_int32_indices(X if sp.issparse(X) else sp.csr_array(X))
+    return X.data, X.indices, X.indptr
+
+
+class DenseEngine(_Products):
+    """The engine for a dense X."""
+
+    def __init__(self, kernel: Kernel, X: np.ndarray, extent: Extent | None = None) -> None:
+        super().__init__(kernel, np.ascontiguousarray(X), extent)
+
+    def _panels(self, Z, asked):
+        """Yield slices of Z with these rows, dense and less the origin, a few at a time."""
+        dtype = self._precision(asked)
+        for lo in range(0, Z.shape[0], PANEL):
+            here = slice(lo, min(Z.shape[0], lo + PANEL))
+            part = Z[here].toarray() if sp.issparse(Z) else Z[here]
+            part = part - self.origin if self.origin.size else part
+            yield here, np.ascontiguousarray(part, dtype=dtype)
+
+    def block(self, Z, out, sel=ALL):
+        scalars = self.scalars
+        for here, part in self._panels(Z, out.dtype):
+            if self.cancels:
+                differences.block(self.X, sel, part, scalars, out[here])
+            else:
+                dense_block(self.X, self.origin, self.sq, sel, part, square_norms(part), *scalars, out[here])
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.scalars
+        for here, part in self._panels(Z, dtype):
+            weights = np.ascontiguousarray(coef[here], dtype=part.dtype)
+            if self.cancels:
+                differences.product(self.X, sel, part, weights, scalars, out)
+            else:
+                dense_product(self.X, self.origin, self.sq, sel, part, square_norms(part), weights, *scalars, out)
+        return out
+
+
+class CSREngine(_Products):
+    """The engine for an X in CSR storage."""
+
+    batch = 32  # a panel of 32 costs as much as four to six single rows, because it shares the gathers
+
+    def __init__(self, kernel: Kernel, X, extent: Extent | None = None) -> None:
+        super().__init__(kernel, X, extent and extent.around_zero())
+        self.panel = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
+        self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
+        self._tried = False
+
+    def _panels(self, Z, dtype):
+        """Yield lo, hi, panel (d, q), |z|^2 and |z|_1 of this dtype for the rows of Z, a few at a time."""
+        Z = with_int32_indices(Z)
+        sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
+        for lo in range(0, Z.shape[0], step):
+            hi = min(Z.shape[0], lo + step)
+            panel = _aligned((self.X.shape[1], hi - lo), dtype)
+            if sparse:
+                panel[:] = 0.0
+                csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
+            else:
+                panel[:] = Z[lo:hi].T
+            yield lo, hi, panel, square[lo:hi], np.abs(panel).sum(axis=0)
+
+    def _by_columns(self) -> bool:
+        """Whether a single kernel row is computed faster from the columns of X, which takes a copy of X.
+
+        By columns, only the entries of X in the columns of z are read: sum_c count_c^2 / n of them on average.
+        """
+        if not self._tried:
+            self._tried = True
+            X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
+            size = X.nnz * (X.data.itemsize + X.indices.itemsize)
+            if size <= COPY_BYTES and float(counts @ (counts / self.n)) < PAYS * X.nnz:
+                self.columns = X.tocsc()
+        return self.columns is not None
+
+    def block(self, Z, out, sel=ALL):
+        X = self.X
+        if self.cancels:
+            differences.block(_arrays(X), sel, _arrays(Z), self.scalars, out)
+            return out
+        single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
+        if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
+            C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
+            csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
+            return out
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype)):
+            csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[lo:hi])
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        X = self.X
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        if self.cancels:
+            for lo in range(0, Z.shape[0], self.panel):
+                weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
+                part = _arrays(Z[lo : lo + self.panel])
+                differences.product(_arrays(X), sel, part, weights, self.scalars, out)
+            return out
+        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
+            weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
+            csr_product(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.scalars, out)
+        return out
