@@ -235,13 +235,14 @@ class Trainer:
         if isinstance(start, Progress):
             progress = start
         allowance = allowance or Allowance(self.stop)
+        share = min(seconds, allowance.left)
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
         saved = Saved(slot)
         solution = solve(
             problem,
             self.solver,
             sampler=self.sampler,
-            stop=allowance.rules(min(seconds, allowance.left), progress.seconds if progress else 0.0),
+            stop=allowance.rules(share, progress.seconds if progress else 0.0),
             start=progress or (self._start(pair, problem) if start is None else start),
             seed=self.seed,
             callbacks=self.watch(*(watched or (pair.k, len(sizes), pair.name))) if self.watch else (),
@@ -251,7 +252,8 @@ class Trainer:
         steps = solution.seconds - (progress.seconds if progress else 0.0)
         solution, decision = self._decided(problem, solution, measure)
         took = time.perf_counter() - self.measuring - began
-        last = saved.last if solution.status is Status.TIME_LIMIT else None
+        # a rule of the caller's own may say that time is over, and more of it would not change that
+        last = saved.last if solution.status is Status.TIME_LIMIT and took >= share else None
         decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
         return Part(solution, decision, values, took, took - steps, last)
 

@@ -14,7 +14,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.solver import by_name
 from svmkit.solver.iterate import Iterate
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds
 from svmkit.tracking import RunRecord
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.result import Fit, untrained
@@ -176,3 +176,18 @@ def test_the_history_of_many_pairs_is_thinned():
     )
     points = record.history()
     assert 100 < len(points) <= 1000 and points[-1].n_iter <= 2500
+
+
+class Over(Criterion):
+    """A rule of a caller's own by which time is over after two iterations."""
+
+    status = Status.TIME_LIMIT
+
+    def holds(self, info, n_iter, epochs, seconds):
+        return n_iter >= 2
+
+
+def test_a_rule_of_the_callers_own_that_ends_by_time_is_not_asked_again():
+    X, y = overlapping()
+    found = fit(X, y, solver="swap2o", kernel=RBF(0.5), stop=Gap(1e-12) | Over(1e6) | Seconds(1e5))
+    assert found.status is Status.TIME_LIMIT and found.n_iter == 2
