@@ -32,10 +32,15 @@ SAMPLE = [
     "one-class, X + 1e8",
 ]
 SOLVERS = plugins.solvers_where(lambda solver: True)
-CHOSEN = [job for job in trials() if job[0] in SAMPLE]
+LONG = {name for name in SOLVERS if not plugins.load("solver", name).certified}  # they take all of their time limit
+CHOSEN = [
+    pytest.param(*job, id=" - ".join(job), marks=[pytest.mark.slow] if job[1] in LONG else [])
+    for job in trials()
+    if job[0] in SAMPLE
+]
 
 
-@pytest.mark.parametrize(("case", "name", "loss"), CHOSEN, ids=map(" - ".join, CHOSEN))
+@pytest.mark.parametrize(("case", "name", "loss"), CHOSEN)
 def test_what_is_claimed_on_hostile_data_is_true(case, name, loss):
     trial = run_named(case, name, loss)
     assert trial.outcome not in ("wrong", "traceback"), trial.said

@@ -230,7 +230,9 @@ def test_the_l1_penalty_is_judged(name):
     done = fit(X, y, solver=solver, kernel=Linear(), stop=Gap(1e-2) | Seconds(1.0))
     (verdict,) = judge_fit(done, X, y, solver=solver, C=1.0, tol=1e-2)
     assert not verdict.false
-    (verdict,) = judge_fit(with_certificate(done, primal=0.9 * done.objective), X, y, solver=solver, C=1.0)
+    (verdict,) = judge_fit(
+        with_certificate(done, primal=0.5 * (1.0 - done.gap) * done.objective), X, y, solver=solver, C=1.0
+    )
     assert verdict.false
 
 

@@ -113,7 +113,13 @@ print(found.n_iter)
 """
 
 
-@pytest.mark.parametrize(("signum", "every"), [("SIGKILL", 0.0), ("SIGTERM", 1e6), ("SIGINT", 1e6)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("signum", "every"),
+    [("SIGKILL", 0.0), pytest.param("SIGTERM", 1e6, marks=SLOW), pytest.param("SIGINT", 1e6, marks=SLOW)],
+)
 def test_progress_of_a_binary_problem_outlives_a_signal(signum, every):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), signum, str(every)],

@@ -116,6 +116,7 @@ def test_what_the_software_refuses_is_one_line():
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_its_parent():
     """Also when the parent is killed in the middle of a fit."""
     code = """
