@@ -6,19 +6,32 @@ than `MOST` are examined by sample, which shows what is indefinite but does not 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from svmkit.kernels.functions import Precomputed
+from svmkit.kernels.engine import Engine
+from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.rounding import U
-
-if TYPE_CHECKING:
-    from svmkit.kernels.gram import Gram
 
 MOST = 4000  # samples whose kernel matrix is factorised: 384 MB with its copies, about a second
 LEAST = 500  # samples that are examined whatever the memory budget: 6 MB
 COPIES = 3  # of the matrix, while it is examined
+
+
+class Gram(Protocol):
+    """What is asked of a `svmkit.kernels.Gram`, which asks for the examination."""
+
+    kernel: Kernel
+    engine: Engine
+    m: int
+    budget: int
+    diag: np.ndarray
+
+    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray: ...
+
+    def unnoticed(self) -> AbstractContextManager[None]: ...
 
 
 class Definiteness(NamedTuple):
