@@ -78,14 +78,14 @@ class Confirmation:
 
     def proves(self, certificate: Certificate) -> bool:
         """Return whether a certificate proves the requested gap; the loop's estimate is often stricter."""
-        limits = [rule.limit for rule in self._rules.criteria if isinstance(rule, Gap)]
-        return bool(limits) and certificate.gap is not None and certificate.gap <= min(limits)
+        limit = self._rules.least(Gap)
+        return limit < math.inf and certificate.gap is not None and certificate.gap <= limit
 
     def denied(self, certificate: Certificate) -> Status | None:
         """Return the status of a solve whose estimates say converged, if its certificate does not allow that."""
         if certificate.flaw is not None:
             return Status.NOT_CERTIFIED
-        asked = any(isinstance(rule, Gap) for rule in self._rules.criteria)
+        asked = self._rules.least(Gap) < math.inf
         return Status.STALLED if asked and not self._other and not self.proves(certificate) else None
 
     def _accepted(self, rule: Criterion, info: StepInfo) -> Status | None:

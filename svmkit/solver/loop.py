@@ -86,7 +86,7 @@ def solve(
     progress = Progress(start) if isinstance(start, np.ndarray) else start
     with interrupt.catching() as flag, threads.using(n_threads):
         clock = Clock(progress.seconds if progress else 0.0)
-        seconds = min((rule.limit for rule in rules.criteria if isinstance(rule, Seconds)), default=math.inf)
+        seconds = rules.least(Seconds)
 
         def over() -> bool:
             return bool(flag) or clock() >= seconds
@@ -110,8 +110,8 @@ class _Run:
         self.status = Status.INTERRUPTED
         self.info: StepInfo | None = None
         self.next_look = iterate.epochs  # when to certify a solver that does not know its objective
-        limits = [rule.limit for rule in limit.rules.criteria if isinstance(rule, Seconds)]
-        self.overtime = OVERTIME * min(1.0, *limits) if limits else math.inf
+        seconds = limit.rules.least(Seconds)
+        self.overtime = OVERTIME * min(1.0, seconds) if seconds < math.inf else math.inf
 
     def loop(self, flag: interrupt.Flag) -> None:
         """Take steps until a rule is confirmed, a callback asks to stop or the flag is raised."""

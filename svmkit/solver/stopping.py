@@ -166,6 +166,10 @@ class Stop:
     def __or__(self, other: Criterion | Stop) -> Stop:
         return Stop(self.criteria + (other.criteria if isinstance(other, Stop) else (other,)))
 
+    def least(self, kind: type[Criterion]) -> float:
+        """Return the smallest limit of the criteria of this kind; inf if there is none."""
+        return min((rule.limit for rule in self.criteria if isinstance(rule, kind)), default=math.inf)
+
     def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> list[Criterion]:
         """Return the criteria that hold, in order; parameters as `Criterion.holds`."""
         return [rule for rule in self.criteria if rule.holds(info, n_iter, epochs, seconds)]

@@ -28,7 +28,7 @@ class Allowance:
 
     def __init__(self, stop: Criterion | Stop | None) -> None:
         self._rules = (Stop(()) | stop).criteria if stop is not None else None
-        self.left = min((rule.limit for rule in self._rules or () if isinstance(rule, Seconds)), default=math.inf)
+        self.left = Stop(self._rules or ()).least(Seconds)
 
     def take(self, seconds: float) -> None:
         """Subtract seconds that were spent."""
