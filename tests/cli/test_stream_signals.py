@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cli import Result, catches, clouds, wait_for, wait_until_computing
+from support.cli import Result, catches, clouds, wait_for
 
 from svmkit import SVMModel
 
@@ -31,6 +31,7 @@ def lines():
 
 
 FOR_EVER = 10**9
+AHEAD = 20_000  # lines, some 500 kB: more than the pipe and the reader hold, which is at most 64 KiB each
 
 
 @pytest.fixture
@@ -45,12 +46,14 @@ def fed():
         command = [sys.executable, "-m", "svmkit", "train", "-", *OPTIONS, *map(str, args)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         child = subprocess.Popen(command, text=True, **pipes)
-        over, fed_at_once = threading.Event(), threading.Event()
+        over, fed_at_once, flooded = threading.Event(), threading.Event(), threading.Event()
 
         def write():
             try:
                 for count, line in enumerate(lines()):
                     child.stdin.write(line)
+                    if count == AHEAD:
+                        flooded.set()
                     if count >= at_once:
                         child.stdin.flush()
                         fed_at_once.set()
@@ -64,7 +67,7 @@ def fed():
         started.append((child, writer, over))
         wait_for(lambda: catches(child.pid, signal.SIGTERM))
         if at_once == FOR_EVER:
-            wait_until_computing(child)
+            wait_for(flooded.is_set)
         else:
             wait_for(lambda: fed_at_once.is_set() and not unread(child.stdin))
         return child
