@@ -23,7 +23,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, Literal
 
 from svmkit._version import __version__
@@ -112,7 +112,7 @@ def _require_interface(kind: Kind, point: EntryPoint) -> None:
     package = point.dist
     if package is None:
         return
-    declared = sorted(found.name for found in package.entry_points if found.group == "svmkit.interface")
+    declared = _declared(package)
     versions = declared or ["1"]
     if str(INTERFACE) in versions:
         return
@@ -131,6 +131,12 @@ def _require_interface(kind: Kind, point: EntryPoint) -> None:
         f"{written}, but svmkit {__version__} has version {INTERFACE}: {_upgrade(package.name)}, or as its author "
         f"{changes}, then declare {INTERFACE}"
     )
+
+
+@cache
+def _declared(package: Distribution) -> list[str]:
+    """The versions of the interface that a package declares, sorted; its metadata are read from disk once."""
+    return sorted(found.name for found in package.entry_points if found.group == "svmkit.interface")
 
 
 def _upgrade(package: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.features import Features, as_features, pad_or_refuse_columns
+from svmkit.data.features import Features, as_features, is_sparse, pad_or_refuse_columns
 from svmkit.errors import InputError
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
@@ -31,6 +31,22 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Set the `feature_names_in_` of an estimator from the columns of X (reset), or compare them with those of X.
+
+    Raises
+    ------
+    ValueError
+        The names differ from those of `fit`, or only some columns have a text for a name.
+    """
+    # scikit-learn asks every library of tables whether X is one of its own, which takes longer than a prediction
+    if (isinstance(X, np.ndarray) or is_sparse(X)) and not hasattr(estimator, "feature_names_in_"):
+        return
+    from sklearn.utils.validation import _check_feature_names
+
+    _check_feature_names(estimator, X, reset=reset)
+
+
 def features_to_predict(estimator: Any, X: Any) -> Features:
     """Return the features of X for a prediction by a fitted estimator.
 
@@ -43,10 +59,11 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
     ValueError
         The names of the columns differ from those of `fit`.
     """
-    from sklearn.utils.validation import _check_feature_names, check_is_fitted
+    if not hasattr(estimator, "model_"):
+        from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(estimator)
-    _check_feature_names(estimator, X, reset=False)
+        check_is_fitted(estimator, "model_")
+    check_names(estimator, X, reset=False)
     X = as_features(X)
     if X.shape[1] != estimator.n_features_in_:  # a dense look at no rows, for narrower sparse ones would be padded
         none = X[:0].toarray() if hasattr(X, "toarray") else X

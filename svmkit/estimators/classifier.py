@@ -10,7 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from svmkit import plugins
 from svmkit.data.features import as_features
 from svmkit.errors import InputError
-from svmkit.estimators.base import OnlyStreaming, column_or_1d, features_to_predict, seed_of, warn_unless_converged
+from svmkit.estimators.base import (
+    OnlyStreaming,
+    check_names,
+    column_or_1d,
+    features_to_predict,
+    seed_of,
+    warn_unless_converged,
+)
 from svmkit.estimators.fitted import ModelAttributes
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.solver import by_name
@@ -171,9 +178,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        from sklearn.utils.validation import _check_feature_names
-
-        _check_feature_names(self, X, reset=True)
+        check_names(self, X, reset=True)
         y = column_or_1d(y)
         trained = fit(
             X,
@@ -244,8 +249,6 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         `max_support` applies, and `class_weight` must not be "balanced". After `fit`, or in a copy or pickle, learning
         continues from the support vectors of the model, which come first in `support_`.
         """
-        from sklearn.utils.validation import _check_feature_names
-
         online = getattr(self, "_online", None)
         fitted = getattr(self, "model_", None)
         if fitted is None and classes is None:
@@ -254,7 +257,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             raise InputError(f"classes differ from those of the first call: {', '.join(map(str, fitted.classes))}")
         y = column_or_1d(y)
         if fitted is None:
-            _check_feature_names(self, X, reset=True)
+            check_names(self, X, reset=True)
         X = as_features(X) if fitted is None else features_to_predict(self, X)
         if online is None:
             online = Online(

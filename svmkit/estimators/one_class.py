@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 
 from svmkit.data.features import as_features, require_finite
 from svmkit.errors import InputError
-from svmkit.estimators.base import features_to_predict, seed_of, warn_unless_converged
+from svmkit.estimators.base import check_names, features_to_predict, seed_of, warn_unless_converged
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
@@ -169,9 +169,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        from sklearn.utils.validation import _check_feature_names
-
-        _check_feature_names(self, X, reset=True)
+        check_names(self, X, reset=True)
         X = as_features(X)
         require_finite(X)
         self._require_options()

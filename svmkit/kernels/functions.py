@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -76,11 +77,11 @@ class Kernel:
         """The parameters as plain values, as a model stores them."""
         return asdict(self)
 
-    @property
+    @cached_property
     def scalars(self) -> tuple[int, float, float, int]:
         """The values of form, gamma, coef0 and degree for the compiled loops."""
-        p = self.params
-        return int(self.form or 0), float(p.get("gamma", 1.0)), float(p.get("coef0", 0.0)), int(p.get("degree", 3))
+        gamma, coef0, degree = getattr(self, "gamma", 1.0), getattr(self, "coef0", 0.0), getattr(self, "degree", 3)
+        return int(self.form or 0), float(gamma), float(coef0), int(degree)
 
 
 def _require_finite(coef0: Any) -> None:
