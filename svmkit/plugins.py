@@ -248,7 +248,7 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
         if isinstance(value, str) and not isinstance(known[key], str):
             given[key] = _convert(f"{kind} {name}: {key}", value, type(known[key]))
     losses: tuple[str, ...] = getattr(plugin, "losses", ())
-    if kind == "solver" and given.get("loss", losses) not in (losses, *losses):
+    if kind == "solver" and given.get("loss", losses) not in (losses, *losses, known.get("loss")):
         raise InputError(f"solver {name}: loss={given['loss']!r} is not known; there are: {', '.join(losses)}")
     try:
         return plugin(**given)

@@ -36,6 +36,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws, Full, Sampler
+from svmkit.solver.task import Task
 
 
 class Requires(Enum):
@@ -174,6 +175,29 @@ class Solver(ABC):
         if problem.is_linear:
             self.check_kernel(gram.kernel)
         return problem.classifier(gram, y, C, **{name: getattr(self, name) for name in self.terms})
+
+    def solver_for(self, task: Task) -> Solver:
+        """Return the solver that does the work: this one, or another one that minimises the same.
+
+        Parameters
+        ----------
+        task : Task
+            What the choice may depend on.
+
+        Returns
+        -------
+        Solver
+            A solver that chooses itself.
+        """
+        return self
+
+    def reason_for(self, task: Task) -> str:
+        """Return the reason for `solver_for(task)` in words; empty for a solver that chooses itself."""
+        return ""
+
+    def sampler_for(self, kernel: Kernel) -> Sampler:
+        """Return the sampler that is used with this kernel unless another one is given; by default `sampler`."""
+        return self.sampler
 
     def formulation(self, kernel: Kernel) -> str:
         """Describe the objective with this kernel, such as "hinge, free bias"; equal text means equal objectives."""

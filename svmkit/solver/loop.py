@@ -20,6 +20,7 @@ from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds, Stop
 from svmkit.solver.support_limit import SupportLimit
+from svmkit.solver.task import Task
 
 OVERTIME = (
     0.5  # seconds, at most, by which certificates may exceed a limit in seconds, and their share of a short limit
@@ -46,7 +47,7 @@ def solve(
     problem : Problem
         The problem, of the type that the solver takes.
     solver : Solver
-        The solver.
+        The solver; `auto` chooses one for this problem.
     sampler : Sampler, default=None
         The points that each step looks at. None is the solver's own sampler, for most solvers all points.
     stop : Criterion or Stop, default=None
@@ -79,6 +80,7 @@ def solve(
     NotFinite
         The solver ended at numbers that are not finite.
     """
+    solver = solver.solver_for(Task.of(problem))
     solver.check(problem)
     rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also of a single rule
     if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):

@@ -141,6 +141,13 @@ class TrainingData:
         a, b = np.triu_indices(len(self.classes), 1)
         return counts[a] + counts[b]
 
+    @property
+    def used(self) -> np.ndarray:
+        """The number of samples of each class pair, without samples of weight 0: int64, shape (n_pairs,)."""
+        counts = np.array([len(rows) for rows in self._members], dtype=np.int64)
+        a, b = np.triu_indices(len(self.classes), 1)
+        return counts[a] + counts[b]
+
     def pair(self, k: int, *, shared: bool = True) -> ClassPair:
         """Return a class pair and its Gram.
 

@@ -25,6 +25,7 @@ from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Stop, Support
 from svmkit.training.allowance import Allowance, rests
 from svmkit.training.checkpoint import Checkpoint, Slot
+from svmkit.training.choice import tasks
 from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.part import Part, Saved
 from svmkit.training.refit import by_size, refitted
@@ -51,6 +52,8 @@ class Trainer:
 
     Attributes
     ----------
+    solvers : list of Solver
+        The solver of each class pair: those that `solver` chooses.
     limited : bool
         Whether `stop` limits the number of support vectors.
     measuring : float
@@ -78,6 +81,7 @@ class Trainer:
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
         self.solver = by_name.solver(solver)
+        self.solvers = [self.solver.solver_for(task) for task in tasks(self.solver, data)]
         self.sampler = by_name.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None
@@ -227,7 +231,8 @@ class Trainer:
             A start or checkpoint does not fit the problem, or the solver cannot solve it.
         """
         began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
-        problem = pair.problem(self.solver, C)
+        solver = self.solvers[pair.k]
+        problem = pair.problem(solver, C)
         progress = slot.progress if slot else None
         reason = problem.infeasible(progress.point) if progress else None
         if slot and reason:  # compiled loops trust a point
@@ -240,7 +245,7 @@ class Trainer:
         saved = Saved(slot)
         solution = solve(
             problem,
-            self.solver,
+            solver,
             sampler=self.sampler,
             stop=allowance.rules(share, progress.seconds if progress else 0.0),
             start=progress or (self._start(pair, problem) if start is None else start),

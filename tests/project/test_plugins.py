@@ -17,8 +17,9 @@ from svmkit.solver.sampler import Sampler
 
 BUILT_IN = {
     "solver": {
-        "bmrm", "cvm", "dcd", "folos", "fw", "liblinear", "libsvm", "mdm", "mfw", "msfw", "norma", "ocas", "partan",
-        "pegasos", "sfw", "sgd", "sgdqn", "sklearnex", "smo", "smo1", "smol2", "svmlight", "svmperf", "swap", "swap2o",
+        "auto", "bmrm", "cvm", "dcd", "folos", "fw", "liblinear", "libsvm", "mdm", "mfw", "msfw", "norma", "ocas",
+        "partan", "pegasos", "sfw", "sgd", "sgdqn", "sklearnex", "smo", "smo1", "smol2", "svmlight", "svmperf",
+        "swap", "swap2o",
     },
     "kernel": {"laplacian", "linear", "poly", "precomputed", "rbf", "sigmoid"},
     "sampler": {"balanced", "cyclic", "full", "permuted", "shuffled", "uniform"},

@@ -1,0 +1,37 @@
+"""What the choice of a solver may depend on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from svmkit.kernels.functions import Kernel
+from svmkit.problems.base import Problem
+
+
+class Task(NamedTuple):
+    """The facts that a choice among solvers of one problem may depend on: data and budget, but not the machine.
+
+    Attributes
+    ----------
+    problem : type of Problem
+        What is minimised.
+    kernel : Kernel
+        The kernel.
+    m : int
+        The number of samples, of one class pair.
+    memory : int
+        The budget of kernel rows in bytes.
+    n_pairs : int, default=1
+        The number of class pairs that are trained one after the other.
+    """
+
+    problem: type[Problem]
+    kernel: Kernel
+    m: int
+    memory: int
+    n_pairs: int = 1
+
+    @classmethod
+    def of(cls, problem: Problem) -> Task:
+        """Return the task of a problem on its own."""
+        return cls(type(problem), problem.gram.kernel, problem.m, problem.gram.budget)

@@ -1,0 +1,53 @@
+"""Which solver trains which class pair, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmkit.kernels.gram import parse_bytes
+from svmkit.solver.base import Solver
+from svmkit.solver.task import Task
+from svmkit.training.data import TrainingData
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The class pairs that one solver trains.
+
+    Attributes
+    ----------
+    solver : str
+        The name of the solver.
+    why : str
+        The reason, in words.
+    n_pairs : int
+        The number of class pairs.
+    n_samples : int
+        The number of samples of the largest of them.
+    """
+
+    solver: str
+    why: str
+    n_pairs: int
+    n_samples: int
+
+    def __str__(self) -> str:
+        if self.n_pairs == 1:
+            return f"{self.solver} for {self.n_samples:,} samples ({self.why})"
+        return f"{self.solver} for {self.n_pairs:,} class pairs of up to {self.n_samples:,} samples ({self.why})"
+
+
+def tasks(solver: Solver, data: TrainingData) -> list[Task]:
+    """Return the task of each class pair."""
+    problem, memory, n_pairs = solver.problem_for(data.kernel), parse_bytes(data.memory), len(data.pairs)
+    return [Task(problem, data.kernel, m, memory, n_pairs) for m in data.used.tolist()]
+
+
+def choices(solver: Solver, data: TrainingData) -> list[Choice]:
+    """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for task in tasks(solver, data):
+        if why := solver.reason_for(task):
+            found.setdefault((solver.solver_for(task).name, why), []).append(task.m)
+    told = [Choice(name, why, len(sizes), max(sizes)) for (name, why), sizes in found.items()]
+    return sorted(told, key=lambda choice: -choice.n_pairs)
