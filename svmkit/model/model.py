@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from svmkit.model.one_vs_one import (
     class_pairs,
     class_slices,
     coefficient_row,
+    coefficients_by_column,
     columns_of,
     predicted_codes,
     scores,
@@ -30,6 +32,7 @@ from svmkit.model.one_vs_one import (
 from svmkit.runtime import threads
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
+FEW = 1 << 18  # coefficients times rows up to which one product with zeros is faster than one for each class
 PART_BYTES = 32 << 20  # most bytes of these rows, and of their decisions, above the fewest rows
 
 
@@ -96,10 +99,37 @@ class SVMModel:
         weights = [part(a, b) + part(b, a) for a, b in class_pairs(len(self.classes))]
         return np.array([np.asarray(w, dtype=np.float64).ravel() for w in weights])
 
-    @property
+    @cached_property
     def trained_pairs(self) -> np.ndarray:
         """The numbers of the class pairs that were trained, ascending: int64; the others vote for neither class."""
+        if len(self.classes) == 2:
+            return np.zeros(1, dtype=np.int64)
         return trained_columns(self.coef, self.n_support, self.intercept)
+
+    @cached_property
+    def _extent(self) -> Extent:
+        return Extent.of(self.kernel, self.vectors)
+
+    @cached_property
+    def _by_column(self) -> np.ndarray:
+        """The coefficients of the vectors in the decisions of `trained_pairs`, (n_sv, n_columns), zeros included."""
+        return coefficients_by_column(self.coef, self.n_support)[:, self.trained_pairs]
+
+    @cached_property
+    def _terms(self) -> list[tuple[slice, np.ndarray, np.ndarray]]:
+        """For each class with vectors: where they stand, their rows of `coef`, and the decisions that those add to.
+
+        Decisions are numbered among those of `trained_pairs`.
+        """
+        place = np.full(len(self.intercept), -1)
+        place[self.trained_pairs] = np.arange(len(self.trained_pairs))
+        terms = []
+        for c, at in enumerate(class_slices(self.n_support)):
+            to = place[columns_of(c, len(self.classes))]
+            asked = np.flatnonzero(to >= 0)
+            if at.start < at.stop and len(asked):
+                terms.append((at, asked, to[asked]))
+        return terms
 
     def scores(self, decision: np.ndarray) -> np.ndarray:
         """Return the votes (n_samples, n_classes) for more than two classes, with a fraction that breaks ties.
@@ -135,11 +165,11 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X, extent = self._checked(X), Extent.of(self.kernel, self.vectors)
-        out = np.empty((X.shape[0], len(self.intercept)))
+        X = self._checked(X)
+        out = np.zeros((X.shape[0], len(self.intercept)))
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
-                out[rows] = self._decide(X, rows, np.arange(len(self.intercept)), extent)
+                out[rows, self.trained_pairs] = self._decide(X, rows)
         return out[:, 0] if len(self.classes) == 2 else out
 
     def _checked(self, X):
@@ -152,36 +182,32 @@ class SVMModel:
         """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
         n = X.shape[0]
         entries = 2 * X.nnz // n if sp.issparse(X) else X.shape[1]
-        step = int(np.clip(PART_BYTES // (8 * max(entries, n_columns, 1)), *ROWS[::-1]))
+        step = max(min(PART_BYTES // (8 * max(entries, n_columns, 1)), ROWS[0]), ROWS[1])
         return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
 
-    def _decide(self, X, rows: slice, columns: np.ndarray, extent: Extent) -> np.ndarray:
-        """Return these decisions of some rows of X (n_rows, n_columns); all of them are finite."""
+    def _decide(self, X, rows: slice) -> np.ndarray:
+        """Return the decisions of the trained pairs for some rows of X (n_rows, n_columns); all of them are finite."""
         X = self.scaling.apply(X[rows]) if self.scaling else X[rows]
-        out = self._sums(engine_for(self.kernel, X, extent), columns)
-        sound = np.isfinite(out).all(axis=1)
+        out = self._sums(engine_for(self.kernel, X, self._extent))
+        sound = np.isfinite(out)
         if not sound.all():
+            row = rows.start + int(np.argmin(sound.all(axis=1))) + 1
             raise InputError(
-                f"the decision of row {rows.start + int(np.argmin(sound)) + 1} of X is not finite: values of the "
-                f"{self.kernel.name} kernel go beyond float64 there; scale the columns, in training and here"
+                f"the decision of row {row} of X is not finite: values of the {self.kernel.name} kernel go beyond "
+                "float64 there; scale the columns, in training and here"
             )
         return out
 
-    def _sums(self, engine: Engine, columns: np.ndarray) -> np.ndarray:
+    def _sums(self, engine: Engine) -> np.ndarray:
         """Return the decisions of the engine's rows; the kernel values of a class serve all of its class pairs."""
         if len(self.classes) == 2:
-            out = np.repeat(self.intercept[None, :], engine.n, 0)
-            out[:, 0] += engine.product(self.vectors, self.coef.T)[:, 0]
-            return out
+            return engine.product(self.vectors, self.coef.T) + self.intercept
+        if engine.n * len(self.intercept) * self.coef.shape[1] <= FEW:
+            return engine.product(self.vectors, self._by_column) + self.intercept[self.trained_pairs]
         # a row for each class pair: they come in any order
-        out = np.repeat(self.intercept[columns, None], engine.n, 1)
-        place = np.full(len(self.intercept), -1)
-        place[columns] = np.arange(len(columns))
-        for c, at in enumerate(class_slices(self.n_support)):
-            to = place[columns_of(c, len(self.classes))]
-            asked = np.flatnonzero(to >= 0)
-            if at.start < at.stop and len(asked):
-                out[to[asked]] += engine.product(self.vectors[at], self.coef[asked, at].T).T
+        out = np.repeat(self.intercept[self.trained_pairs, None], engine.n, 1)
+        for at, asked, to in self._terms:
+            out[to] += engine.product(self.vectors[at], self.coef[asked, at].T).T
         return out.T
 
     def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
@@ -206,17 +232,16 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X, extent = self._checked(X), Extent.of(self.kernel, self.vectors)
-        labels = np.empty(X.shape[0], dtype=self.classes.dtype)
-        columns = self.trained_pairs if len(self.classes) > 2 else np.zeros(1, dtype=np.int64)
+        X, columns = self._checked(X), self.trained_pairs
+        codes = np.empty(X.shape[0], dtype=np.int64)
         with threads.using(n_threads):
             for rows in self._parts(X, len(columns)):
-                decision = self._decide(X, rows, columns, extent)
+                decision = self._decide(X, rows)
                 if len(self.classes) == 2:
-                    labels[rows] = self.labels(decision[:, 0])
+                    codes[rows] = predicted_codes(decision[:, 0], 2)
                 else:
-                    labels[rows] = self.classes[scores(decision, len(self.classes), columns).argmax(axis=1)]
-        return labels
+                    codes[rows] = scores(decision, len(self.classes), columns).argmax(axis=1)
+        return self.classes[codes]
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
         """Return the labels (n_samples,) that the decisions of `decision_function` stand for."""

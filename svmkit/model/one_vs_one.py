@@ -11,14 +11,22 @@ belongs to a vector of some class, and each row to one of the other classes, in 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
     """Return the class pairs (a, b), a < b, in the order of the columns of decisions."""
     return [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
+
+
+@lru_cache(maxsize=4)
+def pair_classes(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the second class of each class pair, in the order of `class_pairs`; do not write to them."""
+    return np.triu_indices(n_classes, 1)
 
 
 def signed_pair(a: int, b: int, n_classes: int) -> tuple[int, int]:
@@ -121,7 +129,7 @@ def merge_support(
     place[support] = np.arange(len(support))
     coef = np.zeros((n_classes - 1, len(support)))
     sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
-    a, b = (np.repeat(classes, sizes) for classes in np.triu_indices(n_classes, 1))  # as `class_pairs`
+    a, b = (np.repeat(classes, sizes) for classes in pair_classes(n_classes))
     own = np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a))
     coef[own, place[at]] = np.concatenate(list(values))
     return support, np.bincount(codes[support], minlength=n_classes), coef
@@ -137,7 +145,7 @@ def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     coef : ndarray of shape (n_classes - 1, n_pairs), float64
         Its coefficient is 1 against class b and 0 elsewhere.
     """
-    a, b = np.triu_indices(n_classes, 1)  # as `class_pairs`
+    a, b = pair_classes(n_classes)
     coef = np.zeros((n_classes - 1, len(a)))
     coef[coefficient_row(a, b), np.arange(len(a))] = 1.0
     return np.bincount(a, minlength=n_classes), coef
@@ -151,7 +159,7 @@ def vote_signs(n_classes: int) -> np.ndarray:
     ndarray of shape (n_pairs, n_classes), float64
         1.0 for the class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
     """
-    a, b = np.triu_indices(n_classes, 1)  # as `class_pairs`
+    a, b = pair_classes(n_classes)
     sides = np.zeros((len(a), n_classes))
     sides[np.arange(len(a)), a], sides[np.arange(len(a)), b] = 1.0, -1.0
     return sides
@@ -176,19 +184,23 @@ def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = No
         decide between equal votes and nowhere else. A decision of exactly 0 is a vote for the second class, as in
         LIBSVM; the class pairs that are left out vote for neither class.
     """
-    votes = np.zeros((len(decision), n_classes))
-    margins = np.zeros_like(votes)
-    first, second = np.triu_indices(n_classes, 1)  # as `class_pairs`
-    if columns is not None:
-        first, second = first[columns], second[columns]
-    ends = np.searchsorted(first, np.arange(n_classes), side="right").tolist()
-    for a, (lo, hi) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        of_a, others = decision[:, lo:hi], second[lo:hi]
-        votes[:, a] += np.count_nonzero(of_a > 0.0, axis=1)
-        votes[:, others] += of_a <= 0.0
-        margins[:, a] += of_a.sum(axis=1)
-        margins[:, others] -= of_a
-    return votes + margins / (3.0 * (np.abs(margins) + 1.0))
+    sides = _sides(n_classes)
+    if columns is not None and len(columns) < sides.shape[1]:
+        sides = sides[:, columns]
+    margins = sides @ decision.T
+    won_less_lost = sides @ np.where(decision.T > 0.0, 1.0, -1.0)
+    votes = 0.5 * (won_less_lost + np.diff(sides.indptr)[:, None])
+    return (votes + margins / (3.0 * (np.abs(margins) + 1.0))).T
+
+
+@lru_cache(maxsize=4)
+def _sides(n_classes: int) -> sp.csr_array:
+    """Return `vote_signs`, transposed, as a sparse matrix (n_classes, n_pairs)."""
+    columns = [columns_of(c, n_classes) for c in range(n_classes)]
+    lost = np.arange(n_classes)[:, None] > np.arange(n_classes - 1)  # a class is the second one of its first pairs
+    ends = (n_classes - 1) * np.arange(n_classes + 1)
+    shape = (n_classes, n_classes * (n_classes - 1) // 2)
+    return sp.csr_array((np.where(lost, -1.0, 1.0).ravel(), np.concatenate(columns), ends), shape=shape)
 
 
 def predicted_codes(decision: np.ndarray, n_classes: int) -> np.ndarray:

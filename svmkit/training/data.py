@@ -17,7 +17,7 @@ from svmkit.kernels.engine import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import class_pairs, merge_support, signs, weight_coefficients
+from svmkit.model.one_vs_one import class_pairs, merge_support, pair_classes, signs, weight_coefficients
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.solver.base import Solver
 from svmkit.training.weights import training_weights
@@ -138,7 +138,7 @@ class TrainingData:
     def sizes(self) -> np.ndarray:
         """The number of samples of each class pair, samples of weight 0 included: int64, shape (n_pairs,)."""
         counts = np.bincount(self.codes, minlength=len(self.classes))
-        a, b = np.triu_indices(len(self.classes), 1)
+        a, b = pair_classes(len(self.classes))
         return counts[a] + counts[b]
 
     @property
