@@ -26,7 +26,7 @@ def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
             columns = X.indices[part]
             var += np.bincount(columns, np.square(X.data[part] - mean[columns]), minlength=d)
         return mean, (var + (n - stored) * np.square(mean)) / n
-    mean = X.mean(axis=0, dtype=np.float64)
+    mean = X.sum(axis=0, dtype=np.float64) / n
     step = max(1, (1 << 20) // d)
     for lo in range(0, n, step):  # numpy's var would take a float64 copy of all of X
         var += np.square(X[lo : lo + step] - mean).sum(axis=0)
@@ -74,7 +74,7 @@ def resolve_gamma(gamma: str | float, X) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean, var = _column_moments(X)
         if gamma == "scale":
-            spread = d * float(var.mean() + np.square(mean - mean.mean()).mean())
+            spread = float(var.sum() + np.square(mean - mean.sum() / d).sum())
         else:
             spread = 4.0 * float(var.sum()) * n / max(n - 1, 1)
         found = float(1.0 / np.float64(spread))

@@ -17,7 +17,7 @@ from svmkit.kernels.engine import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import class_pairs, merge_support, pair_classes, signs, weight_coefficients
+from svmkit.model.one_vs_one import class_pairs, class_slices, merge_support, pair_classes, signs, weight_coefficients
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.solver.base import Solver
 from svmkit.training.weights import training_weights
@@ -145,7 +145,7 @@ class TrainingData:
     def used(self) -> np.ndarray:
         """The number of samples of each class pair, without samples of weight 0: int64, shape (n_pairs,)."""
         counts = np.array([len(rows) for rows in self._members], dtype=np.int64)
-        a, b = np.triu_indices(len(self.classes), 1)
+        a, b = pair_classes(len(self.classes))
         return counts[a] + counts[b]
 
     def pair(self, k: int, *, shared: bool = True) -> ClassPair:
@@ -193,8 +193,8 @@ class TrainingData:
         """The rows of each class whose weight is > 0, ascending."""
         used = np.flatnonzero(self.weights > 0)
         order = used[np.argsort(self.codes[used], kind="stable")]
-        ends = np.cumsum(np.bincount(self.codes[used], minlength=len(self.classes)))
-        return np.split(order, ends[:-1])
+        sizes = np.bincount(self.codes[used], minlength=len(self.classes))
+        return [order[part] for part in class_slices(sizes)]
 
     def vectors(self, rows: np.ndarray):
         """Return rows of X as a model or an engine takes them: for a precomputed kernel the row numbers themselves."""
