@@ -7,8 +7,9 @@ a small fit is made; a peer may live in another environment (--python SIDE=PATH;
 intelex, linearsvc, liblinear-official, liblinear-multicore or snapml). Times are wall clock around fit alone, medians
 of --repeat runs. P, D and the accuracy of every side are computed by svmkit's certificate from the dual weights that it
 returned. Measurements are written to OUT.jsonl as they are made: an interrupted run goes on where it stopped, and
---report remakes OUT.md and the pictures without measuring. OUT.md is written between its marks; the text around the
-marks stays. A side that is not installed is listed and left out.
+--report remakes OUT.md and the pictures without measuring. --fresh measures the chosen cells anew, --again SIDE only
+what these sides did there, beside the kept runs of all others. OUT.md is written between its marks; the text around
+the marks stays. A side that is not installed is listed and left out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import peers_everyday
 import peers_report
 from peers_cells import Cell, cells
 from peers_measure import Measuring, starts
@@ -43,7 +45,10 @@ def main() -> None:
     parser.add_argument(
         "--growth", help="JSON lines that growth.py wrote, for its targets (default growth.jsonl beside OUT)"
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what OUT.jsonl holds")
+    parser.add_argument("--slow", type=float, default=5.0, help="longer fits of peers run once (default 5 s)")
+    parser.add_argument("--everyday", metavar="SOLVER", help="for the everyday sets instead of SVMClassifier()'s own")
+    parser.add_argument("--fresh", action="store_true", help="forget what OUT.jsonl holds of the chosen cells")
+    parser.add_argument("--again", default="", metavar="SIDE,...", help="forget what it holds of these sides there")
     parser.add_argument("--report", action="store_true", help="measure nothing, only write tables and pictures")
     args = parser.parse_args()
     args.pythons = dict(pair.split("=", 1) for pair in args.python)
@@ -52,12 +57,19 @@ def main() -> None:
 
     every = cells(args.hinge, args.squared)
     chosen = [cell for cell in every if wanted(cell.name, args)]
+    more = [*peers_everyday.names(), "start"]
     if args.list:
-        print("\n".join([*(f"{cell.name}  {cell.kind}, {len(cell.contenders)} contenders" for cell in every), "start"]))
+        print("\n".join([*(f"{cell.name}  {cell.kind}, {len(cell.contenders)} contenders" for cell in every), *more]))
         return
     out = Path(args.out)
     settings = {"rows": args.rows, "threads": args.threads, "hinge": args.hinge, "squared": args.squared}
-    store = Store(out.with_suffix(".jsonl"), settings, args.fresh)
+    store = Store(out.with_suffix(".jsonl"), settings)
+    again, anew = (
+        args.again.split(","),
+        {name for name in [*(cell.name for cell in every), *more] if wanted(name, args)},
+    )
+    if args.fresh or args.again:
+        store.forget(lambda r: r.get("cell", "") in {*anew, ""} and (args.fresh or r.get("side", "svmkit") in again))
     if not args.report:
         try:
             measure(chosen, store, args)
@@ -87,6 +99,7 @@ def measure(chosen: list[Cell], store: Store, args) -> None:
     for cell in chosen:
         kept = tuple(c for c in cell.contenders if c.side not in missing)
         Measuring(Cell(**{**cell.__dict__, "contenders": kept}), store, args).run()
+    peers_everyday.run(store, args, lambda name: wanted(name, args))
     if wanted("start", args):
         starts(store)
 

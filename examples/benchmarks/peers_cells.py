@@ -17,6 +17,8 @@ MEMORY = "1GB"  # budget of svmkit, and near LIBSVM's and oneDAL's caches
 EPS = 1e-3  # tolerance of LIBSVM and oneDAL, and their default
 GAP = 1e-3  # svmkit's default, relative and certified
 LADDER = (1.5, 1.0, 0.5, 0.2, 0.1, 0.01, 0.001)  # tolerances of the peers: all that they let one stop by
+STEEP = (1.5, 0.5, 0.1, 0.001)  # those of LIBSVM, whose fits take half a minute
+TWICE = 2  # runs of each fit to a series of tolerances
 GAPS = (0.5, 0.2, 0.1, 0.03, 0.01, 0.001)  # the same for svmkit
 
 
@@ -24,19 +26,23 @@ GAPS = (0.5, 0.2, 0.1, 0.03, 0.01, 0.001)  # the same for svmkit
 class Contender:
     """One side of a cell: its package, storage and options; `job` adds to the settings of the cell.
 
-    once : one run instead of --repeat, for series of tolerances of a peer that is far slower than the others
+    most : at most so many runs, if that is fewer than --repeat
     """
 
     name: str
     side: str
     storage: str = "csr"
     job: dict[str, Any] = field(default_factory=dict)
-    once: bool = False
+    most: int = 100
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One comparison. kind : hinge, squared, accuracy, predict or linear; data : NAME, or NAME=LABEL for one class."""
+    """One comparison.
+
+    kind : hinge, squared, large, accuracy, predict or linear
+    data : NAME, NAME=LABEL for one class against the rest, NAME%2 for odd against even labels, or gaussians
+    """
 
     name: str
     kind: str
@@ -59,11 +65,13 @@ KERNEL_SETS = {  # C and gamma; C of the squared hinge
     "ijcnn1": ("ijcnn1", 5.0, 1 / 5.16, 5.0),
     "ijcnn1_c16": ("ijcnn1", 16.0, 1.0, 16.0),
     "svmguide1": ("svmguide1", 1.0, 1 / 800, 0.4),
+    "gaussians": ("gaussians", 1.0, 1 / 20, 1.0),
 }
+GAUSSIANS = 30_000, 20, 1.5  # rows, columns, width of the second class; that of the first is 1
 
 
-def ours(name: str, solver: str, stop: str, **job) -> Contender:
-    return Contender(name, "svmkit", job={"solver": solver, "stop": stop, "memory": MEMORY, **job})
+def ours(name: str, solver: str, stop: str, most: int = 100, **job) -> Contender:
+    return Contender(name, "svmkit", job={"solver": solver, "stop": stop, "memory": MEMORY, **job}, most=most)
 
 
 def cells(hinge: str, squared: str) -> list[Cell]:
@@ -83,6 +91,8 @@ def cells(hinge: str, squared: str) -> list[Cell]:
     for name in ("a9a", "w8a", "ijcnn1", "ijcnn1_c16"):
         data, _, gamma, C = KERNEL_SETS[name]
         found.append(Cell(f"{name}_squared", "squared", data, C, gamma, tuple(two), "squared_hinge"))
+    model = ours(f"{hinge}, gap 1e-3", hinge, f"gap:{GAP}", most=1)
+    found.append(Cell("mnist_parity_large", "large", "mnist%2", 10.0, 0.25, (model,)))
     for name, test in (("a9a", ""), ("w7a", ""), ("ijcnn1", ""), ("ijcnn1_c16", "")):
         data, C, gamma, C_squared = KERNEL_SETS["w8a" if name == "w7a" else name]
         data = "w7a" if name == "w7a" else data  # w7a and w7a.t together are w8a, which has no test set
@@ -108,13 +118,13 @@ def cells(hinge: str, squared: str) -> list[Cell]:
 def _ladders(hinge: str, squared: str, C_squared: float) -> tuple[Contender, ...]:
     """Fits to every tolerance; names are NAME @ tolerance."""
     found = []
-    for tol in LADDER:
-        found.append(Contender(f"LIBSVM @ {tol:g}", "svc", job={"tol": tol}, once=True))
+    for tol in STEEP:
+        found.append(Contender(f"LIBSVM @ {tol:g}", "svc", job={"tol": tol}, most=1))
     for storage in ("dense32", "csr"):
-        found += [Contender(f"intelex {storage} @ {tol:g}", "intelex", storage, {"tol": tol}) for tol in LADDER]
+        found += [Contender(f"intelex {storage} @ {tol:g}", "intelex", storage, {"tol": tol}, TWICE) for tol in LADDER]
     for solver, more in ((hinge, {}), (squared, {"C": C_squared})):
-        found += [ours(f"{solver} @ {gap:g}", solver, f"gap:{gap:g}", **more) for gap in GAPS]
-        found.append(ours(f"{solver} curve", solver, f"gap:{GAP}", curve=True, **more))
+        found += [ours(f"{solver} @ {gap:g}", solver, f"gap:{gap:g}", TWICE, **more) for gap in GAPS]
+        found.append(ours(f"{solver} curve", solver, f"gap:{GAP}", 1, curve=True, **more))
     return tuple(found)
 
 
@@ -132,23 +142,45 @@ def _linear(loss: str, eps: float) -> tuple[Contender, ...]:
 
 def prepare(cell: Cell, folder: Path, n_rows: int | None) -> np.ndarray | None:
     """Write train and test arrays for the workers; returns the signs of the test rows, None without a test set."""
-    name, _, label = cell.data.partition("=")
+    if cell.data == "gaussians":
+        X, signs = _gaussians()
+        at = _rows(len(signs), n_rows)
+        write(folder, "train", X[at])
+        np.save(folder / "y.npy", signs[at])
+        return None
+    name = cell.data.partition("=")[0].partition("%")[0]
     train = load(name)
     try:
         test = load(cell.test or f"{name}.t", n_features=train.n_features)
     except InputError:
         test = None
-    scale = 1.0 / float(np.abs(train.X.data if sp.issparse(train.X) else train.X).max()) if label else 1.0
-    positive = float(label) if label else np.unique(train.y)[-1]
-    write(folder, "train", train.X[_rows(train.X.shape[0], n_rows)] * scale)
-    np.save(folder / "y.npy", np.where(train.y[_rows(train.X.shape[0], n_rows)] == positive, 1.0, -1.0))
+    pixels = name != cell.data
+    scale = 1.0 / float(np.abs(train.X.data if sp.issparse(train.X) else train.X).max()) if pixels else 1.0
+    at = _rows(train.X.shape[0], n_rows)
+    write(folder, "train", train.X[at] * scale)
+    np.save(folder / "y.npy", _signs(cell.data, train.y)[at])
     if test is None:
         return None
     at = _rows(test.X.shape[0], n_rows)
     write(folder, "test", test.X[at] * scale)
-    signs = np.where(test.y[at] == positive, 1.0, -1.0)
+    signs = _signs(cell.data, test.y)[at]
     np.save(folder / "y_test.npy", signs)
     return signs
+
+
+def _signs(data: str, y: np.ndarray) -> np.ndarray:
+    if data.endswith("%2"):
+        return np.where(y.astype(np.float64) % 2 == 1, 1.0, -1.0)
+    _, _, label = data.partition("=")
+    return np.where(y == (float(label) if label else np.unique(y)[-1]), 1.0, -1.0)
+
+
+def _gaussians() -> tuple[np.ndarray, np.ndarray]:
+    """Two Gaussians of different width around one centre: dense data, of which no two rows are alike."""
+    m, d, width = GAUSSIANS
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    return rng.normal(size=(m, d)) * np.where(signs > 0, width, 1.0)[:, None], signs
 
 
 def _rows(m: int, n: int | None) -> np.ndarray:

@@ -15,6 +15,7 @@ from peers_cells import GAP, Cell, Contender, prepare
 from peers_remote import Failed, Judge, Remote, Store
 
 SMALL = 6000  # rows of the first fits: enough for float32 rows under a budget of 1 GB
+FLOORS = ("squared", "large")  # kinds of cells whose times are compared with the floor
 SAME = 1e-4  # relative difference of objectives that counts as the same
 STARTS = {  # what is started, and how often
     "help": (("--help",), 5),
@@ -31,7 +32,7 @@ class Measuring:
 
     def run(self) -> None:
         left = [c for c in self.cell.contenders if self._left(c)]
-        if not left and self.cell.kind != "squared":
+        if not left and self.cell.kind not in FLOORS:
             return
         with tempfile.TemporaryDirectory() as folder:
             self.folder = Path(folder)
@@ -42,7 +43,7 @@ class Measuring:
                     for contender in left:
                         if self._left(contender) and k < self._wanted(contender):
                             self._turn(contender)
-                if self.cell.kind == "squared" and not self.store.find(cell=self.cell.name, what="kernel"):
+                if self.cell.kind in FLOORS and not self.store.find(cell=self.cell.name, what="kernel"):
                     self._kernel()
             finally:
                 for remote in self.remotes.values():
@@ -50,7 +51,9 @@ class Measuring:
                         remote.close()
 
     def _wanted(self, contender: Contender) -> int:
-        return 1 if contender.once else self.args.repeat
+        """Runs of it; fits of a peer that take longer than --slow are not repeated."""
+        slow = any(r.get("seconds", 0.0) > self.args.slow for r in self._runs(contender))
+        return 1 if slow and contender.side != "svmkit" else min(self.args.repeat, contender.most)
 
     def _left(self, contender: Contender) -> bool:
         """Whether runs of it are missing; one that failed is not tried again in this cell."""
@@ -129,7 +132,18 @@ class Measuring:
             return self._predicted(contender, remote, job)
         save = str(self.folder / "found.npz")
         answer = remote.ask("fit", limit=self.args.limit, job=job, save=save)
+        if self.cell.kind == "large":
+            return {**answer, **self._own(remote, save, answer)}
         return {**answer, **self._judged(job, save, answer)}
+
+    def _own(self, remote: Remote, save: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """The certificate of the fit itself, where to compute all values again would take minutes."""
+        with np.load(save) as arrays:
+            facts = {"n_support": int(np.count_nonzero(arrays["point"]))}
+        facts |= {"P": answer["primal"], "D": answer["dual"], "certified": answer["gap"]}
+        if self.y_test is not None:
+            facts["accuracy"] = self._accuracy(remote)[1]
+        return facts
 
     def _judged(self, job: dict[str, Any], save: str, answer: dict[str, Any]) -> dict[str, Any]:
         with np.load(save) as arrays:
@@ -145,11 +159,15 @@ class Measuring:
             answer = remote.ask("fit", limit=self.args.limit, job=job, save=save)
             fits[contender.name] = self._judged(job, save, answer)["n_support"]
             remote.ask("predict")
+        answer, accuracy = self._accuracy(remote)
+        return {**answer, "accuracy": accuracy, "n_support": fits[contender.name], "m_test": len(self.y_test)}
+
+    def _accuracy(self, remote: Remote) -> tuple[dict[str, Any], float]:
+        """The answer to a prediction of the test rows, and its accuracy."""
         save = str(self.folder / "labels.npz")
         answer = remote.ask("predict", save=save)
         with np.load(save) as arrays:
-            accuracy = float(np.mean((arrays["labels"] > 0) == (self.y_test > 0)))
-        return {**answer, "accuracy": accuracy, "n_support": fits[contender.name], "m_test": len(self.y_test)}
+            return answer, float(np.mean((arrays["labels"] > 0) == (self.y_test > 0)))
 
     def _kernel(self) -> None:
         """The floor in nanoseconds per value, measured in the same minute as the fits."""

@@ -7,6 +7,8 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,11 @@ class TimedOut(Failed):
 class Remote:
     """A worker process. `ask` sends a job and waits for its answer; `pressure` is the share of waiting for a core."""
 
-    def __init__(self, python: str, side: str, threads: int) -> None:
-        script = Path(__file__).with_name("peers_worker.py")
+    def __init__(self, python: str, side: str, threads: int, script: str = "peers_worker.py") -> None:
+        script = str(Path(__file__).with_name(script))
         env = {**os.environ, **dict.fromkeys(POOLS, str(threads)), "OMP_WAIT_POLICY": "passive"}
         self.process = subprocess.Popen(
-            [python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0
+            [python, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0
         )
         self.about = self.ask("start", side=side, threads=threads)
 
@@ -84,11 +86,9 @@ def waiting() -> float | None:
 class Store:
     """Measurements, one JSON object a line; records of other settings (rows, threads, solvers) are kept."""
 
-    def __init__(self, path: Path, settings: dict[str, Any], fresh: bool = False) -> None:
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self.path, self.settings, self.records = path, settings, []
         path.parent.mkdir(parents=True, exist_ok=True)
-        if fresh:
-            path.unlink(missing_ok=True)
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         for line in lines:
             record = json.loads(line)
@@ -96,6 +96,7 @@ class Store:
                 self.records.append(record)
 
     def add(self, **record: Any) -> None:
+        record["date"] = date.today().isoformat()
         self.records.append(record)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**record, "settings": self.settings}) + "\n")
@@ -107,6 +108,15 @@ class Store:
         ]
         print(*words, shown, file=sys.stderr, flush=True)
 
+    def forget(self, which: Callable[[dict[str, Any]], bool]) -> None:
+        """Drop the records of these settings for which `which` holds, also from the file."""
+        self.records = [record for record in self.records if not which(record)]
+        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
+        kept = [line for line in lines if (r := json.loads(line))["settings"] != self.settings or not which(r)]
+        part = self.path.with_suffix(".part")
+        part.write_text("".join(kept), encoding="utf-8")
+        part.replace(self.path)
+
     def find(self, **like: Any) -> list[dict[str, Any]]:
         """Records that have these values."""
         return [r for r in self.records if all(r.get(key) == value for key, value in like.items())]
@@ -116,7 +126,7 @@ class Judge:
     """P, D and accuracy of the result of any side, by svmkit's certificate on all rows in float64."""
 
     def __init__(self, folder: Path, gamma: float | None, y_test: np.ndarray | None) -> None:
-        self.X, self.X_test = _read(folder, "train"), None if y_test is None else _read(folder, "test")
+        self.X, self.X_test = read(folder, "train"), None if y_test is None else read(folder, "test")
         self.y, self.y_test, self.kernel = np.load(folder / "y.npy"), y_test, RBF(gamma) if gamma else None
         self.gram = Gram(self.kernel, self.X) if self.kernel else None
         self.tester = engine_for(self.kernel, self.X_test) if self.kernel and y_test is not None else None
@@ -153,6 +163,6 @@ class Judge:
         return facts
 
 
-def _read(folder: Path, part: str):
+def read(folder: Path, part: str):
     arrays = [np.load(folder / f"{part}.{name}.npy") for name in ("data", "indices", "indptr", "shape")]
     return sp.csr_matrix(tuple(arrays[:3]), shape=tuple(arrays[3]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import peers_everyday_report
 import peers_pictures
 import peers_targets
 from peers_cells import Cell
@@ -17,7 +18,8 @@ from peers_tables import insert, markdown, number, summary
 MARKS = "<!-- measured by peers.py: begin -->", "<!-- measured by peers.py: end -->"
 HEADS = {
     "hinge": "side | s | CPU s | s / intelex | D, to the best | gap | SVs | test % | D within 1e-4, s | memory, MB",
-    "squared": "side | s | CPU s | s / floor | D | gap | SVs | test % | memory, MB",
+    "squared": "side | s | CPU s | s / floor | values / needed | D | gap | SVs | test % | memory, MB",
+    "large": "side | s | CPU s | s / floor | values / needed | D | gap | SVs | test % | memory, MB",
     "accuracy": "side | tolerance that does | s | test % there | test % at the tightest | s / intelex",
     "predict": "side | s | CPU s | s / intelex | s / LIBSVM | SVs | test %",
     "linear": "side | s | CPU s | s / LIBLINEAR | P, relative to the best | gap | test % | memory, MB",
@@ -25,6 +27,7 @@ HEADS = {
 TITLES = {
     "hinge": "Hinge, RBF kernel",
     "squared": "Squared hinge, RBF kernel, to a certified gap of 1e-3",
+    "large": "A large set, to a certified gap of 1e-3",
     "accuracy": "Time to within 0.1 point of the best test accuracy",
     "predict": "Prediction",
     "linear": "Linear",
@@ -34,13 +37,17 @@ TITLES = {
 def write(out: Path, cells: list[Cell], store: Store, growth: Path) -> None:
     """OUT.md between its marks, and the pictures."""
     pictures = peers_pictures.draw(out, cells, store)
+    everyday = out.with_name(f"{out.name}_everyday.png")
+    if peers_everyday_report.draw(store, everyday):
+        pictures.insert(0, ("Everyday sets: times in units of those of the peers", everyday))
     text = "\n".join(
         [
             *_about(store),
             "",
+            *peers_everyday_report.section(store),
             "### Targets",
             "",
-            *peers_targets.table(cells, store, growth),
+            *peers_targets.table(cells, store, growth, peers_everyday_report.targets(store)),
             "",
             *[f"![{words}]({path.name})\n" for words, path in pictures],
             *_tables(cells, store),
@@ -86,9 +93,21 @@ def _tables(cells: list[Cell], store: Store) -> list[str]:
             if runs:
                 gamma = f", gamma {cell.gamma:.4g}" if cell.gamma else ""
                 m = next(iter(runs.values())).get("m", 0)
-                lines += [f"`{cell.name}`: {cell.data}, {m:,} rows, {cell.loss}, C {cell.C:g}{gamma}", ""]
+                told = f"`{cell.name}`: {cell.data}, {m:,} rows, {cell.loss}, C {cell.C:g}{gamma}"
+                lines += [f"{told}. {_dates(runs)}", ""]
                 lines += [*markdown(HEADS[kind], ROWS[kind](cell, runs, store)), ""]
     return lines
+
+
+def _dates(runs: dict[str, dict[str, Any]]) -> str:
+    """When the last runs were made, and which sides were measured on another day."""
+    by_day: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        by_day.setdefault(run.get("date", ""), []).append(name)
+    newest = max(by_day)
+    older = [f"{', '.join(names)} on {day}" for day, names in sorted(by_day.items()) if day != newest]
+    kept = f"; kept from an earlier day: {'; '.join(older)}" if older else ""
+    return f"Measured on {newest}{kept}."
 
 
 def _percent(run: dict[str, Any]) -> str:
@@ -136,6 +155,7 @@ def _squared(cell, runs, store):
             name,
             *(number(x) for x in (run["seconds"], run["cpu"])),
             number(times, ".2f"),
+            number(run["kernel_values"] / (run["n_support"] * run["m"]), ".2f"),
             number(run["D"], ".6g"),
             number(run["certified"], ".1e"),
             f"{run['n_support']:,}",
@@ -147,7 +167,7 @@ def _squared(cell, runs, store):
     ns = store.find(cell=cell.name, what="kernel")
     if floor and ns:
         ways = ", ".join(f"{way} {value:.2f}" for way, value in ns[-1]["ns"].items())
-        rows.append([f"floor ({ways} ns a value)", number(floor), *[""] * 7])
+        rows.append([f"floor ({ways} ns a value)", number(floor), *[""] * 8])
     return rows
 
 
@@ -194,7 +214,14 @@ def _linear(cell, runs, store):
     return _rows(cell, runs, row)
 
 
-ROWS = {"hinge": _hinge, "squared": _squared, "accuracy": _accuracy, "predict": _predict, "linear": _linear}
+ROWS = {
+    "hinge": _hinge,
+    "squared": _squared,
+    "large": _squared,
+    "accuracy": _accuracy,
+    "predict": _predict,
+    "linear": _linear,
+}
 
 
 def _starts(store: Store) -> list[str]:

@@ -35,6 +35,11 @@ class Worker:
         self.said = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
         os.dup2(self.said.fileno(), 1)  # what C code prints
 
+    @classmethod
+    def main(cls) -> None:
+        """Serve on stdin; answers go to the real stdout, which C code no longer reaches."""
+        cls(os.fdopen(os.dup(1), "w")).serve()
+
     def serve(self) -> None:
         for line in sys.stdin:
             job = json.loads(line)
@@ -56,7 +61,7 @@ class Worker:
     def load(self, folder: str, storage: str) -> dict:
         """storage : csr, dense32 or dense64."""
         self.y = np.load(Path(folder) / "y.npy")
-        self.X, self.X_test = (_stored(Path(folder), part, storage) for part in ("train", "test"))
+        self.X, self.X_test = (stored(Path(folder), part, storage) for part in ("train", "test"))
         self.data = self.side.native(self.X, self.y)
         return {}
 
@@ -106,7 +111,8 @@ class Worker:
         return getattr(self.side, name)(self, job)
 
 
-def _stored(folder: Path, part: str, storage: str):
+def stored(folder: Path, part: str, storage: str):
+    """Return the arrays that `peers_cells.write` wrote as csr, dense32 or dense64; None if there are none."""
     if not (folder / f"{part}.data.npy").exists():
         return None
     arrays = [np.load(folder / f"{part}.{name}.npy") for name in ("data", "indices", "indptr", "shape")]
@@ -131,5 +137,4 @@ def reset_peak() -> None:
 
 
 if __name__ == "__main__":
-    answers = os.fdopen(os.dup(1), "w")
-    Worker(answers).serve()
+    Worker.main()

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "benchmarks"
 sys.path.append(str(FOLDER))
 
 import growth  # noqa: E402
+import peers_everyday_report  # noqa: E402
 import peers_targets  # noqa: E402
 from peers_cells import cells  # noqa: E402
 from peers_remote import Failed, Remote, Store  # noqa: E402
@@ -136,6 +137,81 @@ def test_second_run_measures_nothing_again_and_keeps_other_settings_separate(mea
     assert again.returncode == 0, again.stderr
     assert out.with_suffix(".jsonl").read_text() == before
     assert Store(out.with_suffix(".jsonl"), {"rows": 100, "threads": 2}).records == []
+
+
+@pytest.mark.slow
+def test_everyday_sets_are_measured_beside_svc_in_turns_and_judged_by_their_objective(sets, tmp_path):
+    out = tmp_path / "b"
+    args = ("--out", out, "--cells", "everyday_iris,everyday_a9a,fixed", "--repeat", 2, "--everyday", "smo")
+    done = run("peers.py", sets, *args)
+    assert done.returncode == 0, done.stderr
+    store = Store(out.with_suffix(".jsonl"), {"rows": None, "threads": 2, "hinge": "fcsmo", "squared": "fcfw"})
+    entries = peers_everyday_report.measured(store)
+    assert [(e["name"], e["storage"]) for e in entries] == [
+        (n, s) for n in ("iris", "a9a") for s in ("dense", "sparse")
+    ]
+    for entry in entries:
+        ours, theirs = entry["sides"]["svmkit"], entry["sides"]["svc"]
+        assert abs(peers_everyday_report.difference(entry)) < 1e-3
+        for side in (ours, theirs):
+            assert side["D"] <= side["P"] * (1.0 + 1e-12) and side["P"] - side["D"] < 2e-3 * side["P"]
+        assert ours["accuracy"] == pytest.approx(theirs["accuracy"], abs=0.05)
+        assert entry["m"] == {"iris": 112, "a9a": 180}[entry["name"]]
+    text = out.with_suffix(".md").read_text()
+    assert "everyday sets: each set" in text and "500 small fits" in text
+    assert out.with_name("b_everyday.png").read_bytes().startswith(b"\x89PNG")
+    before = out.with_suffix(".jsonl").read_text()
+    assert run("peers.py", sets, *args).returncode == 0
+    assert out.with_suffix(".jsonl").read_text() == before
+    again = run("peers.py", sets, *args[:2], "--cells", "fixed", *args[4:], "--again", "svmkit")
+    assert again.returncode == 0, again.stderr
+    after = records(out)
+    assert [r for r in after if r.get("cell") == "everyday_iris"] == [
+        r for r in map(json.loads, before.splitlines()) if r.get("cell") == "everyday_iris"
+    ]
+    assert len([r for r in after if r.get("cell") == "fixed"]) == before.count('"cell": "fixed"')
+
+
+def everyday(name, storage, seconds, classes=2, D=1.0):
+    return {
+        "name": name,
+        "storage": storage,
+        "classes": classes,
+        "sides": {"svc": {"seconds": 1.0, "D": 1.0}, "svmkit": {"seconds": seconds, "D": D}},
+    }
+
+
+def test_ratios_of_everyday_sets_are_averaged_as_ratios():
+    entries = [everyday("a", "dense", 0.25), everyday("b", "dense", 4.0), everyday("c", "sparse", 1.0)]
+    assert peers_everyday_report.mean(entries, "svc") == pytest.approx(1.0)
+    assert peers_everyday_report.mean(entries, "intelex") is None
+    assert peers_everyday_report.difference(everyday("a", "dense", 1.0, D=0.999)) == pytest.approx(-1e-3)
+
+
+def test_only_the_records_of_the_sides_that_are_measured_again_are_forgotten(tmp_path):
+    path, settings = tmp_path / "x.jsonl", {"rows": None}
+    store, other = Store(path, settings), Store(path, {"rows": 5})
+    for side in ("svc", "svmkit"):
+        store.add(cell="a9a_hinge", what="run", side=side, seconds=1.0)
+    other.add(cell="a9a_hinge", what="run", side="svmkit", seconds=9.0)
+    store.forget(lambda record: record["side"] == "svmkit")
+    assert [r["side"] for r in store.records] == ["svc"] == [r["side"] for r in Store(path, settings).records]
+    assert [r["seconds"] for r in Store(path, {"rows": 5}).records] == [9.0]
+
+
+def test_peers_run_slow_fits_once(tmp_path):
+    from argparse import Namespace
+
+    from peers_measure import Measuring
+
+    cell = next(cell for cell in cells("fcsmo", "fcfw") if cell.name == "a9a_hinge")
+    store = Store(tmp_path / "x.jsonl", {"rows": None})
+    measuring = Measuring(cell, store, Namespace(repeat=3, slow=5.0))
+    slow, fast, ours = (cell.contenders[k] for k in (0, 2, -1))
+    for contender, seconds in ((slow, 30.0), (fast, 2.0), (ours, 30.0)):
+        assert measuring._left(contender)
+        store.add(cell=cell.name, what="run", contender=contender.name, side=contender.side, seconds=seconds)
+    assert [measuring._left(contender) for contender in (slow, fast, ours)] == [False, True, True]
 
 
 def test_unknown_solver_is_refused_before_anything_is_measured(sets, tmp_path):
