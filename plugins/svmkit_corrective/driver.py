@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.certificate import Certificate
 from svmkit.solver import smo_steps
-from svmkit.solver.base import Solver, StepInfo, libsvm_patience
+from svmkit.solver.base import Reads, Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws
 from svmkit.solver.smo_box import Box
 from svmkit_corrective.state import CorrectiveState, Face, Phase
@@ -49,6 +49,7 @@ class Corrective(Solver):
 
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 1
+    reads: ClassVar[Reads | None] = Reads.BLOCKS
 
     first: int = 1000
     growth: float = 1.0

@@ -13,7 +13,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.solver import smo_steps
-from svmkit.solver.base import Solver, StepInfo, libsvm_patience
+from svmkit.solver.base import Reads, Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws
 from svmkit_decomposition.state import BoxState
 
@@ -35,6 +35,7 @@ class Decomposition(Solver):
     losses = ("hinge", "squared_hinge")
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 100
+    reads: ClassVar[Reads | None] = Reads.ROWS
     shrinking: ClassVar[bool] = False
 
     def patience(self, m: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import StepInfo
+from svmkit.solver.base import Reads, StepInfo
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import oracle
@@ -39,6 +39,7 @@ class FrankWolfe(LimitsSupport):
     """
 
     monotone: ClassVar[bool] = True
+    reads: ClassVar[Reads | None] = Reads.ROWS
     keeps: ClassVar[int] = 1
     tracks_all: ClassVar[bool] = True
     state_class: ClassVar[type[SimplexState]] = SimplexState

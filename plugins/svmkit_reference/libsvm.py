@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit.solver.base import Reads
 from svmkit_reference.svc import SVC
 
 
@@ -25,4 +26,5 @@ class LIBSVM(SVC):
     """
 
     name = "libsvm"
+    reads = Reads.ROWS
     paper = "Chang, Lin 2011"

@@ -6,14 +6,17 @@ import json
 import shlex
 import sys
 import tempfile
+from itertools import groupby
 from pathlib import Path
 
 from svmkit.cli.common import emit, note, where
 from svmkit.cli.compare_options import CompareOptions
 from svmkit.cli.progress import cells_shown
 from svmkit.cli.tracked import closing
-from svmkit.compare import runner
+from svmkit.compare import advice, runner
 from svmkit.compare.results import Results, as_line
+from svmkit.compare.sets import prepare
+from svmkit.compare.spec import Cell
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
 from svmkit.errors import SvmkitError, one_line
@@ -59,6 +62,7 @@ class Comparison:
         options, todo = self.options, [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         if len(todo) < len(self.cells):
             note(f"{len(self.cells) - len(todo)} of {len(self.cells)} cells were finished before ({self.store.path})")
+        self._advise(todo)
         tracking = self._open_run() if not options.no_track else None
         with closing(self.tracker), cells_shown(len(todo)) as told:
             self.is_whole = runner.run(
@@ -80,6 +84,22 @@ class Comparison:
                 self._fail(f"{one_line(error)}; the results are complete without it")
             if not self.is_whole:
                 self.tracker.end("KILLED")
+
+    @staticmethod
+    def _advise(todo: list[Cell]) -> None:
+        """Say where a solver is the wrong tool for the size; a set that does not load fails in its cells."""
+        told: set[str] = set()
+        for data, cells in groupby(filter(advice.may_have, todo), key=lambda cell: cell.settings["data"]):
+            try:
+                sets = prepare(data)
+            except SvmkitError:
+                continue
+            for cell in cells:
+                found = advice.of_cell(cell, sets)
+                line = f"{cell.solver} on {cell.settings['data']['source']}: {found}"
+                if found and line not in told:
+                    told.add(line)
+                    note(line)
 
     def _fail(self, message: str) -> None:
         self.failure = self.failure or SvmkitError(message)

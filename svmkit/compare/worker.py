@@ -16,6 +16,7 @@ import numpy as np
 
 import svmkit
 from svmkit import tracking
+from svmkit.compare import advice
 from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
 from svmkit.compare.spec import Cell, sampler_of
@@ -132,6 +133,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         return failed(record, error)
     train = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
+    notes = [*filter(None, [advice.of_cell(cell, sets)]), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
 

@@ -11,7 +11,7 @@ from .author import (
     SimplexQP,
     Unavailable,
 )
-from .base import Requires, Solver, StepInfo
+from .base import Reads, Requires, Solver, StepInfo
 from .capabilities import LearnsFromStreams, LimitsSupport
 from .history import History, HistoryPoint
 from .iterate import Progress
@@ -48,6 +48,7 @@ __all__ = [
     "Permuted",
     "Problem",
     "Progress",
+    "Reads",
     "Requires",
     "Sampler",
     "Saver",

@@ -50,6 +50,13 @@ class Requires(Enum):
         return kernel.normalised if self is Requires.NORMALISED_KERNEL else kernel.name == "linear"
 
 
+class Reads(Enum):
+    """How a solver of a kernel problem reads kernel values, which decides what it costs on many samples."""
+
+    ROWS = "single kernel rows, the same ones many times: fast while the memory holds them"
+    BLOCKS = "many kernel rows in one product: fast also where the memory holds few of them"
+
+
 class StepInfo(NamedTuple):
     """The solver's report of a step: facts about the new iterate that the solver knows without extra work.
 
@@ -124,6 +131,9 @@ class Solver(ABC):
         The sampler that is used unless another one is given.
     recheck : int, default=10
         Iterations from a refused certificate to the next one, in addition to a sixteenth of the iterations so far.
+    reads : Reads or None, default=None
+        How it reads kernel values; None if that is not known or it reads none. `svmkit compare` says by this fact
+        when a set is too large for the solver.
     certified : bool, default=True
         The solver has a dual point of its own, so that the certificate has a dual value.
     external : bool, default=False
@@ -140,6 +150,7 @@ class Solver(ABC):
     monotone: ClassVar[bool] = False
     sampler: ClassVar[Sampler] = Full()
     recheck: ClassVar[int] = 10
+    reads: ClassVar[Reads | None] = None
     certified: ClassVar[bool] = True
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""

@@ -99,6 +99,17 @@ def test_json_lines_one_a_cell_and_nothing_twice(compare):
 
 
 @pytest.mark.slow
+def test_wrong_tool_for_the_size_is_named_before_it_runs_and_in_the_report(compare):
+    svmlight("set.svm", n=240)
+    Path("mine.yaml").write_text("data: {set.svm: {memory: 1kB}}\nsolvers: [smo, fcsmo]\nstop: iter:3\n")
+    done = compare("--spec", "mine.yaml", "--report", "r.html")
+    said = [line for line in done.err.splitlines() if "single kernel rows" in line]
+    assert len(said) == 1 and said[0].startswith("svmkit: smo on set.svm: ") and "fcsmo" in said[0]
+    page = Path("r.html").read_text()
+    assert page.count("its steps read single kernel rows") == 1
+    assert "single kernel rows" not in compare("iris", "--solvers", "smo").err
+
+
 def test_options_of_solvers_and_kernels(compare):
     call = ["iris", "--solvers", "dcd,smo", "-o", "dcd.loss=squared_hinge", "-C", "0.5", "-C", "5", "--json"]
     found = lines(compare(*call))
