@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from svmkit import plugins
 from svmkit.data.features import as_features
 from svmkit.errors import InputError
 from svmkit.estimators.base import (
@@ -21,6 +20,7 @@ from svmkit.estimators.base import (
 from svmkit.estimators.fitted import ModelAttributes
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.solver import by_name
+from svmkit.solver.base import Solver
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
 from svmkit.training.online import Online
@@ -179,12 +179,12 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             The data or parameters cannot be used. It is a ValueError.
         """
         check_names(self, X, reset=True)
-        y = column_or_1d(y)
+        y, solver = column_or_1d(y), by_name.solver(self.solver)
         trained = fit(
             X,
             y,
-            solver=self.solver,
-            kernel=self._kernel(),
+            solver=solver,
+            kernel=self._kernel(solver),
             C=self.C,
             sampler=self.sampler,
             stop=stop_rules(
@@ -205,7 +205,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             validation=validation,
         )
         self._online: Online | None = None
-        self._take(trained)
+        self._take(trained, solver)
         warn_unless_converged(
             trained.model.about["solver"],
             trained.status,
@@ -259,11 +259,12 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         if fitted is None:
             check_names(self, X, reset=True)
         X = as_features(X) if fitted is None else features_to_predict(self, X)
+        solver = by_name.solver(self.solver)
         if online is None:
             online = Online(
                 classes if fitted is None else fitted.classes,
-                solver=self.solver,
-                kernel=self._kernel(),
+                solver=solver,
+                kernel=self._kernel(solver),
                 C=self.C,
                 class_weight=self.class_weight,
                 scale=self.scale,
@@ -276,20 +277,17 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         learned = online.update(X, y, sample_weight, test=False)
         self._online = online
         cut_short = learned != X.shape[0]
-        self._take(online.fitted(Status.INTERRUPTED if cut_short else Status.MAX_ITER))
+        self._take(online.fitted(Status.INTERRUPTED if cut_short else Status.MAX_ITER), solver)
         if cut_short:
             warn_unless_converged(online.solver.name, Status.INTERRUPTED, None, "")
         return self
 
-    def _kernel(self) -> Kernel:
-        return by_name.kernel(
-            self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}, self.solver
-        )
+    def _kernel(self, solver: Solver) -> Kernel:
+        return by_name.kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}, solver)
 
-    def _take(self, trained: Fit) -> None:
+    def _take(self, trained: Fit, solver: Solver) -> None:
         """Set the fitted attributes."""
         self.model_ = trained.model
-        solver = plugins.load("solver", self.solver) if isinstance(self.solver, str) else self.solver
         self._weights_only = solver.problem_for(trained.model.kernel).is_linear
         self.n_features_in_ = trained.model.n_features
         self.classes_ = trained.model.classes

@@ -27,9 +27,10 @@ def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
             var += np.bincount(columns, np.square(X.data[part] - mean[columns]), minlength=d)
         return mean, (var + (n - stored) * np.square(mean)) / n
     mean = X.sum(axis=0, dtype=np.float64) / n
-    step = max(1, (1 << 20) // d)
+    step = max(1, (1 << 15) // d)
     for lo in range(0, n, step):  # numpy's var would take a float64 copy of all of X
-        var += np.square(X[lo : lo + step] - mean).sum(axis=0)
+        difference = X[lo : lo + step] - mean
+        var += np.einsum("ij,ij->j", difference, difference)
     return mean, var / n
 
 

@@ -123,12 +123,14 @@ def merge_support(
     coef : ndarray of shape (n_classes - 1, n_sv), float64
         Their coefficients.
     """
-    support = np.unique(np.concatenate(list(rows)))
+    sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
+    found = np.zeros(len(codes), dtype=np.bool_)
+    found[at] = True
+    support = np.flatnonzero(found)
     support = support[np.argsort(codes[support], kind="stable")]
     place = np.full(len(codes), -1, dtype=np.int64)
     place[support] = np.arange(len(support))
     coef = np.zeros((n_classes - 1, len(support)))
-    sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
     a, b = (np.repeat(classes, sizes) for classes in pair_classes(n_classes))
     own = np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a))
     coef[own, place[at]] = np.concatenate(list(values))

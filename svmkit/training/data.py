@@ -192,8 +192,8 @@ class TrainingData:
     def _members(self) -> list[np.ndarray]:
         """The rows of each class whose weight is > 0, ascending."""
         used = np.flatnonzero(self.weights > 0)
-        order = used[np.argsort(self.codes[used], kind="stable")]
-        sizes = np.bincount(self.codes[used], minlength=len(self.classes))
+        codes = self.codes[used]
+        order, sizes = used[np.argsort(codes, kind="stable")], np.bincount(codes, minlength=len(self.classes))
         return [order[part] for part in class_slices(sizes)]
 
     def vectors(self, rows: np.ndarray):

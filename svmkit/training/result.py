@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Fit:
     seconds: float
     kernel_values: int
 
-    @property
+    @cached_property
     def status(self) -> Status:
         """The worst status of any class pair."""
         return max((s.status for s in self.solutions), key=_FROM_BEST_TO_WORST.index)
@@ -73,7 +74,7 @@ class Fit:
         duals = _known([s.certificate.dual for s in self.solutions])
         return float(sum(duals)) if duals else None
 
-    @property
+    @cached_property
     def gap(self) -> float | None:
         """The largest relative duality gap of any class pair; None if one of them is not known."""
         gaps = _known([s.certificate.gap for s in self.solutions])
