@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +52,7 @@ class DecisionFunction:
             The function without the samples of coefficient zero, and with the row numbers of the others.
         """
         support = np.flatnonzero(self.coef)
-        return replace(self, coef=self.coef[support], rows=rows[support])
+        return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support])
 
 
 class Problem(ABC):
@@ -205,11 +206,13 @@ def no_weights(point: np.ndarray, m: int) -> str | None:
 def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return y and C as float64 arrays of shape (m,), or raise InputError: every binary problem needs both."""
     y = np.ascontiguousarray(y, dtype=np.float64)
-    C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
-    if not (np.isfinite(C).all() and (C > 0).all()):
+    C = np.asarray(C, dtype=np.float64)
+    C = C if C.shape == (m,) else np.broadcast_to(C, (m,))
+    if not (C.min() > 0.0 and C.max() < math.inf):  # NaN is neither
         raise InputError(f"C must be finite and > 0 for every sample, not {C.min():g}")
-    if y.shape != (m,) or not (np.abs(y) == 1.0).all():
+    plus, minus = np.count_nonzero(y == 1.0), np.count_nonzero(y == -1.0)
+    if y.shape != (m,) or plus + minus != m:
         raise InputError(f"y must hold -1 or +1 for each of the {m} rows")
-    if (y == y[0]).all():
+    if not (plus and minus):
         raise InputError("y holds one class only: training needs samples of two classes")
     return y, C

@@ -33,7 +33,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "relative_gap",
         "max(abs(dual), abs(gap + dual), 1e-300) -> max(abs(dual), abs(gap + dual), 2e-300)",
     ): A_LIMIT,
-    ("svmkit/problems/base.py", "labels_and_costs", "y[0] -> y[1]"): "labels that equal any one of them are all equal",
     (
         "svmkit/solver/confirmation.py",
         "Confirmation._certified",
