@@ -1,6 +1,6 @@
-from .arithmetic import Form
 from .engine import Engine
 from .engines import engine_for
+from .form import Form
 from .functions import (
     RBF,
     FromFunction,

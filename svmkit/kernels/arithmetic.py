@@ -5,21 +5,9 @@ numba's cache watches only the file of the calling loop: clear __pycache__ after
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
-
-
-class Form(IntEnum):
-    """The scalar function of a kernel, applied to a dot product (LAPLACIAN: to an l1 distance)."""
-
-    LINEAR = 0
-    RBF = 1
-    POLY = 2
-    SIGMOID = 3
-    LAPLACIAN = 4
 
 
 def fast_exp(x):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.engine import Engine
 
@@ -60,7 +59,9 @@ class Columns(NamedTuple):
         if len(rows) == 1 and not self.of.size and not self.at.size:
             out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
         else:
-            _copy(segments, slots, self.of, out, rows, self.first, self.at)
+            from svmkit.kernels.row_loops import copy_segments
+
+            copy_segments(segments, slots, self.of, out, rows, self.first, self.at)
 
 
 class Pool:
@@ -146,19 +147,3 @@ class Segments:
                 values = chunk[slots[some]] if of.size == 0 else chunk[np.ix_(slots[some], of)]
                 out += values.T @ weights[some]
         return out
-
-
-@njit(cache=True)
-def _copy(segments, slots, of, out, rows, first, at):
-    """Set out[rows[b], first + j], or column at[j], to segments[slots[b], of[j]]; an empty `of` means all."""
-    width = of.size if of.size else segments.shape[1]
-    for b in range(rows.size):
-        source, target = segments[slots[b]], out[rows[b]]
-        if at.size:
-            for j in range(width):
-                target[at[j]] = source[of[j] if of.size else j]
-        elif of.size:
-            for j in range(width):
-                target[first + j] = source[of[j]]
-        else:
-            target[first : first + width] = source

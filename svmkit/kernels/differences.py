@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from svmkit.kernels.arithmetic import Form, epilogue
+from svmkit.kernels.arithmetic import epilogue
+from svmkit.kernels.form import Form
 from svmkit.kernels.tiles import TILE, add_product, n_tiles, place
 from svmkit.runtime.threads import spread
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.form import Form
 from svmkit.kernels.functions import CHUNK, Kernel, square_norms
 
 FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5

@@ -16,9 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.form import Form
 from svmkit.kernels.gamma import resolve_gamma
-from svmkit.kernels.tiles import csr_square_norms
 
 MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
 CHUNK = 1 << 17  # entries of X that are moved at a time
@@ -112,6 +111,8 @@ def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
                 np.einsum("ij,ij->i", moved, moved, out=norms[lo : lo + step])
         return norms
     if sp.issparse(X):
+        from svmkit.kernels.tiles import csr_square_norms
+
         norms = np.empty(X.shape[0])
         csr_square_norms(X.data, X.indptr, norms)
         return norms

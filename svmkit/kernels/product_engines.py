@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels import differences
-from svmkit.kernels.arithmetic import Form
+from svmkit.kernels import few
 from svmkit.kernels.engine import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
 from svmkit.kernels.extent import FAR, NOWHERE, Extent, fits_float32, require_computable
+from svmkit.kernels.form import Form
 from svmkit.kernels.functions import Kernel, square_norms
 from svmkit.kernels.rounding import difference_error, largest_value, value_error
-from svmkit.kernels.tiles import csc_row, csr_block, csr_product, csr_to_panel, dense_block, dense_product
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
 CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
@@ -112,23 +111,55 @@ class DenseEngine(_Products):
             part = part - self.origin if self.origin.size else part
             yield here, np.ascontiguousarray(part, dtype=dtype)
 
+    def _short(self, Z, sel) -> bool:
+        """Whether numpy computes the values of these rows with Z."""
+        return self.few and few.is_short(self._rows(sel), Z.shape[0], self.X.shape[1])
+
+    @cached_property
+    def few(self) -> bool:
+        """Whether short work is done by numpy."""
+        return few.is_few(*self.X.shape) and not self.cancels and self.kernel.form is not Form.LAPLACIAN
+
+    @cached_property
+    def _moved(self) -> np.ndarray:
+        """The rows of X less the origin, in float64."""
+        return self.X - self.origin if self.origin.size else np.asarray(self.X, dtype=np.float64)
+
+    def _values(self, part, sel) -> np.ndarray:
+        """Return the values of these rows with a panel of float64 by numpy, shape (q, n_rows)."""
+        rows, sq = (self._moved[sel], self.sq[sel]) if sel.size else (self._moved, self.sq)
+        return few.values(rows, sq, part, square_norms(part), self.scalars)
+
     def block(self, Z, out, sel=ALL):
+        if self._short(Z, sel):
+            for here, part in self._panels(Z, np.float64):
+                out[here] = self._values(part, sel)
+            return out
+        from svmkit.kernels import differences, tiles
+
         scalars = self.scalars
         for here, part in self._panels(Z, out.dtype):
             if self.cancels:
                 differences.block(self.X, sel, part, scalars, out[here])
             else:
-                dense_block(self.X, self.origin, self.sq, sel, part, square_norms(part), *scalars, out[here])
+                tiles.dense_block(self.X, self.origin, self.sq, sel, part, square_norms(part), *scalars, out[here])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.scalars
+        if self._short(Z, sel):
+            for here, part in self._panels(Z, np.float64):
+                out += self._values(part, sel).T @ coef[here]
+            return out
+        from svmkit.kernels import differences, tiles
+
         for here, part in self._panels(Z, dtype):
             weights = np.ascontiguousarray(coef[here], dtype=part.dtype)
             if self.cancels:
                 differences.product(self.X, sel, part, weights, scalars, out)
             else:
-                dense_product(self.X, self.origin, self.sq, sel, part, square_norms(part), weights, *scalars, out)
+                sq_z = square_norms(part)
+                tiles.dense_product(self.X, self.origin, self.sq, sel, part, sq_z, weights, *scalars, out)
         return out
 
 
@@ -145,6 +176,8 @@ class CSREngine(_Products):
 
     def _panels(self, Z, dtype):
         """Yield lo, hi, panel (d, q), |z|^2 and |z|_1 of this dtype for the rows of Z, a few at a time."""
+        from svmkit.kernels import tiles
+
         Z = with_int32_indices(Z)
         sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
@@ -152,7 +185,7 @@ class CSREngine(_Products):
             panel = _aligned((self.X.shape[1], hi - lo), dtype)
             if sparse:
                 panel[:] = 0.0
-                csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
+                tiles.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:
                 panel[:] = Z[lo:hi].T
             yield lo, hi, panel, square[lo:hi], np.abs(panel).sum(axis=0)
@@ -171,6 +204,8 @@ class CSREngine(_Products):
         return self.columns is not None
 
     def block(self, Z, out, sel=ALL):
+        from svmkit.kernels import differences, tiles
+
         X = self.X
         if self.cancels:
             differences.block(_arrays(X), sel, _arrays(Z), self.scalars, out)
@@ -178,13 +213,15 @@ class CSREngine(_Products):
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
         if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
-            csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
+            tiles.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
             return out
         for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype)):
-            csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[lo:hi])
+            tiles.csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[lo:hi])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        from svmkit.kernels import differences, tiles
+
         X = self.X
         out = np.zeros((self._rows(sel), coef.shape[1]))
         if self.cancels:
@@ -195,5 +232,5 @@ class CSREngine(_Products):
             return out
         for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
             weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
-            csr_product(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.scalars, out)
+            tiles.csr_product(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.scalars, out)
         return out

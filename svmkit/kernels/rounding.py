@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from svmkit.kernels.arithmetic import Form
+from svmkit.kernels.form import Form
 from svmkit.kernels.functions import Kernel
 
 U = 2.0**-53  # unit roundoff of float64

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from svmkit.errors import InputError
 
@@ -23,7 +22,7 @@ Compute = Callable[[np.ndarray, np.ndarray], None]
 
 
 class RowTable(NamedTuple):
-    """The cached kernel rows in the form that compiled loops take. Use `find` to look a row up.
+    """The cached kernel rows in the form that compiled loops take. `row_loops.find` looks a row up.
 
     Attributes
     ----------
@@ -50,26 +49,6 @@ class RowTable(NamedTuple):
     clock: np.ndarray
     uses: np.ndarray
     grain: float
-
-
-@njit(cache=True)
-def in_order(slab, n, grain):
-    """Return a `RowTable` of the first n rows of `slab` in which no row is missing: row i is in slot i."""
-    stamps, guessed = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    return RowTable(slab, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1), grain)
-
-
-@njit(cache=True)
-def find(table, i):
-    """Return the slot of row i, or -1 if the row is not cached. The row counts as used now."""
-    slot = table.slot_of[i]
-    if slot >= 0:
-        table.clock[0] += 1
-        table.used[slot] = table.clock[0]
-        if table.guessed[slot]:
-            table.guessed[slot] = False
-            table.uses[0] += 1.0
-    return slot
 
 
 def has_room(m: int, budget: int, dtype) -> bool:
@@ -228,11 +207,13 @@ class RowCache:
         among : ndarray of int, shape (n,)
             The rows and columns to keep, ascending. They are numbered from 0 afterwards.
         """
+        from svmkit.kernels.row_loops import gather
+
         slot_of, used = self.table.slot_of[among], self.table.used
         kept = np.flatnonzero(slot_of >= 0)
         kept = kept[np.argsort(slot_of[kept])]  # in memory order, so that no row is overwritten before it is read
         slots, clock = slot_of[kept], self.table.clock[0]
-        _gather(self._memory, self.m, slots, among)
+        gather(self._memory, self.m, slots, among)
         self._lay_out(self._memory, len(among), self._batch)
         n = self._filled = len(kept)
         self.table.slot_of[kept], self._row_in[:n] = np.arange(n), kept
@@ -260,13 +241,3 @@ class RowCache:
             oldest = np.argpartition(used, share - 1)[:share]
             oldest = oldest[np.argsort(-used[oldest])]
             self._oldest = list(zip(oldest.tolist(), used[oldest].tolist(), strict=True))
-
-
-@njit(cache=True)
-def _gather(memory, m, slots, among):
-    """Copy the columns `among` of the rows in `slots` to the start of the memory, row after row; both ascending."""
-    n = 0
-    for slot in slots:
-        for column in among:
-            memory[n] = memory[slot * m + column]
-            n += 1

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.kernels.arithmetic import Form, as_type_of, epilogue, of_type
+from svmkit.kernels.arithmetic import as_type_of, epilogue, of_type
+from svmkit.kernels.form import Form
 from svmkit.runtime.threads import spread
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2

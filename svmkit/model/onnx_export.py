@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from svmkit._version import __version__
 from svmkit.errors import InputError
-from svmkit.kernels.arithmetic import Form
 from svmkit.kernels.extent import FAR
+from svmkit.kernels.form import Form
 from svmkit.kernels.product_engines import CANCELS
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from svmkit.errors import SvmkitError
-from svmkit.kernels.row_cache import find
+from svmkit.kernels.row_loops import find
 from svmkit.solver.smo_box import BLOCK, FAST, LOW, move, side_of
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
 
 from svmkit.kernels.extent import fits_float32_rows
 from svmkit.kernels.rounding import U
@@ -53,6 +51,9 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tu
     in float32 if they fit the Gram's budget, and are computed in every step otherwise. Ctrl-C or SIGTERM ends the
     minimisation at the current model.
     """
+    from scipy.linalg import cholesky, solve_triangular
+    from scipy.optimize import minimize
+
     gram, y, C, root = problem.gram, problem.y, problem.C, np.sqrt(problem.bias)
     every = np.arange(problem.m)
     K = gram.block(idx, idx)

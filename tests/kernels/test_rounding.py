@@ -61,6 +61,16 @@ def require_bounds(gram, truth, seed=0):
             assert (np.abs(difference) <= gram.product_error(coef[idx])).all()
 
 
+@pytest.mark.parametrize("loops", ["numpy"], indirect=True)
+@pytest.mark.parametrize("kernel", KERNELS, ids=described)
+@pytest.mark.parametrize("name", DATA)
+def test_values_by_numpy_are_within_their_bounds(name, kernel, loops):
+    X = DATA[name]
+    gram = Gram(kernel, X)
+    assert gram.engine.few or gram.engine.cancels or kernel.name == "laplacian"
+    require_bounds(gram, exact_values(kernel, X, X))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["X64", "X32"])
 @pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
 @pytest.mark.parametrize("kernel", KERNELS, ids=described)

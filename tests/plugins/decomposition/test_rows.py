@@ -11,7 +11,8 @@ from svmkit_decomposition import guesses, sets
 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.row_cache import RowCache, find
+from svmkit.kernels.row_cache import RowCache
+from svmkit.kernels.row_loops import find
 from svmkit.problems.box import BoxQP
 from svmkit.solver import smo_box, smo_steps
 from svmkit.solver.smo_box import LOW, UP, Box

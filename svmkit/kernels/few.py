@@ -1,0 +1,57 @@
+"""Kernel values of few dense rows by numpy, since the loops of `tiles` take seconds to compile before their first use.
+
+Values are float64 and computed in the steps of `tiles`, so that the bounds of `rounding` hold for them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.kernels.form import Form
+
+ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
+ENTRIES = 1 << 20  # most numbers in these rows
+PRODUCTS = 1 << 25  # most multiplications of a call, a millisecond or two; compiled loops are faster beyond
+EXP = 64  # multiplications that take as long as the rest of a value
+
+
+def is_few(n: int, d: int) -> bool:
+    """Whether an engine for n rows with d features computes short work by numpy."""
+    return n <= ROWS and n * d <= ENTRIES
+
+
+def is_short(n: int, q: int, d: int) -> bool:
+    """Whether n times q values of vectors with d features are few enough for numpy."""
+    return n * q * max(d, EXP) <= PRODUCTS
+
+
+def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarray, scalars) -> np.ndarray:
+    """Return k(rows[a], Z[b]) at [b, a] for any kernel with a `Form` but the Laplacian.
+
+    Parameters
+    ----------
+    rows, Z : ndarray of float64, shapes (n, d) and (q, d)
+        The vectors, less the engine's origin.
+    sq_rows, sq_z : ndarray of float64, shapes (n,) and (q,)
+        Their |x|^2.
+    scalars : tuple
+        `Kernel.scalars`.
+
+    Returns
+    -------
+    ndarray of float64, shape (q, n)
+    """
+    form, gamma, coef0, degree = scalars
+    with np.errstate(all="ignore"):  # as the compiled loops do: whoever uses the values looks at them
+        dots = Z @ rows.T
+        if form == Form.LINEAR:
+            return dots
+        if form == Form.RBF:
+            dots *= -2.0
+            dots += sq_z[:, None] + sq_rows
+            np.maximum(dots, 0.0, out=dots)
+            dots *= -gamma
+            return np.exp(dots, out=dots)
+        dots *= gamma
+        dots += coef0
+        return np.tanh(dots, out=dots) if form == Form.SIGMOID else np.power(dots, degree, out=dots)
