@@ -148,8 +148,9 @@ class DenseEngine(_Products):
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.scalars
         if self._short(Z, sel):
-            for here, part in self._panels(Z, np.float64):
-                out += self._values(part, sel).T @ coef[here]
+            with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
+                for here, part in self._panels(Z, np.float64):
+                    out += self._values(part, sel).T @ coef[here]
             return out
         from svmkit.kernels import differences, tiles
 

@@ -121,6 +121,6 @@ def test_a_signal_ends_it_with_what_there_is(monkeypatch):
 
         return minimize(*args, callback=heed, **kwargs)
 
-    monkeypatch.setattr("svmkit.training.refit.minimize", interrupted)
+    monkeypatch.setattr("scipy.optimize.minimize", interrupted)
     _, found = refit(problem, np.arange(40))
     assert found.primal > whole.primal and np.isfinite(found.gap)
