@@ -91,10 +91,11 @@ def coefficients_by_column(coef: np.ndarray, n_support: np.ndarray) -> np.ndarra
     """Return the coefficient of each vector in each column of decisions, (n_sv, n_pairs), zeros included."""
     n_classes = len(n_support)
     owner = np.repeat(np.arange(n_classes), n_support)
+    row = np.arange(n_classes - 1)[:, None]
+    other = row + (row >= owner)  # as `coefficient_row`
     columns = np.zeros((len(owner), n_classes * (n_classes - 1) // 2))
-    for column, (a, b) in enumerate(class_pairs(n_classes)):
-        at, values = pair_coefficients(coef, owner, a, b)
-        columns[at, column] = values
+    column = pair_column(np.minimum(owner, other), np.maximum(owner, other), n_classes)
+    columns[np.arange(len(owner)), column] = coef
     return columns
 
 
@@ -233,6 +234,8 @@ def trained_columns(coef: np.ndarray, n_support: np.ndarray, intercept: np.ndarr
         The intercepts.
     """
     trained, n_classes = intercept != 0.0, len(n_support)
+    if trained.all():
+        return np.arange(len(intercept))
     for c, at in enumerate(class_slices(n_support)):
         trained[columns_of(c, n_classes)] |= coef[:, at].any(axis=1)
     return np.flatnonzero(trained)

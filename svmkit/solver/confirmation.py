@@ -35,7 +35,7 @@ class Confirmation:
 
     def __init__(self, iterate: Iterate, rules: Stop) -> None:
         self.certificate: Certificate | None = None
-        self._iterate, self._rules = iterate, rules
+        self._iterate, self._rules, self._limit = iterate, rules, rules.least(Gap)
         self._looks = _Looks(iterate.problem.m)
         self._tightening = 1.0  # the estimate has to be below the tolerance times this factor
         self._next_check = 0  # iteration before which no certificate is computed again after a refusal
@@ -78,14 +78,13 @@ class Confirmation:
 
     def proves(self, certificate: Certificate) -> bool:
         """Return whether a certificate proves the requested gap; the loop's estimate is often stricter."""
-        limit = self._rules.least(Gap)
-        return limit < math.inf and certificate.gap is not None and certificate.gap <= limit
+        return self._limit < math.inf and certificate.gap is not None and certificate.gap <= self._limit
 
     def denied(self, certificate: Certificate) -> Status | None:
         """Return the status of a solve whose estimates say converged, if its certificate does not allow that."""
         if certificate.flaw is not None:
             return Status.NOT_CERTIFIED
-        asked = self._rules.least(Gap) < math.inf
+        asked = self._limit < math.inf
         return Status.STALLED if asked and not self._other and not self.proves(certificate) else None
 
     def _accepted(self, rule: Criterion, info: StepInfo) -> Status | None:

@@ -86,13 +86,12 @@ class Iterate:
         self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
         self.measured: Certificate | None = None
         self.fallen_back: np.ndarray | None = None
-        self.rng = np.random.default_rng(seed)
+        self._draws = Draws(sampler, problem.y, seed, over)
         if start and start.rng_state:
             try:
-                self.rng.bit_generator.state = start.rng_state
+                self._draws.rng.bit_generator.state = start.rng_state
             except (TypeError, ValueError, KeyError, OverflowError) as error:
                 raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
-        self._draws = Draws(sampler, problem.y, self.rng, over)
         self.state: Any = self.begun(start.point if start else None)
 
     def begun(self, start: np.ndarray | None) -> Any:
@@ -125,4 +124,4 @@ class Iterate:
 
     def progress(self, seconds: float) -> Progress:
         """Return a snapshot from which another solve can continue."""
-        return Progress(self.point(), self.n_iter, self.epochs, seconds, dict(self.rng.bit_generator.state))
+        return Progress(self.point(), self.n_iter, self.epochs, seconds, self._draws.rng_state)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -192,8 +193,8 @@ class Draws:
         The sampler.
     y : ndarray of float64, shape (m,)
         Labels, -1.0 and +1.0.
-    rng : numpy.random.Generator
-        Source of randomness.
+    rng : numpy.random.Generator or int
+        Source of randomness, or its seed: many solves never draw.
     over : callable, default=lambda: False
         Whether the solve has to end: its time is spent, or a signal asks it to end.
 
@@ -211,10 +212,23 @@ class Draws:
     """
 
     def __init__(
-        self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator, over: Callable[[], bool] = lambda: False
+        self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator | int, over: Callable[[], bool] = lambda: False
     ) -> None:
-        self.every, self.before, self.rng, self.over = sampler.every, sampler.before, rng, over
-        self._draws = sampler.draws(y, rng)
+        self.every, self.before, self.over = sampler.every, sampler.before, over
+        self._sampler, self._y, self._given = sampler, y, rng
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._given)
+
+    @property
+    def rng_state(self) -> dict | None:
+        """The state of NumPy's bit generator; None if nothing has been drawn since the seed."""
+        return dict(self.rng.bit_generator.state) if "rng" in vars(self) else None
+
+    @cached_property
+    def _drawn(self) -> Iterator[np.ndarray]:
+        return self._sampler.draws(self._y, self.rng)
 
     def __call__(self) -> np.ndarray:
-        return next(self._draws)
+        return next(self._drawn)

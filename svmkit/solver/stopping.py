@@ -168,7 +168,11 @@ class Stop:
 
     def least(self, kind: type[Criterion]) -> float:
         """Return the smallest limit of the criteria of this kind; inf if there is none."""
-        return min((rule.limit for rule in self.criteria if isinstance(rule, kind)), default=math.inf)
+        least = math.inf
+        for rule in self.criteria:
+            if isinstance(rule, kind) and rule.limit < least:
+                least = rule.limit
+        return least
 
     def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> list[Criterion]:
         """Return the criteria that hold, in order; parameters as `Criterion.holds`."""

@@ -90,7 +90,7 @@ class SupportLimit:
 
     def held(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, Certificate]:
         """Return a point with its certificate, replaced by the best point within the limit if it is not within."""
-        if np.count_nonzero(point) <= self.most:
+        if self.most == math.inf or np.count_nonzero(point) <= self.most:
             return point, certificate
         problem = self._iterate.problem
         kept = [*self._trimmed(point, certificate), *([] if self._best is None else [self._best])]
