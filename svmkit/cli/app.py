@@ -30,11 +30,17 @@ class Commands(TyperGroup):
             self.add_command(TyperCommand(name), name)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a name; a plugin's command gets the line that the help page shows."""
+        """Return the command of a name with the line that the help page shows."""
         found = super().get_command(ctx, cmd_name)
         if found and not found.help and cmd_name in self.plugged:
             found.help = _line(self.plugged[cmd_name])
+        if found and found.help and not found.short_help:
+            found.short_help = " ".join(found.help.partition("\n\n")[0].split())  # else its end would be cut off
         return found
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands as plain text, since rich takes as long to import as everything else."""
+        super(TyperGroup, self).format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called, and the rest of `args`."""

@@ -56,6 +56,7 @@ def finish(
     curve: list[dict[str, Any]] | None = None,
     points: Sequence[HistoryPoint] | None = None,
     more: Mapping[str, float | None] | None = None,
+    compile_s: float = 0.0,
 ) -> Outcome:
     """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
 
@@ -79,6 +80,8 @@ def finish(
         The points of the history that have not been logged yet; None stands for all points.
     more : mapping of str to float, default=None
         Scalars to log besides those of every run.
+    compile_s : float, default=0.0
+        Seconds of the fit in which numba compiled.
     """
     data, keeper = sets.train, Keeper(options)
     record = RunRecord(method.solver, method.kernel, fitted, data.name, sets.n_samples, sets.n_features)
@@ -101,6 +104,7 @@ def finish(
         "params": settings | method.solver.params,
         "train_accuracy": record.train_accuracy,
         "test_accuracy": record.test_accuracy,
+        "compile_s": compile_s,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "curve": curve,
         "details": record.details,

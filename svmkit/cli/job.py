@@ -13,6 +13,7 @@ from svmkit.cli.sets import Sets, advise_scaling, read
 from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.model.model import SVMModel
+from svmkit.runtime import compiling
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
@@ -85,7 +86,7 @@ def fit_and_finish(
     """
     measured = options.curve or options.max_support  # a limited model is measured as it grows
     validation = (sets.test.X, labels_of(sets.test)) if sets.test is not None and measured else None
-    with progress.shown(sets.n_samples) as watch:
+    with progress.shown(sets.n_samples) as watch, compiling.counted() as compiled:
         fitted: Fit = fit_prepared(
             data,
             solver=method.solver,
@@ -100,4 +101,4 @@ def fit_and_finish(
             checkpoint=saver,
         )
         fitted = replace(fitted, seconds=seconds + fitted.seconds)
-        return finish(fitted, options, method, sets, tracker, curve=curve.points(fitted))
+        return finish(fitted, options, method, sets, tracker, curve=curve.points(fitted), compile_s=compiled.seconds)

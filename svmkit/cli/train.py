@@ -153,13 +153,18 @@ def report(outcome: Outcome, as_json: bool) -> None:
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
             ("support", None if streamed and linear else counted),  # a linear model of a stream keeps no rows
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
-            ("time", f"{result['fit_s']:.2f} s" + ("" if linear else f", {result['kernel_values']:,} kernel values")),
+            ("time", taken(result["fit_s"], result["compile_s"]) + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
             *curve_rows(result["curve"]),
             ("model", result["model"]),
             ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),
         ]
     )  # fmt: skip
+
+
+def taken(seconds: float, compiling: float) -> str:
+    """Return the seconds of a fit in words, with those of compilation if they are a hundredth or more."""
+    return f"{seconds:.2f} s" + (f", of which {compiling:.2f} s compiling" if compiling >= 0.005 else "")
 
 
 def certified(gap: float, rounding: float) -> str:

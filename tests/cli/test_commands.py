@@ -96,11 +96,20 @@ def test_light_commands_import_nothing_heavy(args):
     heavy = {"numpy", "numba", "sklearn", "mlflow", "scipy", "pandas", "matplotlib"}
     if args[0] == "datasets":  # data sets are numpy's business
         heavy -= {"numpy"}
+    if args == ["--help"]:
+        heavy |= {"rich"}
     assert not heavy & loaded_after(*args)
 
 
 def test_training_untracked_imports_no_mlflow():
-    assert not {"mlflow", "matplotlib", "svmkit_registry"} & loaded_after("train", "iris", "--no-track", "--json")
+    loaded = loaded_after("train", "iris", "--no-track", "--json")
+    assert not {"mlflow", "matplotlib", "svmkit_registry", "sklearn", "pandas"} & loaded
+
+
+def test_an_estimator_imports_numba_with_its_first_compiled_loop():
+    code = "import sys; from svmkit import SVMClassifier; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert "sklearn.base" in done.stdout.split() and not {"numba", "llvmlite"} & set(done.stdout.split())
 
 
 # --- tracking
