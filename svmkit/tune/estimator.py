@@ -16,6 +16,7 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.result import Fit
 from svmkit.training.train import c_path
+from svmkit.tune.prediction import predictions
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
@@ -137,11 +138,17 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
     assert path is not None and training is not None
     found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
     reasons = dict(estimator.reasons_)
+    trained = [fitted for fitted in estimator.fits_ if fitted is not None]
+    try:
+        together = predictions(trained, X, training.threads)
+    except Exception:  # one model may be the cause: each predicts alone
+        together = None
+    labels = iter(together or ())
     for i, fitted in enumerate(estimator.fits_):
         if fitted is None:
             continue
         try:
-            predicted = fitted.model.predict(X, n_threads=training.threads)
+            predicted = next(labels) if together else fitted.model.predict(X, n_threads=training.threads)
         except Exception as error:
             reasons[i] = reason(error)
             continue

@@ -1,5 +1,7 @@
 """Where the fits of a search run: threads, processes, dask and ray find the same as one after the other."""
 
+import time
+
 import pytest
 from support.problems import overlapping
 
@@ -61,7 +63,7 @@ def test_backends_where_installed(backend):
 
 
 def test_threads_leave_a_search_that_was_left(tmp_path):
-    from svmkit.tune.records import Records
+    from svmkit.tune.records import LOOK, Records
 
     (tmp_path / "a").mkdir()
     ours, elsewhere = Records(str(tmp_path / "a")), Records(str(tmp_path / "b"))
@@ -71,7 +73,11 @@ def test_threads_leave_a_search_that_was_left(tmp_path):
     assert not elsewhere.stopped and elsewhere.all() == []
     ours.add({"path": 1})
     assert ours.all() == [{"path": 1}]
+    other = Records(str(tmp_path / "a"))
+    assert not other.stopped
     ours.stop()
+    time.sleep(2 * LOOK)
+    assert other.stopped, "it looks at the folder again, though not at every call"
     assert ours.stopped and Records(str(tmp_path / "a")).stopped
     for file in (tmp_path / "a").iterdir():
         file.unlink()

@@ -1,0 +1,51 @@
+"""Labels of held-out samples by the models of one path, which share kernel values: one product serves every C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.extent import Extent
+from svmkit.model.one_vs_one import coefficients_by_column
+from svmkit.runtime import threads
+from svmkit.training.result import Fit
+
+
+def predictions(fits: Sequence[Fit], X, n_threads: int) -> list[np.ndarray] | None:
+    """Return the labels of X by each model, as `SVMModel.predict` gives them; None where each has to predict alone.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+        Trained on the same samples with one kernel and one scaling, for different C.
+    X : ndarray or CSR of shape (n, d)
+        Held-out samples, of the columns that the models were trained on.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    list of ndarray of shape (n,), or None
+        None for a single fit, for linear models, whose predictions are cheap, for more than two classes, whose models
+        share kernel values among their class pairs, and where a decision is not finite.
+    """
+    if len(fits) < 2 or len(fits[0].model.classes) > 2 or fits[0].model.kernel.name == "linear":
+        return None
+    model, every = fits[0].model, np.concatenate([fitted.support for fitted in fits])
+    rows, first = np.unique(every, return_index=True)
+    parts = [fitted.model.vectors for fitted in fits]
+    stacked = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    vectors, coef = stacked[first], np.zeros((len(rows), len(fits)))
+    for k, fitted in enumerate(fits):
+        at = np.searchsorted(rows, fitted.support)
+        coef[at, k] = coefficients_by_column(fitted.model.coef, fitted.model.n_support)[:, 0]
+    X = model.scaling.apply(X) if model.scaling else X
+    with threads.using(n_threads):
+        decisions = engine_for(model.kernel, X, Extent.of(model.kernel, vectors)).product(vectors, coef)
+    decisions += np.array([fitted.model.intercept[0] for fitted in fits])
+    if not np.isfinite(decisions).all():
+        return None
+    return [fitted.model.labels(decisions[:, k]) for k, fitted in enumerate(fits)]
