@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import select
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,16 @@ def waiting() -> float | None:
         return None
 
 
+@cache
+def processor() -> str:
+    """Name of this machine's processor."""
+    try:
+        names = [x for x in Path("/proc/cpuinfo").read_text().splitlines() if x.startswith("model name")]
+        return names[0].split(":")[1].strip()
+    except (OSError, IndexError):
+        return platform.machine()
+
+
 class Store:
     """Measurements, one JSON object a line; records of other settings (rows, threads, solvers) are kept."""
 
@@ -96,7 +108,7 @@ class Store:
                 self.records.append(record)
 
     def add(self, **record: Any) -> None:
-        record["date"] = date.today().isoformat()
+        record |= {"date": date.today().isoformat(), "processor": processor()}
         self.records.append(record)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**record, "settings": self.settings}) + "\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -65,21 +63,14 @@ def _about(store: Store) -> list[str]:
     if s["rows"]:
         lines += [f"**A quick trial on {s['rows']:,} rows of each set: these figures say nothing.**", ""]
     versions = ", ".join(f"{r['side']} ({r['package']} {r['version']})" for r in store.find(what="side"))
-    where = f"{_processor()}, {s['threads']} of {os.cpu_count()} cores for every side"
+    processors = " and ".join(sorted({r["processor"] for r in store.records}))
+    where = f"{processors}, {s['threads']} cores for every side"
     waits = [r["pressure"] for r in store.find(what="run") if "pressure" in r and r["seconds"] > 0.1]
-    lines.append(f"{where}, Python {platform.python_version()}. Sides: {versions}.")
+    lines.append(f"{where}. Sides: {versions}.")
     if waits:
         told = f"median {median(waits):.2f}, worst {max(waits):.2f}"
         lines.append(f"Share of a run of more than 0.1 s in which some process waited for a core: {told}.")
     return lines
-
-
-def _processor() -> str:
-    try:
-        names = [x for x in Path("/proc/cpuinfo").read_text().splitlines() if x.startswith("model name")]
-        return names[0].split(":")[1].strip()
-    except (OSError, IndexError):
-        return platform.machine()
 
 
 def _tables(cells: list[Cell], store: Store) -> list[str]:
@@ -101,13 +92,15 @@ def _tables(cells: list[Cell], store: Store) -> list[str]:
 
 def _dates(runs: dict[str, dict[str, Any]]) -> str:
     """When the last runs were made, and which sides were measured on another day."""
-    by_day: dict[str, list[str]] = {}
+    by_day: dict[tuple[str, str], list[str]] = {}
     for name, run in runs.items():
-        by_day.setdefault(run.get("date", ""), []).append(name)
+        by_day.setdefault((run["date"], run["processor"]), []).append(name)
     newest = max(by_day)
-    older = [f"{', '.join(names)} on {day}" for day, names in sorted(by_day.items()) if day != newest]
-    kept = f"; kept from an earlier day: {'; '.join(older)}" if older else ""
-    return f"Measured on {newest}{kept}."
+    older = [
+        f"{', '.join(names)} on {day} ({cpu})" for (day, cpu), names in sorted(by_day.items()) if (day, cpu) != newest
+    ]
+    kept = f"; kept from before: {'; '.join(older)}" if older else ""
+    return f"Measured on {newest[0]} ({newest[1]}){kept}."
 
 
 def _percent(run: dict[str, Any]) -> str:

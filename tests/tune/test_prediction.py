@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from support.problems import blobs, overlapping
 
 from svmkit import c_path
-from svmkit.kernels import RBF
+from svmkit.kernels import RBF, engine_for
 from svmkit.kernels.functions import Linear, Precomputed
 from svmkit.tune.prediction import predictions
 
@@ -27,7 +27,7 @@ def test_labels_are_those_of_each_model(storage, solver, scale):
 
 def test_precomputed_values_are_those_of_the_training_rows():
     X, y = overlapping(120)
-    K = RBF(0.3).block(X, X)
+    K = engine_for(RBF(0.3), X).block(X, np.empty((120, 120)))
     fits = c_path(K[:80, :80], y[:80], CS, solver="smo", kernel=Precomputed())
     for fitted, labels in zip(fits, predictions(fits, K[80:, :80], 1), strict=True):
         assert np.array_equal(labels, fitted.model.predict(K[80:, :80]))
