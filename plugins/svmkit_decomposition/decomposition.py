@@ -9,12 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from svmkit.kernels.complete import CompleteGram
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.solver import smo_steps
 from svmkit.solver.base import Reads, Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws
+from svmkit_decomposition.complete import CompleteState
 from svmkit_decomposition.state import BoxState
 
 
@@ -95,6 +97,15 @@ class Pairwise(Decomposition):
     """
 
     second: ClassVar[bool] = True
+    by_slices: ClassVar[bool] = True
+
+    def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> BoxState | CompleteState:  # type: ignore[override]
+        if isinstance(problem.gram, CompleteGram):
+            return CompleteState(problem, start, draws.goal, self.second)
+        return super().init(problem, start, draws)
+
+    def step(self, state: BoxState | CompleteState) -> StepInfo:
+        return state.step() if isinstance(state, CompleteState) else super().step(state)
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         done, state.i, state.k, change, missing = smo_steps.take_steps(

@@ -9,12 +9,12 @@ import numpy as np
 
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.rounding import U
+from svmkit.kernels.rounding import TINY, U
 from svmkit.kernels.semidefinite import not_semidefinite
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.box_sums import Sums, box_sums
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss, best_bias
-from svmkit.problems.rounding import dot_error
 
 
 class BoxQP(Problem):
@@ -110,29 +110,30 @@ class BoxQP(Problem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
-        norm, ridge = float((point * self.y) @ h), float(point @ (point * self.ridge))
-        bias = best_bias(self.loss, self.y, h, self.C)
-        slack = 1.0 - self.y * (h + bias)
-        primal = 0.5 * norm + self.loss.total(slack, self.C)
-        dual = float(point.sum()) - 0.5 * (norm + ridge)
+        bias, of_h = best_bias(self.loss, self.y, h, self.C), self.image_error(point)
+        squared = self.loss is Loss.SQUARED_HINGE
+        sums = Sums(*box_sums(self.y, h, point, self.C, self.ridge, squared, bias, of_h, U))
+        norm, primal = sums.norm, 0.5 * sums.norm + sums.loss
+        dual = sums.beta - 0.5 * (norm + sums.ridge)
         gradient = self.y * h + self.ridge * point - 1.0
-        errors, flaw = self._errors(point, h, bias, slack, primal), self.gram.definiteness.flaw
+        errors, flaw = self._errors(sums, of_h, primal), self.gram.definiteness.flaw
         if norm < -2.0 * errors[0] and flaw is None:
             flaw = not_semidefinite(self.gram)
         return Certificate.of(primal, dual, gradient, bias, errors=errors, flaw=flaw)
 
-    def _errors(
-        self, beta: np.ndarray, h: np.ndarray, bias: float, slack: np.ndarray, primal: float
-    ) -> tuple[float, float]:
+    def _errors(self, sums: Sums, of_h: float, primal: float) -> tuple[float, float]:
         """Return bounds on the rounding errors of P and of D, that of the constraint y'beta = 0 included."""
-        of_h, total = self.image_error(beta), float(beta.sum())
-        norm = total * of_h + dot_error(beta * h)
-        losses = self.loss.total_error(slack, self.C, of_h + 4.0 * U * (1.0 + np.abs(h) + abs(bias)))
-        sums = dot_error(beta) + dot_error(beta * (beta * self.ridge))
+        norm = sums.beta * of_h + self._sum_error(sums.size)
+        losses = sums.off + self._sum_error(sums.loss, 2.0 if self.loss is Loss.SQUARED_HINGE else 1.0)
+        total = self._sum_error(sums.beta)
         # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
         largest = 1.0 + math.sqrt(2.0 * max(primal, 0.0) * max(float(self.gram.diag.max()), 0.0))
-        balance = abs(float(self.y @ beta)) + dot_error(beta)
-        return 0.5 * norm + losses, 0.5 * norm + sums + balance * largest
+        balance = abs(sums.balance) + total
+        return 0.5 * norm + losses, 0.5 * norm + total + self._sum_error(sums.ridge) + balance * largest
+
+    def _sum_error(self, size: float, factor: float = 1.0) -> float:
+        """Return `dot_error` of m products whose absolute values have the sum `size`."""
+        return (self.m + 1) * (U * factor * size + TINY) if size else 0.0
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)

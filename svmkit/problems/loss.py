@@ -7,6 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.problems.box_sums import hinge_bias
 from svmkit.problems.rounding import dot_error
 
 
@@ -69,15 +70,11 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
     The derivative is piecewise constant (hinge) or linear (squared hinge) and rises at c_i = y_i - h_i: a positive
     sample has a loss for b below its c_i, a negative sample for b above.
     """
+    if loss is Loss.HINGE:
+        return float(hinge_bias(y, h, np.ascontiguousarray(C)))
     order = np.argsort(y - h, kind="stable")
     c, plus = (y - h)[order], y[order] > 0.0
     costs = np.asarray(C)[order]
-    if loss is Loss.HINGE:
-        rise = np.cumsum(costs) - costs[plus].sum()  # derivative just above c_k
-        level = 1e-12 * costs.sum()
-        k = int(np.argmax(rise >= -level))
-        flat = rise[k] <= level and k + 1 < len(c)
-        return float(0.5 * (c[k] + c[k + 1]) if flat else c[k])
     lo, hi = c[plus].max(), c[~plus].min()
     if lo <= hi:  # no sample has a loss in between
         return float(0.5 * (lo + hi))

@@ -86,6 +86,9 @@ class StepInfo(NamedTuple):
         Largest violation of the optimality conditions (the eps of LIBSVM and LIBLINEAR); inf if unknown.
     shrunk : bool, default=False
         Some points are left out, and the estimates are those of the remaining points.
+    trail : ndarray of float64, shape (n, 5), default=None
+        Earlier iterates of a step that took many iterations, for the history: iterations since the last report,
+        objective, gap, number of support vectors, kernel values.
 
     Notes
     -----
@@ -105,6 +108,7 @@ class StepInfo(NamedTuple):
     steps: int = 1
     violation: float = float("inf")
     shrunk: bool = False
+    trail: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,9 @@ class Solver(ABC):
         when a set is too large for the solver.
     certified : bool, default=True
         The solver has a dual point of its own, so that the certificate has a dual value.
+    by_slices : bool, default=False
+        On a `CompleteGram` the solver takes many steps at a time in compiled code, so that class pairs are trained side
+        by side in threads.
     external : bool, default=False
         Other software does the work. Its one step is the whole solve, which cannot start from a point.
     paper : str, default=""
@@ -152,6 +159,7 @@ class Solver(ABC):
     recheck: ClassVar[int] = 10
     reads: ClassVar[Reads | None] = None
     certified: ClassVar[bool] = True
+    by_slices: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
 

@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import Solver, StepInfo
-from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.sampler import Draws, Goal, Sampler
 
 
 class Progress(NamedTuple):
@@ -55,6 +55,8 @@ class Iterate:
         The earlier solve to continue.
     over : callable, default=lambda: False
         Whether the solve has to end, for `Draws.over`.
+    goal : Goal, default=None
+        What the stop rules ask for, for `Draws.goal`.
 
     Attributes
     ----------
@@ -81,12 +83,13 @@ class Iterate:
         seed: int,
         start: Progress | None,
         over: Callable[[], bool] = lambda: False,
+        goal: Goal | None = None,
     ) -> None:
         self.problem, self.solver = problem, solver
         self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
         self.measured: Certificate | None = None
         self.fallen_back: np.ndarray | None = None
-        self._draws = Draws(sampler, problem.y, seed, over)
+        self._draws = Draws(sampler, problem.y, seed, over, goal)
         if start and start.rng_state:
             try:
                 self._draws.rng.bit_generator.state = start.rng_state

@@ -93,7 +93,9 @@ def solve(
         def over() -> bool:
             return bool(flag) or clock() >= seconds
 
-        iterate = Iterate(problem, solver, sampler or solver.sampler, seed, progress, over)
+        iterate = Iterate(
+            problem, solver, sampler or solver.sampler, seed, progress, over, None if score else rules.goal
+        )
         limit = SupportLimit(iterate, rules)
         run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))
         try:

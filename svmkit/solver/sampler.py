@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -184,6 +184,21 @@ class Permuted(_Sized):
                 yield order[at : at + self.size]
 
 
+class Goal(NamedTuple):
+    """What the stop rules ask for, for a solver that takes many steps before it reports.
+
+    Attributes
+    ----------
+    gap : float
+        The relative gap at which the solve ends; 0.0 without such a rule.
+    iterations : float
+        The iterations after which it ends; inf without such a rule.
+    """
+
+    gap: float
+    iterations: float
+
+
 class Draws:
     """A sampler bound to labels and a generator; calling it returns the next index array.
 
@@ -197,6 +212,8 @@ class Draws:
         Source of randomness, or its seed: many solves never draw.
     over : callable, default=lambda: False
         Whether the solve has to end: its time is spent, or a signal asks it to end.
+    goal : Goal, default=None
+        What the stop rules ask for; None where a rule has to look at more iterates than a gap has to.
 
     Attributes
     ----------
@@ -209,12 +226,19 @@ class Draws:
     over : callable
         Called as over(); True once the solve has to end. A solver whose start or step takes long asks now and then,
         and returns early with what it has.
+    goal : Goal or None
+        As the parameter.
     """
 
     def __init__(
-        self, sampler: Sampler, y: np.ndarray, rng: np.random.Generator | int, over: Callable[[], bool] = lambda: False
+        self,
+        sampler: Sampler,
+        y: np.ndarray,
+        rng: np.random.Generator | int,
+        over: Callable[[], bool] = lambda: False,
+        goal: Goal | None = None,
     ) -> None:
-        self.every, self.before, self.over = sampler.every, sampler.before, over
+        self.every, self.before, self.over, self.goal = sampler.every, sampler.before, over, goal
         self._sampler, self._y, self._given = sampler, y, rng
 
     @cached_property

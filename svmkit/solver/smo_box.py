@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
-BLOCK = 256
+BLOCK = 128
 # error_model="numpy" where a loop divides: a test for 0 would keep the loop from being vectorised
 MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
 HUGE = 1e300

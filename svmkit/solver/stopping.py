@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from svmkit.errors import InputError
 from svmkit.solver.base import StepInfo
+from svmkit.solver.sampler import Goal
 from svmkit.solver.solution import Status
 
 
@@ -173,6 +174,14 @@ class Stop:
             if isinstance(rule, kind) and rule.limit < least:
                 least = rule.limit
         return least
+
+    @property
+    def goal(self) -> Goal | None:
+        """The gap and the iterations that are asked for; None if a rule needs other reports of a solver."""
+        if not all(type(rule) in (Gap, Iterations, Seconds) for rule in self.criteria):
+            return None
+        gap = max((rule.limit for rule in self.criteria if isinstance(rule, Gap)), default=0.0)
+        return Goal(gap, self.least(Iterations))
 
     def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> list[Criterion]:
         """Return the criteria that hold, in order; parameters as `Criterion.holds`."""

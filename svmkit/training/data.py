@@ -13,6 +13,7 @@ from svmkit.data.labels import encode_labels
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.by_class import SharedKernel
+from svmkit.kernels.complete import CompleteKernel, has_room
 from svmkit.kernels.engine import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
@@ -148,7 +149,7 @@ class TrainingData:
         a, b = pair_classes(len(self.classes))
         return counts[a] + counts[b]
 
-    def pair(self, k: int, *, shared: bool = True) -> ClassPair:
+    def pair(self, k: int, *, shared: bool = True, complete: bool = False) -> ClassPair:
         """Return a class pair and its Gram.
 
         Parameters
@@ -159,6 +160,8 @@ class TrainingData:
         shared : bool, default=True
             With more than two classes, whether the class pairs share kernel values; the samples of class a then come
             before the samples of class b. If False, the samples stay in the order of the data and have their own Gram.
+        complete : bool, default=False
+            Whether the class pair gets a `CompleteGram`; `CompleteKernel.holds` says whether there is room for it.
 
         Returns
         -------
@@ -174,9 +177,13 @@ class TrainingData:
         name = f"{self.classes[a]} vs {self.classes[b]}"
         if not (len(self._members[a]) and len(self._members[b])):
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-        if shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
+        if complete:
+            whole = self.complete.gram(a, b)
+            gram: Gram = whole
+            rows = whole.class_pair.rows
+        elif shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
             of_pair = self._by_class.gram(a, b)
-            gram: Gram = of_pair
+            gram = of_pair
             rows = of_pair.class_pair.rows
         else:
             rows = np.sort(np.concatenate([self._members[a], self._members[b]]))
@@ -187,6 +194,16 @@ class TrainingData:
     @cached_property
     def _by_class(self) -> SharedKernel:
         return SharedKernel(self.kernel, self.X, self._members, parse_bytes(self.memory))
+
+    def is_complete(self, k: int) -> bool:
+        """Return whether all kernel rows of class pair k may be kept."""
+        n = int(self.sizes[k])
+        return has_room(n, parse_bytes(self.memory)) and self.complete.holds(n)
+
+    @cached_property
+    def complete(self) -> CompleteKernel:
+        """The kernel rows of class pairs that are small enough to be kept as a whole."""
+        return CompleteKernel(self.kernel, self.X, self._members, parse_bytes(self.memory))
 
     @cached_property
     def _members(self) -> list[np.ndarray]:

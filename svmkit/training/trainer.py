@@ -15,6 +15,7 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
+from svmkit.runtime.threads import in_use, spread, using
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.iterate import Progress
@@ -32,6 +33,8 @@ from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit, untrained
 from svmkit.training.validation import Measure, Validation
 from svmkit.training.warm_start import ModelStart
+
+WORK = 0.5  # nanoseconds of training a small class pair, for each of its n^2 kernel values: to decide on threads
 
 Watch = Callable[[int, int, str], Sequence[Callback]]
 """Called with (k, number of problems, "a vs b") before problem k; returns the callbacks of its solve."""
@@ -117,9 +120,14 @@ class Trainer:
         order = np.arange(n_pairs)
         if checkpoint is not None:
             order = np.array(sorted(order.tolist(), key=lambda k: checkpoint.progress(k) is not None))
-        sizes = self.data.sizes[order]
         with interrupt.catching() as flag:
             try:
+                if n_pairs > 1 and checkpoint is None and self.watch is None and self.validation is None:
+                    self._side_by_side([k for k in order.tolist() if self._complete(k)], C, allowance, parts, flag)
+                    order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
+                    if self.interrupted or allowance.left <= 0.0:
+                        return parts
+                sizes = self.data.sizes[order]
                 for k, share in zip(order.tolist(), (sizes / rests(sizes)).tolist(), strict=True):
                     part = self._timed(allowance, share, k, C, slots)
                     parts[k] = part
@@ -131,6 +139,34 @@ class Trainer:
                 if checkpoint is not None:
                     checkpoint.flush()
         return parts
+
+    def _complete(self, k: int) -> bool:
+        """Return whether class pair k gets all of its kernel rows in compiled code (`CompleteGram`)."""
+        return self.solvers[k].by_slices and not isinstance(self.sampler, Cyclic) and self.data.is_complete(k)
+
+    def _side_by_side(
+        self, ks: list[int], C: float, allowance: Allowance, parts: list[Part | None], flag: interrupt.Flag
+    ) -> None:
+        """Train class pairs in several threads, those with most samples first; updates `parts`."""
+        if not ks:
+            return
+        sizes, began = self.data.sizes, time.perf_counter()
+        ks = sorted(ks, key=lambda k: -sizes[k])
+        share = in_use() / float(sizes[ks].sum())  # of the time of all threads, for a sample
+
+        def train(first: int, last: int) -> None:
+            for k in ks[first:last]:
+                left = allowance.left - (time.perf_counter() - began)
+                if self.interrupted or (left <= 0.0 and k != ks[0]):
+                    return
+                seconds = min(left, allowance.left * share * float(sizes[k]))
+                parts[k] = part = self.train(self.pair(k), C, allowance=allowance, seconds=seconds)
+                self.heed(part, flag)
+
+        self.pair(ks[0])  # what all share is made by all threads
+        with using(min(in_use(), self.data.complete.most_at_once(int(sizes[ks[0]])))):
+            spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
+        allowance.take(time.perf_counter() - began)
 
     def heed(self, part: Part, flag: interrupt.Flag) -> None:
         """Note that a signal, or a callback during the solve of `part`, has asked to end."""
@@ -186,6 +222,8 @@ class Trainer:
 
     def pair(self, k: int) -> ClassPair:
         """Return the k-th class pair, with shared kernel values unless the solver needs none or their order matters."""
+        if self._complete(k):
+            return self.data.pair(k, complete=True)
         linear = self.solver.problem_for(self.data.kernel).is_linear
         return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))
 

@@ -68,12 +68,12 @@ def test_extremes(n):
 def test_extremes_of_several_blocks():
     n = 3 * smo_box.BLOCK
     side = np.full(n, BOTH, np.uint8)
-    for at in (0, 255, 256, 511, 512, n - 1):
+    for at in (0, smo_box.BLOCK - 1, smo_box.BLOCK, 2 * smo_box.BLOCK - 1, 2 * smo_box.BLOCK, n - 1):
         v = np.zeros(n)
-        v[at], v[(at + 300) % n] = -1.0, 1.0
-        assert smo_box.extremes(v, side) == (at, (at + 300) % n)
+        v[at], v[(at + smo_box.BLOCK + 44) % n] = -1.0, 1.0
+        assert smo_box.extremes(v, side) == (at, (at + smo_box.BLOCK + 44) % n)
         side[at] = LOW  # out of UP: the first of the others is as low
-        assert smo_box.extremes(v, side) == (1 if at == 0 else 0, (at + 300) % n)
+        assert smo_box.extremes(v, side) == (1 if at == 0 else 0, (at + smo_box.BLOCK + 44) % n)
         side[at] = BOTH
 
 

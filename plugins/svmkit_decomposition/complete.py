@@ -1,0 +1,190 @@
+"""SMO on a class pair all of whose kernel rows fit in memory: slices of many steps in compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from svmkit.kernels.complete import CompleteGram, kernel_row
+from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import Certificate, relative_gap
+from svmkit.problems.loss import Loss
+from svmkit.solver.base import StepInfo
+from svmkit.solver.sampler import Goal
+from svmkit.solver.smo_box import Box, extremes, gap, move, take_sides
+from svmkit.solver.smo_steps import TAU, require_bound, second_order, step
+
+WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
+MOST = 1e9  # steps in a slice
+LOOKS = 64  # of a slice that go into the history
+CLOSE = 0.9  # part of the gap that is asked for at which a certificate is worth computing
+OFTEN = 16  # the gap is looked at after so many steps, and after an eighth of the steps so far
+
+
+@njit(cache=True)
+def _scale(objective, difference):
+    """Return max(|P|, |D|), to which a gap is relative."""
+    return max(abs(objective), abs(difference - objective))
+
+
+@njit(cache=True)
+def _note(trail, looks, beta, steps, objective, difference, values):
+    """Write a line of the trail if there is room, and return the number of lines."""
+    if looks == trail.shape[0]:
+        return looks
+    support = 0
+    for weight in beta:
+        support += weight > 0.0
+    line = trail[looks]
+    line[0], line[1], line[2] = steps, objective, difference / max(_scale(objective, difference), 1e-300)
+    line[3], line[4] = support, values
+    return looks + 1
+
+
+@njit(nogil=True, cache=True)
+def take_slice(box, source, slab, i, k, second, squared, objective, target, taken, most, trail):
+    """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or `WORK` is done.
+
+    Parameters
+    ----------
+    box : svmkit.solver.smo_box.Box
+        The state, changed in place.
+    source, slab
+        As for `svmkit.kernels.complete.kernel_row`.
+    i, k : int
+        The maximal violating pair; negative if it and `box.side` are not known.
+    second, squared : bool
+        The second point is chosen by the second-order rule; the loss is the squared hinge.
+    objective : float
+        The objective at the start of the slice.
+    target : float
+        The relative gap at which to end.
+    taken, most : int
+        Steps before this slice, and the most steps of the slice.
+    trail : ndarray of float64, shape (n, 5)
+        Where looks at the gap are noted, as in `StepInfo.trail`.
+
+    Returns
+    -------
+    looks : int
+        Number of looks that were noted.
+    steps : int
+        Steps taken.
+    i, k : int
+        The maximal violating pair at the end.
+    objective, difference : float
+        The objective and P - D at the end; the objective is -inf where it is unbounded below.
+    """
+    v, side, ridge = box.v, box.side, box.ridge
+    if i < 0 or k < 0:
+        take_sides(box)
+        i, k = extremes(v, side)
+    looks, steps, next_look, values = 0, 0, OFTEN, slab.done[1]
+    if taken == 0:
+        looks = _note(trail, 0, box.beta, 0, objective, gap(box, squared, -0.5 * (v[i] + v[k])), values)
+    while steps < most and i >= 0 and k >= 0 and v[k] > v[i]:
+        if 2.0 * v.size * steps + 4.0 * (slab.done[1] - values) > WORK:
+            break
+        row_i = kernel_row(source, slab, i)
+        partner = second_order(v, side, box.diag, row_i, i) if second else k
+        partner = partner if partner >= 0 else k
+        row_k = kernel_row(source, slab, partner)
+        t, fell = step(box, i, partner, row_i[partner], TAU)
+        objective += fell
+        steps += 1
+        if t == 0.0 or t == np.inf:
+            break
+        v[i] += t * ridge[i]
+        v[partner] -= t * ridge[partner]
+        i, k = move(v, side, row_i, row_k, t)
+        if steps >= next_look:
+            next_look = steps + OFTEN + (taken + steps) // 8
+            difference = gap(box, squared, -0.5 * (v[i] + v[k]))
+            if difference <= target * _scale(objective, difference):
+                return looks, steps, i, k, objective, difference
+            looks = _note(trail, looks, box.beta, steps, objective, difference, slab.done[1])
+    return looks, steps, i, k, objective, gap(box, squared, -0.5 * (v[i] + v[k]))
+
+
+class CompleteState:
+    """State of a solve on a `CompleteGram`.
+
+    Parameters
+    ----------
+    problem : BoxQP
+        The problem to solve.
+    start : ndarray of shape (m,) or None
+        A feasible point to start from; None for 0.
+    goal : Goal or None
+        What the stop rules ask for.
+    second : bool
+        Whether the second point is chosen by the second-order rule.
+    """
+
+    def __init__(self, problem: BoxQP, start: np.ndarray | None, goal: Goal | None, second: bool) -> None:
+        self.problem, self.goal, self.second, self.n_iter = problem, goal, second, 0
+        assert isinstance(problem.gram, CompleteGram)
+        self.gram, self.squared = problem.gram, problem.loss is Loss.SQUARED_HINGE
+        self.target, self.fresh = CLOSE * goal.gap if goal else 0.0, start is not None
+        if start is None:
+            self._restart(np.zeros(problem.m), np.full(problem.m, -1.0))
+        else:
+            self._restart(start.copy(), problem.gradient(start))
+
+    def _restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
+        p = self.problem
+        side = np.empty(p.m, dtype=np.uint8)
+        self.box = Box(p.y, p.upper, p.ridge, p.diag, beta, p.y * gradient, side)
+        self.i = self.k = -1
+        self.objective = 0.5 * float(beta @ (gradient - 1.0))
+
+    @property
+    def beta(self) -> np.ndarray:
+        """The iterate, a new array of shape (m,)."""
+        return self.box.beta.copy()
+
+    def step(self) -> StepInfo:
+        """Take a slice of steps and report on it."""
+        most = 1 + self.n_iter // 16
+        if self.goal is not None:
+            most = int(max(1.0, min(MOST, self.goal.iterations - self.n_iter)))
+        trail, before = np.empty((LOOKS, 5)), self.objective
+        engine = self.gram.class_pair
+        looks, steps, self.i, self.k, self.objective, gap = take_slice(
+            self.box,
+            engine.source,
+            engine.slab,
+            self.i,
+            self.k,
+            self.second,
+            self.squared,
+            before,
+            self.target,
+            self.n_iter,
+            0 if self.fresh else most,
+            trail,
+        )
+        moved, self.fresh = self.fresh or self.objective < before, False
+        require_bound(self.objective, self.problem.gram.kernel.name)
+        self.n_iter += steps
+        v = self.box.v
+        return StepInfo(
+            self.objective,
+            int(np.count_nonzero(self.box.beta)),
+            float(steps),
+            gap=relative_gap(gap, -self.objective),
+            gap_abs=gap,
+            moved=moved,
+            steps=steps,
+            violation=max(float(v[self.k] - v[self.i]), 0.0),
+            trail=trail[:looks],
+        )
+
+    def widen(self) -> None:
+        """All points take part always."""
+
+    def resync(self, certificate: Certificate) -> None:
+        """Take over the certificate's exact gradient, and aim at a smaller gap."""
+        assert certificate.gradient is not None
+        self._restart(self.box.beta, certificate.gradient)
+        self.target *= 0.5

@@ -1,0 +1,384 @@
+"""CompleteGram: a class pair all of whose kernel rows fit in memory, computed by compiled loops when they need them.
+
+Everyday sets are of this kind. A solver whose steps run in compiled code then never returns to Python for a kernel row,
+and certificates are computed from the rows that are there.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit, types
+from numba.extending import overload
+
+from svmkit.kernels.arithmetic import epilogue
+from svmkit.kernels.engine import ALL, StoredRows
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.kernels.product_engines import DenseEngine
+from svmkit.kernels.row_cache import RowTable
+
+PART = 4  # a class pair, and the matrix of all samples, may take this part of the memory for kernel rows
+LARGEST = 8000  # samples of a class pair: steps on more of them are worth the threads and the blocks of other engines
+WHOLE = 3000  # samples up to which all kernel values are computed at once: products of matrices are that much faster
+WIDE = 48  # entries of a row from which on they are, whatever the number of samples
+PANEL = 512  # kernel rows of the matrix that are computed together
+BETWEEN = 0.1  # density from which on sparse rows are stored as dense ones
+COPY = 1 << 26  # entries of a dense copy of sparse samples, at most
+
+
+class FromMatrix(NamedTuple):
+    """The rows of a class pair as parts of the rows of a matrix.
+
+    Attributes
+    ----------
+    K : ndarray of float64, shape (m, m)
+        Kernel values of all samples, sorted by class.
+    a, n_a, b, n_b : int
+        The first sample of each of the two classes and their number.
+    """
+
+    K: np.ndarray
+    a: int
+    n_a: int
+    b: int
+    n_b: int
+
+
+class FromDense(NamedTuple):
+    """The rows of a class pair, computed from dense samples.
+
+    Attributes
+    ----------
+    T : ndarray of float64, shape (d, m)
+        The columns of X less the origin, samples sorted by class.
+    sq : ndarray of float64, shape (m,)
+        |x|^2 of each sample.
+    diag : ndarray of float64, shape (m,)
+        k(x, x) of each sample.
+    form, gamma, coef0, degree
+        As `Kernel.scalars`.
+    a, n_a, b, n_b : int
+        As for `FromMatrix`.
+    """
+
+    T: np.ndarray
+    sq: np.ndarray
+    diag: np.ndarray
+    form: int
+    gamma: float
+    coef0: float
+    degree: int
+    a: int
+    n_a: int
+    b: int
+    n_b: int
+
+
+class Slab(NamedTuple):
+    """The kernel rows of n samples, of which some are there.
+
+    Attributes
+    ----------
+    rows : ndarray of float64, shape (n, n)
+        The rows in the order in which they were computed.
+    slot_of : ndarray of int64, shape (n,)
+        Where each row is; -1 if it is not there.
+    done : ndarray of int64, shape (2,)
+        Number of rows that are there, and of kernel values that were computed for them.
+    """
+
+    rows: np.ndarray
+    slot_of: np.ndarray
+    done: np.ndarray
+
+
+def _compute(source, i, out):
+    """Write kernel row i of the class pair to out (n,), and return how many kernel values were computed."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_compute, inline="never")
+def _compute_compiled(source, i, out):
+    if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:
+        return _gathered
+    return _computed
+
+
+def _gathered(source, i, out):
+    row = source.K[source.a + i if i < source.n_a else source.b + i - source.n_a]
+    out[: source.n_a] = row[source.a : source.a + source.n_a]
+    out[source.n_a :] = row[source.b : source.b + source.n_b]
+    return 0
+
+
+def _computed(source, i, out):
+    at = source.a + i if i < source.n_a else source.b + i - source.n_a
+    _segment(source, at, source.a, out[: source.n_a])
+    _segment(source, at, source.b, out[source.n_a :])
+    out[i] = source.diag[at]
+    return out.size
+
+
+@njit(cache=True)
+def _segment(source, at, lo, out):
+    """Write the kernel values of the sample `at` with the samples from lo on."""
+    if out.size == 0:
+        return
+    line = np.zeros((1, out.size))
+    _dots(source.T, at, lo, line[0])
+    sq = source.sq
+    epilogue(
+        line, sq[at : at + 1], sq[lo : lo + out.size], source.form, source.gamma, source.coef0, source.degree, line
+    )
+    for j in range(out.size):
+        out[j] = line[0, j]
+
+
+@njit(fastmath={"contract", "nsz"}, cache=True)
+def _dots(T, at, lo, out):
+    """Add the products of the column `at` of T with the columns from lo on."""
+    f, d = 0, T.shape[0]
+    while f + 4 <= d:
+        p, q, r, s = T[f, at], T[f + 1, at], T[f + 2, at], T[f + 3, at]
+        a, b = T[f, lo : lo + out.size], T[f + 1, lo : lo + out.size]
+        c, e = T[f + 2, lo : lo + out.size], T[f + 3, lo : lo + out.size]
+        for j in range(out.size):
+            out[j] = out[j] + p * a[j] + q * b[j] + r * c[j] + s * e[j]
+        f += 4
+    while f < d:
+        p, a = T[f, at], T[f, lo : lo + out.size]
+        for j in range(out.size):
+            out[j] += p * a[j]
+        f += 1
+
+
+@njit(cache=True)
+def kernel_row(source, slab, i):
+    """Return kernel row i (n,), which is computed if it is not there."""
+    slot = slab.slot_of[i]
+    if slot < 0:
+        slot = slab.done[0]
+        slab.done[1] += _compute(source, i, slab.rows[slot])
+        slab.slot_of[i] = slot
+        slab.done[0] = slot + 1
+    return slab.rows[slot]
+
+
+@njit(nogil=True, cache=True)
+def fill(source, slab, idx):
+    """Compute those of the kernel rows `idx` that are not there."""
+    for i in idx:
+        kernel_row(source, slab, i)
+
+
+def has_room(n: int, memory: int) -> bool:
+    """Return whether the kernel rows of n samples may be kept within the memory for kernel rows, in bytes."""
+    return n <= LARGEST and 8 * n * n <= memory // PART
+
+
+class CompleteKernel:
+    """Samples sorted by class, and the kernel rows of their class pairs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, resolved.
+    X : ndarray or CSR of shape (n, d)
+        The samples; for a precomputed kernel the kernel values (n, n).
+    members : list of ndarray of int
+        The rows of X of each class, ascending.
+    memory : int
+        The memory for kernel rows in bytes.
+
+    Attributes
+    ----------
+    whole : bool
+        Whether the kernel values of all samples are computed at once, in one matrix.
+    """
+
+    def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
+        self.kernel, self.memory = kernel, memory
+        sizes = np.array([len(rows) for rows in members])
+        self.sizes, self.starts = sizes, np.cumsum(sizes) - sizes
+        two = len(members) == 2  # of one pair the samples stay in the order of the data
+        order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
+        self.order, self.m = order, len(order)
+        if isinstance(kernel, Precomputed):
+            X = X[order][:, order]
+        elif not (two and self.m == X.shape[0]):
+            X = X[order]
+        if sp.issparse(X) and X.nnz > BETWEEN * X.shape[0] * X.shape[1] and X.shape[0] * X.shape[1] <= COPY:
+            X = X.toarray() if not isinstance(kernel, Precomputed) else X
+        self.engine: Any = engine_for(kernel, X)
+        entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
+        fits = 8 * self.m * self.m <= memory // 2
+        narrow = isinstance(self.engine, DenseEngine) and not self.engine.cancels and entries < WIDE
+        self.whole = fits and (self.m <= WHOLE or not narrow)
+        self.narrow = narrow
+        self._lock = threading.Lock()
+
+    def holds(self, n: int) -> bool:
+        """Return whether all kernel rows of a class pair of n samples fit."""
+        return has_room(n, self.memory) and (self.whole or self.narrow)
+
+    def most_at_once(self, n: int) -> int:
+        """Return how many class pairs of n samples may be trained at the same time, at least 1."""
+        left = self.memory - (8 * self.m * self.m if self.whole else 0)
+        return max(1, left // (8 * n * n))
+
+    @cached_property
+    def diag(self) -> np.ndarray:
+        """k(x, x) of each sample, in order: float64, shape (m,)."""
+        return self.engine.diag()
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """The kernel values of all samples: float64, shape (m, m)."""
+        K, engine = np.empty((self.m, self.m)), self.engine
+        for lo in range(0, self.m, PANEL):
+            idx = np.arange(lo, min(self.m, lo + PANEL))
+            engine.block(engine.take(idx), K[lo : lo + PANEL])
+        np.fill_diagonal(K, self.diag)
+        return K
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The columns of the samples less the origin: float64, shape (d, m)."""
+        X = np.asarray(self.engine.X, dtype=np.float64)
+        return np.ascontiguousarray((X - self.engine.origin if self.engine.origin.size else X).T)
+
+    def source(self, a: int, b: int) -> FromMatrix | FromDense:
+        """Return where the kernel rows of the classes a < b come from."""
+        if len(self.sizes) == 2:
+            where = 0, self.m, 0, 0
+        else:
+            where = int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
+        if self.whole:
+            return FromMatrix(self.matrix, *where)
+        form, gamma, coef0, degree = self.kernel.scalars
+        return FromDense(self.columns, self.engine.sq, self.diag, int(form), gamma, coef0, degree, *where)
+
+    def gram(self, a: int, b: int) -> CompleteGram:
+        """Return the Gram of the classes a < b: in the order of the data if there are no others, else a before b."""
+        with self._lock:
+            return CompleteGram(self, self.source(a, b))
+
+
+class CompleteEngine(StoredRows):
+    """The `svmkit.kernels.Engine` of a class pair, whose kernel rows are kept. `Z` holds numbers of its samples."""
+
+    def __init__(self, shared: CompleteKernel, source: FromMatrix | FromDense) -> None:
+        self.kernel, self.source, self.shared = shared.kernel, source, shared
+        self.n = n = self.panel = source.n_a + source.n_b
+        if isinstance(source, FromMatrix) and n == shared.m:
+            self.slab = Slab(source.K, np.arange(n), np.array([n, n * n]))
+        else:
+            self.slab = Slab(np.empty((n, n)), np.full(n, -1), np.zeros(2, dtype=np.int64))
+
+    def _of(self, values: np.ndarray) -> np.ndarray:
+        """Return the entries of the class pair among values of all samples, in order."""
+        a, n_a, b, n_b = self.source[-4:]
+        return np.concatenate([values[a : a + n_a], values[b : b + n_b]]) if n_b else values[a : a + n_a]
+
+    @property
+    def error(self) -> float:
+        return self.shared.engine.error
+
+    @property
+    def largest(self) -> float:
+        return self.shared.engine.largest
+
+    @cached_property
+    def X(self):
+        """The samples, for problems that need no kernel values."""
+        return self.shared.engine.X[self._of(np.arange(self.shared.m))]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows of the data, shape (n,)."""
+        return self._of(self.shared.order)
+
+    def take(self, idx):
+        return np.asarray(idx)
+
+    def diag(self) -> np.ndarray:
+        return self._of(self.shared.diag)
+
+    def _there(self, idx: np.ndarray) -> np.ndarray:
+        """Return the slots of the kernel rows `idx`, which are computed if they are not there."""
+        if self.slab.done[0] < self.n:
+            fill(self.source, self.slab, idx)
+        return self.slab.slot_of[idx]
+
+    def block(self, Z, out, sel=ALL):
+        rows = self.slab.rows[self._there(Z)]
+        out[:] = rows[:, sel] if sel.size else rows
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        slots = self._there(Z)
+        weights = np.zeros((coef.shape[1], int(self.slab.done[0])))
+        weights[:, slots] = coef.T
+        out = (weights @ self.slab.rows[: weights.shape[1]]).T
+        return out[sel] if sel.size else out
+
+
+class CompleteGram(Gram):
+    """The Gram of a class pair all of whose kernel rows fit in memory; each is computed once, when it is needed.
+
+    Attributes
+    ----------
+    class_pair : CompleteEngine
+        The engine.
+    """
+
+    def __init__(self, shared: CompleteKernel, source: FromMatrix | FromDense) -> None:
+        self.class_pair = CompleteEngine(shared, source)
+        super().__init__(shared.kernel, None, memory=shared.memory, dtype=np.float64, engine=self.class_pair)
+
+    @property
+    def slab(self) -> Slab:
+        """The kernel rows."""
+        return self.class_pair.slab
+
+    @property
+    def kernel_values(self) -> int:
+        return int(self.slab.done[1])
+
+    @kernel_values.setter
+    def kernel_values(self, value: int) -> None:
+        """Ignore what was asked for: only rows that are computed count."""
+
+    def matvec(self, coef, idx, at=ALL, dtype=np.float64):
+        if len(idx) == 0:
+            return np.zeros((at.size or self.m, *coef.shape[1:]))
+        product = self.engine.product(idx, coef.reshape(len(idx), -1), at, dtype)
+        return product.reshape(len(product), *coef.shape[1:])
+
+    def row(self, i: int, likely=None) -> np.ndarray:
+        return self.slab.rows[self.class_pair._there(np.array([i]))[0]]
+
+    def bring(self, idx: np.ndarray) -> None:
+        self.class_pair._there(idx)
+
+    def promote(self) -> bool:
+        return False
+
+    @property
+    def row_table(self) -> RowTable:
+        n, slab = self.m, self.slab
+        return RowTable(
+            slab.rows,
+            slab.slot_of,
+            np.zeros(n, np.int64),
+            np.zeros(n, np.bool_),
+            np.zeros(1, np.int64),
+            np.zeros(1),
+            0.0,
+        )
