@@ -105,7 +105,7 @@ def _compute(source, i, out):
 
 @overload(_compute, inline="never")
 def _compute_compiled(source, i, out):
-    if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:
+    if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:  # type: ignore[attr-defined]
         return _gathered
     return _computed
 

@@ -112,7 +112,7 @@ class Recorder:
         return any([callback(point) is True for callback in self._callbacks]) or stop
 
     def _follow(self, info: StepInfo, seconds: float) -> bool:
-        """Write the points of a step of many iterations, at times in proportion; return whether a callback asks to stop."""
+        """Write the points within a step, at times in proportion; return whether a callback asks to stop."""
         if info.trail is None or not len(info.trail):
             return False
         before = self.history[-1].seconds if self.history else 0.0
