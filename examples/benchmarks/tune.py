@@ -26,8 +26,8 @@ class Counted(SVMClassifier):
 
     iterations, values = 0, 0
 
-    def _take(self, trained: Any) -> None:
-        super()._take(trained)
+    def _take(self, trained: Any, *more: Any) -> None:
+        super()._take(trained, *more)
         Counted.iterations += trained.n_iter
         Counted.values += trained.kernel_values
 
