@@ -25,9 +25,10 @@ from svmkit.kernels.row_cache import RowTable
 
 PART = 4  # a class pair, and the matrix of all samples, may take this part of the memory for kernel rows
 LARGEST = 8000  # samples of a class pair: steps on more of them are worth the threads and the blocks of other engines
-WHOLE = 3000  # samples up to which all kernel values are computed at once: products of matrices are that much faster
-WIDE = 48  # entries of a row from which on they are, whatever the number of samples
-PANEL = 512  # kernel rows of the matrix that are computed together
+WIDE = 100  # entries of a row from which on all values are computed at once: products of matrices are that much faster
+PANEL = 256  # kernel rows of the matrix that are computed together
+MIRRORED = 16  # entries of a row from which on it is faster to copy a value than to compute it
+SQUARE = 32  # rows and columns that are copied together
 BETWEEN = 0.1  # density from which on sparse rows are stored as dense ones
 COPY = 1 << 26  # entries of a dense copy of sparse samples, at most
 
@@ -171,6 +172,18 @@ def kernel_row(source, slab, i):
 
 
 @njit(nogil=True, cache=True)
+def mirror(K, lo, hi):
+    """Set the values below the rows lo to hi of a symmetric matrix from those to the right of them."""
+    for top in range(hi, K.shape[0], SQUARE):
+        last = min(K.shape[0], top + SQUARE)
+        for left in range(lo, hi, SQUARE):
+            end = min(hi, left + SQUARE)
+            for i in range(top, last):
+                for j in range(left, end):
+                    K[i, j] = K[j, i]
+
+
+@njit(nogil=True, cache=True)
 def fill(source, slab, idx):
     """Compute those of the kernel rows `idx` that are not there."""
     for i in idx:
@@ -200,6 +213,8 @@ class CompleteKernel:
     ----------
     whole : bool
         Whether the kernel values of all samples are computed at once, in one matrix.
+    by_row : bool
+        Whether compiled loops can compute single kernel rows.
     """
 
     def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
@@ -216,16 +231,15 @@ class CompleteKernel:
         if sp.issparse(X) and X.nnz > BETWEEN * X.shape[0] * X.shape[1] and X.shape[0] * X.shape[1] <= COPY:
             X = X.toarray() if not isinstance(kernel, Precomputed) else X
         self.engine: Any = engine_for(kernel, X)
-        entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
+        self.entries = entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
         fits = 8 * self.m * self.m <= memory // 2
-        narrow = isinstance(self.engine, DenseEngine) and not self.engine.cancels and entries < WIDE
-        self.whole = fits and (self.m <= WHOLE or not narrow)
-        self.narrow = narrow
+        self.by_row = isinstance(self.engine, DenseEngine) and not self.engine.cancels
+        self.whole = fits and not (self.by_row and entries < WIDE)
         self._lock = threading.Lock()
 
     def holds(self, n: int) -> bool:
         """Return whether all kernel rows of a class pair of n samples fit."""
-        return has_room(n, self.memory) and (self.whole or self.narrow)
+        return has_room(n, self.memory) and (self.whole or self.by_row)
 
     def most_at_once(self, n: int) -> int:
         """Return how many class pairs of n samples may be trained at the same time, at least 1."""
@@ -241,9 +255,15 @@ class CompleteKernel:
     def matrix(self) -> np.ndarray:
         """The kernel values of all samples: float64, shape (m, m)."""
         K, engine = np.empty((self.m, self.m)), self.engine
+        every = np.arange(self.m)
         for lo in range(0, self.m, PANEL):
-            idx = np.arange(lo, min(self.m, lo + PANEL))
-            engine.block(engine.take(idx), K[lo : lo + PANEL])
+            hi = min(self.m, lo + PANEL)
+            rows = engine.take(every[lo:hi])
+            if self.entries < MIRRORED:
+                engine.block(rows, K[lo:hi])
+            else:  # the values on one side of the diagonal are those on the other
+                engine.block(rows, K[lo:hi, lo:], every[lo:])
+                mirror(K, lo, hi)
         np.fill_diagonal(K, self.diag)
         return K
 
