@@ -153,7 +153,8 @@ def report(outcome: Outcome, as_json: bool) -> None:
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
             ("support", None if streamed and linear else counted),  # a linear model of a stream keeps no rows
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
-            ("time", taken(result["fit_s"], result["compile_s"]) + ("" if linear else f", {result['kernel_values']:,} kernel values")),
+            ("time", taken(result["fit_s"], result["compile_s"])
+                     + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
             *curve_rows(result["curve"]),
             ("model", result["model"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -9,8 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
+from svmkit.kernels import few
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.runtime import threads
 from svmkit.solver.base import Requires, Solver
 from svmkit.solver.loop import solve
 from svmkit.solver.stopping import Iterations
@@ -19,11 +22,11 @@ from svmkit.training.data import TrainingData
 POINTS, STEPS = 96, 200
 
 
-def data(dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
+def data(dtype=np.float64, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Return points of two overlapping classes in the plane (more than a batch of a working set) and their labels."""
     rng = np.random.default_rng(0)
-    y = np.where(np.arange(POINTS) % 2, 1.0, -1.0)
-    return (rng.normal(size=(POINTS, 2)) + y[:, None]).astype(dtype), y
+    y = np.where(np.arange(points) % 2, 1.0, -1.0)
+    return (rng.normal(size=(points, 2)) + y[:, None]).astype(dtype), y
 
 
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -54,7 +57,54 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
         for name, storage in (("dense", np.ascontiguousarray), ("sparse", sp.csr_array)):
             for rows in (np.float64, np.float32):
                 label = f"{name} {dtype.__name__} data, {rows.__name__} rows"
-                yield label, partial(_touch, storage(data(dtype)[0]), rows)
+                yield label, partial(_touch, storage(data(dtype, few.ROWS + 1)[0]), rows)
+
+
+def performed(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
+    """Perform the steps in as many processes as there are cores, and yield each with its seconds as it ends.
+
+    Steps that share many loops are for one process: the solvers of a family, and the precisions of a storage.
+
+    Parameters
+    ----------
+    solvers : sequence of str, default=()
+        As in `steps`.
+
+    Yields
+    ------
+    (str, float)
+        The name of the step and its seconds.
+    """
+    from joblib import Parallel, delayed
+
+    from svmkit.tune.backends import running
+
+    parts: dict[str, list[str]] = {}
+    for name, _ in steps(solvers):
+        part, _, solver = name.partition(" data")[0].partition("solver ")
+        if solver:
+            part = type(plugins.build("solver", solver)).__module__.partition(".")[0]
+        parts.setdefault(part, []).append(name)
+    jobs = min(threads.cores(), len(parts))
+    with running("loky", jobs, 1):
+        work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+        for done in work(delayed(_perform)(names, solvers) for names in sorted(parts.values(), key=_length)):
+            yield from done
+
+
+def _length(names: list[str]) -> int:
+    """Return the place of a part: the many loops of sparse rows come first, and the few of dense rows last."""
+    return 0 if names[0].startswith("sparse") else 2 if names[0].startswith("dense") else 1
+
+
+def _perform(names: Sequence[str], solvers: Sequence[str]) -> list[tuple[str, float]]:
+    """Perform these steps, and return each with its seconds."""
+    work, done = dict(steps(solvers)), []
+    for name in names:
+        began = time.perf_counter()
+        work[name]()
+        done.append((name, time.perf_counter() - began))
+    return done
 
 
 def _touch(X, rows) -> None:

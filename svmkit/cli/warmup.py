@@ -13,21 +13,21 @@ def warmup(
     solvers: list[str] = SOLVERS,
     json: bool = JSON,
 ) -> None:
-    """Compile every loop for dense and sparse data in both precisions (two minutes for all, once per installation)."""
+    """Compile every loop for dense and sparse data in both precisions (a minute for all, once per installation)."""
     import sys
     import time
 
     from svmkit.cli.common import emit, note
-    from svmkit.cli.warming import steps
+    from svmkit.cli.warming import performed, steps
 
     began = time.perf_counter()
+    order = [name for name, _ in steps(solvers or ())]
     done = []
-    for name, work in steps(solvers or ()):
-        at = time.perf_counter()
-        work()
-        done.append({"step": name, "seconds": time.perf_counter() - at})
+    for name, seconds in performed(solvers or ()):
+        done.append({"step": name, "seconds": seconds})
         if sys.stderr.isatty():
-            note(f"{name}: {done[-1]['seconds']:.1f} s")
+            note(f"{name}: {seconds:.1f} s")
+    done.sort(key=lambda step: order.index(str(step["step"])))
     seconds = time.perf_counter() - began
     if json:
         emit({"seconds": seconds, "steps": done})
