@@ -1,0 +1,29 @@
+"""What a user waits for in a new environment: few functions are compiled before the first model is there."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FIT = """
+from sklearn.datasets import load_breast_cancer
+from svmkit import SVMClassifier
+from svmkit.runtime import compiling
+X, y = load_breast_cancer(return_X_y=True)
+with compiling.counted() as counts:
+    model = SVMClassifier(solver="smo").fit(X, y)
+    model.predict(X)
+print(*counts.functions)
+"""
+MOST = 8  # functions, each of which takes some tenths of a second
+
+
+@pytest.mark.slow
+def test_a_first_fit_on_few_rows_compiles_few_functions(tmp_path):
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", FIT], env=env, capture_output=True, text=True, timeout=280)
+    functions = done.stdout.split()
+    assert functions, done.stderr
+    assert len(functions) <= MOST
+    assert not {"_dense_block", "_dense_product", "epilogue"} & set(functions)
