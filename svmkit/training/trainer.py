@@ -160,10 +160,12 @@ class Trainer:
                 if self.interrupted or (left <= 0.0 and k != ks[0]):
                     return
                 seconds = min(left, allowance.left * share * float(sizes[k]))
-                parts[k] = part = self.train(self.pair(k), C, allowance=allowance, seconds=seconds)
+                pair = made.pop(k) if k in made else self.pair(k)
+                parts[k] = part = self.train(pair, C, allowance=allowance, seconds=seconds)
+                del pair  # its kernel rows are freed before those of the next one are made
                 self.heed(part, flag)
 
-        self.pair(ks[0])  # what all share is made by all threads
+        made = {ks[0]: self.pair(ks[0])}  # before the others, so that what all share is made by all threads
         with using(min(in_use(), self.data.complete.most_at_once(int(sizes[ks[0]])))):
             spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
         allowance.take(time.perf_counter() - began)
