@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.engine import ALL, Engine
+from svmkit.kernels.engine import ALL, PANEL, Engine
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
@@ -17,6 +17,7 @@ from svmkit.kernels.rounding import MEMO, TINY, sum_error
 from svmkit.kernels.row_cache import Likely, RowCache, RowTable, has_room
 from svmkit.kernels.semidefinite import Definiteness, examine
 
+SYMMETRIC = 0.1  # part of all points from which on it pays to compute a value once for both of two points
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -223,13 +224,26 @@ class Gram:
             if np.array_equal(idx, known) and coef.shape == weights.shape and _equal(coef, weights):
                 return product.copy()
         rows = at.size or self.m
-        self.kernel_values += rows * len(idx)
         if len(idx) == 0:
             return np.zeros((rows, *coef.shape[1:]))
-        product = self.engine.product(self.engine.take(idx), coef.reshape(len(idx), -1), at, dtype)
-        product = product.reshape(rows, *coef.shape[1:])
+        product = self._product_with(idx, coef.reshape(len(idx), -1), at, dtype).reshape(rows, *coef.shape[1:])
         if exact:
             self._product = idx.copy(), coef.copy(), product.copy()
+        return product
+
+    def _product_with(self, idx: np.ndarray, coef: np.ndarray, at: np.ndarray, dtype) -> np.ndarray:
+        """Return K[at, idx] @ coef for coef (n, p); values among many points are computed once for both of two."""
+        within = getattr(self.engine, "within", None)
+        if within is None or at.size or len(idx) < max(SYMMETRIC * self.m, 2 * PANEL):
+            self.kernel_values += (at.size or self.m) * len(idx)
+            return self.engine.product(self.engine.take(idx), coef, at, dtype)
+        product, outside = np.empty((self.m, coef.shape[1])), np.ones(self.m, dtype=bool)
+        outside[idx] = False
+        rest = np.flatnonzero(outside)
+        product[idx], computed = within(idx, coef, dtype)
+        if rest.size:
+            product[rest] = self.engine.product(self.engine.take(idx), coef, rest, dtype)
+        self.kernel_values += computed + rest.size * len(idx)
         return product
 
     def product_error(self, coef: np.ndarray) -> float:
@@ -246,7 +260,7 @@ class Gram:
             A bound on |computed - exact|, the error of the kernel values and of their sum. It may be inf.
         """
         value = self.engine.error
-        sums = (sum_error(len(coef), self.engine.panel) + MEMO) * (self.engine.largest + value)
+        sums = (sum_error(len(coef), max(self.engine.panel, PANEL)) + MEMO) * (self.engine.largest + value)
         with np.errstate(over="ignore"):
             size = float(np.abs(coef).sum())
         return (value + sums) * size + len(coef) * TINY if size else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from svmkit.kernels.rounding import difference_error, largest_value, value_error
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
 CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
 LINE = 64  # bytes of a cache line
+NEITHER = np.empty((0, 0, 0))  # no products of a tile's rows with coefficients of their own
 PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
 
@@ -81,6 +83,53 @@ class _Products(StoredRows):
         """Return the precision in which to compute values that were asked for in precision `asked`."""
         return np.dtype(asked if self.single else np.float64)
 
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        for here, panel in self._panels(Z, dtype):
+            weights = np.ascontiguousarray(coef[here], dtype=panel[0].dtype)
+            self._add(panel, weights, sel, out, weights, NEITHER)
+        return out
+
+    def within(self, idx, coef, dtype=np.float64):
+        """Return K(X[idx], X[idx]) @ coef, computing one value for two points, and the number of values computed.
+
+        Parameters
+        ----------
+        idx : ndarray of int64, shape (n,)
+            Rows of X.
+        coef : ndarray of float64, shape (n, p)
+            Coefficients.
+        dtype : {float64, float32}, default=float64
+            As for `product`.
+
+        Returns
+        -------
+        product : ndarray of float64, shape (n, p)
+        computed : int
+        """
+        if self.cancels or self.n <= few.ROWS:
+            return self.product(self.take(idx), coef, idx, dtype), len(idx) ** 2
+        from svmkit.kernels import tiles
+
+        out, computed = np.zeros(coef.shape), 0
+        for here, panel in self._panels(self.take(idx), dtype):
+            rest, n = idx[here.start :], here.stop - here.start
+            own = coef[here.start :].astype(panel[0].dtype)
+            weights, own[:n] = own[:n].copy(), 0.0  # the panel's own points: all of their values are computed
+            back = np.zeros((tiles.n_tiles(len(rest)), n, coef.shape[1]))  # added up in one order, whatever the threads
+            self._add(panel, weights, rest, out[here.start :], own, back)
+            out[here] += back.sum(axis=0)
+            computed += n * len(rest)
+        return out, computed
+
+    def _panels(self, Z, asked) -> Iterator[tuple[slice, Any]]:
+        """Yield slices of Z, a few rows at a time, with what `_add` needs of these rows, first their values."""
+        raise NotImplementedError
+
+    def _add(self, panel, weights, sel, out, own, back) -> None:
+        """Add the products of one panel to `out` and `back`, as `dense_product` does."""
+        raise NotImplementedError
+
 
 def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     """Return an empty array that begins at a cache line, since a wide load across two lines costs twice."""
@@ -103,13 +152,13 @@ class DenseEngine(_Products):
         super().__init__(kernel, np.ascontiguousarray(X), extent)
 
     def _panels(self, Z, asked):
-        """Yield slices of Z with these rows, dense and less the origin, a few at a time."""
+        """Yield slices of Z with these rows, dense and less the origin, and their squared norms."""
         dtype = self._precision(asked)
         for lo in range(0, Z.shape[0], PANEL):
             here = slice(lo, min(Z.shape[0], lo + PANEL))
             part = Z[here].toarray() if sp.issparse(Z) else Z[here]
-            part = part - self.origin if self.origin.size else part
-            yield here, np.ascontiguousarray(part, dtype=dtype)
+            part = np.ascontiguousarray(part - self.origin if self.origin.size else part, dtype=dtype)
+            yield here, (part, square_norms(part))
 
     def _short(self, Z, sel) -> bool:
         """Whether numpy computes the values of these rows with Z."""
@@ -132,36 +181,36 @@ class DenseEngine(_Products):
 
     def block(self, Z, out, sel=ALL):
         if self._short(Z, sel):
-            for here, part in self._panels(Z, np.float64):
+            for here, (part, _) in self._panels(Z, np.float64):
                 out[here] = self._values(part, sel)
             return out
         from svmkit.kernels import differences, tiles
 
         scalars = self.scalars
-        for here, part in self._panels(Z, out.dtype):
+        for here, (part, squares) in self._panels(Z, out.dtype):
             if self.cancels:
                 differences.block(self.X, sel, part, scalars, out[here])
             else:
-                tiles.dense_block(self.X, self.origin, self.sq, sel, part, square_norms(part), *scalars, out[here])
+                tiles.dense_block(self.X, self.origin, self.sq, sel, part, squares, *scalars, out[here])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        out, scalars = np.zeros((self._rows(sel), coef.shape[1])), self.scalars
-        if self._short(Z, sel):
-            with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
-                for here, part in self._panels(Z, np.float64):
-                    out += self._values(part, sel).T @ coef[here]
-            return out
+        if not self._short(Z, sel):
+            return super().product(Z, coef, sel, dtype)
+        out = np.zeros((self._rows(sel), coef.shape[1]))
+        with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
+            for here, (part, _) in self._panels(Z, np.float64):
+                out += self._values(part, sel).T @ coef[here]
+        return out
+
+    def _add(self, panel, weights, sel, out, own, back):
         from svmkit.kernels import differences, tiles
 
-        for here, part in self._panels(Z, dtype):
-            weights = np.ascontiguousarray(coef[here], dtype=part.dtype)
-            if self.cancels:
-                differences.product(self.X, sel, part, weights, scalars, out)
-            else:
-                sq_z = square_norms(part)
-                tiles.dense_product(self.X, self.origin, self.sq, sel, part, sq_z, weights, *scalars, out)
-        return out
+        X, (part, squares), scalars = self.X, panel, self.scalars
+        if self.cancels:  # without `back`, see `within`
+            differences.product(X, sel, part, weights, scalars, out)
+        else:
+            tiles.dense_product(X, self.origin, self.sq, sel, part, squares, weights, *scalars, out, own, back)
 
 
 class CSREngine(_Products):
@@ -175,11 +224,11 @@ class CSREngine(_Products):
         self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
         self._tried = False
 
-    def _panels(self, Z, dtype):
-        """Yield lo, hi, panel (d, q), |z|^2 and |z|_1 of this dtype for the rows of Z, a few at a time."""
+    def _panels(self, Z, asked):
+        """Yield slices of Z with their dense panel (d, q), |z|^2 and |z|_1, a few rows at a time."""
         from svmkit.kernels import tiles
 
-        Z = with_int32_indices(Z)
+        Z, dtype = with_int32_indices(Z), self._precision(asked)
         sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
@@ -189,7 +238,7 @@ class CSREngine(_Products):
                 tiles.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:
                 panel[:] = Z[lo:hi].T
-            yield lo, hi, panel, square[lo:hi], np.abs(panel).sum(axis=0)
+            yield slice(lo, hi), (panel, square[lo:hi], np.abs(panel).sum(axis=0))
 
     def _by_columns(self) -> bool:
         """Whether a single kernel row is computed faster from the columns of X, which takes a copy of X.
@@ -216,22 +265,24 @@ class CSREngine(_Products):
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
             tiles.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
             return out
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(out.dtype)):
-            tiles.csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[lo:hi])
+        for here, (panel, sq_z, l1_z) in self._panels(Z, out.dtype):
+            tiles.csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[here])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        from svmkit.kernels import differences, tiles
+        if not self.cancels:
+            return super().product(Z, coef, sel, dtype)
+        from svmkit.kernels import differences
 
-        X = self.X
-        out = np.zeros((self._rows(sel), coef.shape[1]))
-        if self.cancels:
-            for lo in range(0, Z.shape[0], self.panel):
-                weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
-                part = _arrays(Z[lo : lo + self.panel])
-                differences.product(_arrays(X), sel, part, weights, self.scalars, out)
-            return out
-        for lo, hi, panel, sq_z, l1_z in self._panels(Z, self._precision(dtype)):
-            weights = np.ascontiguousarray(coef[lo:hi], dtype=panel.dtype)
-            tiles.csr_product(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, weights, *self.scalars, out)
+        out, X = np.zeros((self._rows(sel), coef.shape[1])), _arrays(self.X)
+        for lo in range(0, Z.shape[0], self.panel):
+            weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
+            differences.product(X, sel, _arrays(Z[lo : lo + self.panel]), weights, self.scalars, out)
         return out
+
+    def _add(self, panel, weights, sel, out, own, back):
+        from svmkit.kernels import tiles
+
+        X, (values, sq_z, l1_z), scalars = self.X, panel, self.scalars
+        rows = X.data, X.indices, X.indptr, self.sq, sel
+        tiles.csr_product(*rows, values, sq_z, l1_z, weights, *scalars, out, own, back)

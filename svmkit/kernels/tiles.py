@@ -142,6 +142,15 @@ def add_product(values, coef, lo, out):
             out[lo + a, c] += sums[a, c]
 
 
+@njit(cache=True)
+def _add_both(values, coef, t, out, own, back):
+    """Add values @ coef of tile t to its rows of `out` and, unless `back` is empty, values' @ own to back[t]."""
+    lo = t * TILE
+    add_product(values, coef, lo, out)
+    if back.size > 0:
+        add_product(values.T, own[lo : lo + values.shape[0]], 0, back[t])
+
+
 def dense_block(X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
     """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel means all.
 
@@ -235,18 +244,20 @@ def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z
         place(dots, lo, out)
 
 
-def dense_product(X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
+def dense_product(X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out, own, back):
     """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
 
-    Kernel values and their sums over a panel have Z's precision. The origin is that of `dense_block`.
+    Unless `back` is empty, sum_a k(X[sel[a]], Z[b]) own[a] over the rows of tile t is added to back[t, b]; own (m, p)
+    has Z's dtype, back (tiles, q, p) is float64. Kernel values and their sums over a panel or a tile have the precision
+    of Z. The origin is that of `dense_block`.
     """
     work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form, coef.shape[1])
-    given = X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out
+    given = X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out, own, back
     spread(_dense_product, n_tiles(out.shape[0]), work, *given)
 
 
 @njit(nogil=True, cache=True)
-def _dense_product(first, last, X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out):
+def _dense_product(first, last, X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out, own, back):
     m, q = out.shape[0], Z.shape[0]
     for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
@@ -255,21 +266,23 @@ def _dense_product(first, last, X, origin, sq, sel, Z, sq_z, coef, form, gamma, 
         dots = np.empty((hi - lo, q), Z.dtype)
         _dense_dots(rows, Z, form, dots)
         epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
-        add_product(dots, coef, lo, out)
+        _add_both(dots, coef, t, out, own, back)
 
 
-def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
+def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back):
     """Add sum_b k(row sel[a], panel[:, b]) coef[b] to out[a]; panel (d, q), coef (q, p) of one dtype, out (m, p).
 
-    Kernel values and their sums over a panel have the panel's precision.
+    Kernel values and their sums over a panel or a tile have the panel's precision; own and back as for `dense_product`.
     """
-    given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out
+    given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back
     work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form, coef.shape[1])
     spread(_csr_product, n_tiles(out.shape[0]), work, *given)
 
 
 @njit(nogil=True, cache=True)
-def _csr_product(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out):
+def _csr_product(
+    first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back
+):
     m, q = out.shape[0], panel.shape[1]
     for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
@@ -278,7 +291,7 @@ def _csr_product(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z,
         _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
         values = np.empty((hi - lo, q), panel.dtype)
         epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
-        add_product(values, coef, lo, out)
+        _add_both(values, coef, t, out, own, back)
 
 
 @njit(cache=True)
