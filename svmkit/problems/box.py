@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import TINY, U
 from svmkit.kernels.semidefinite import not_semidefinite
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
-from svmkit.problems.box_sums import Sums, box_sums
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss, best_bias
+
+if TYPE_CHECKING:
+    from svmkit.problems.box_sums import Sums
 
 
 class BoxQP(Problem):
@@ -112,6 +114,8 @@ class BoxQP(Problem):
         h = self.decision(point)
         bias, of_h = best_bias(self.loss, self.y, h, self.C), self.image_error(point)
         squared = self.loss is Loss.SQUARED_HINGE
+        from svmkit.problems.box_sums import Sums, box_sums  # here: it needs numba
+
         sums = Sums(*box_sums(self.y, h, point, self.C, self.ridge, squared, bias, of_h, U))
         norm, primal = sums.norm, 0.5 * sums.norm + sums.loss
         dual = sums.beta - 0.5 * (norm + sums.ridge)

@@ -7,7 +7,6 @@ from enum import StrEnum
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.box_sums import hinge_bias
 from svmkit.problems.rounding import dot_error
 
 
@@ -71,6 +70,8 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
     sample has a loss for b below its c_i, a negative sample for b above.
     """
     if loss is Loss.HINGE:
+        from svmkit.problems.box_sums import hinge_bias  # here: it needs numba
+
         return float(hinge_bias(y, h, np.ascontiguousarray(C)))
     order = np.argsort(y - h, kind="stable")
     c, plus = (y - h)[order], y[order] > 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from svmkit.data.labels import encode_labels
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.by_class import SharedKernel
-from svmkit.kernels.complete import CompleteKernel, has_room
 from svmkit.kernels.engine import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
@@ -22,6 +21,9 @@ from svmkit.model.one_vs_one import class_pairs, class_slices, merge_support, pa
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.solver.base import Solver
 from svmkit.training.weights import training_weights
+
+if TYPE_CHECKING:
+    from svmkit.kernels.complete import CompleteKernel
 
 
 class ClassPair(NamedTuple):
@@ -198,11 +200,15 @@ class TrainingData:
     def is_complete(self, k: int) -> bool:
         """Return whether all kernel rows of class pair k may be kept."""
         n = int(self.sizes[k])
+        from svmkit.kernels.complete import has_room  # here: it needs numba
+
         return has_room(n, parse_bytes(self.memory)) and self.complete.holds(n)
 
     @cached_property
     def complete(self) -> CompleteKernel:
         """The kernel rows of class pairs that are small enough to be kept as a whole."""
+        from svmkit.kernels.complete import CompleteKernel
+
         return CompleteKernel(self.kernel, self.X, self._members, parse_bytes(self.memory))
 
     @cached_property
