@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from svmkit import tracking
 from svmkit.cli import curve, progress
-from svmkit.cli.common import labels_of
+from svmkit.cli.common import labels_of, note
 from svmkit.cli.finish import Outcome, finish
 from svmkit.cli.sets import Sets, advise_scaling, read
 from svmkit.cli.tracked import tracked
@@ -16,6 +16,7 @@ from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.choice import choices, in_words, tasks
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.train import fit_prepared
@@ -37,7 +38,8 @@ def run(options: TrainOptions) -> Outcome:
     if options.checkpoint:
         saver = Checkpoint(options.checkpoint, resume=options.resume, every=options.interval)
     data, seconds = prepare(options, method, sets)
-    params = method.params(data.kernel, sets.train, options)
+    choice = in_words(choices(method.solver, tasks(method.solver, data)))
+    params = method.params(data.kernel, sets.train, options) | ({"choice": choice} if choice else {})
     with tracked(
         options, f"{method.solver.name} {sets.train.name}", params, tracking.tags(method.solver), sets.train
     ) as tracker:
@@ -100,5 +102,7 @@ def fit_and_finish(
             watch=watch,
             checkpoint=saver,
         )
+        if fitted.choices:
+            note(f"{method.solver.name}: {in_words(fitted.choices)}")
         fitted = replace(fitted, seconds=seconds + fitted.seconds)
         return finish(fitted, options, method, sets, tracker, curve=curve.points(fitted), compile_s=compiled.seconds)

@@ -17,7 +17,7 @@ CLASS_WEIGHT = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_hel
 SAMPLER = typer.Option(
     None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
 )
-SOLVER = typer.Option("swap2o", help="See svmkit plugins.", rich_help_panel=SOLVE)
+SOLVER = typer.Option("auto", help="See svmkit plugins.", rich_help_panel=SOLVE)
 TOL = typer.Option(None, help="Relative duality gap to reach.", show_default="0.001", rich_help_panel=SOLVE)
 STOP = typer.Option(
     None, help="Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps), 'gap:1e-3|iter:1000'.", rich_help_panel=SOLVE

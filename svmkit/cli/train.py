@@ -139,12 +139,13 @@ def report(outcome: Outcome, as_json: bool) -> None:
         "ahead of learning": result.get("progressive_accuracy"),
         f"test ({result['n_test']:,} rows)": result["test_accuracy"],
     }
+    chosen = f" ({', '.join(choice['solver'] for choice in result['choice'])})" if result["choice"] else ""
     counted = f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")
     rows(
         [
             ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
                      f"{len(result['classes'])} classes"),
-            ("solver", f"{result['solver']} on {result['problem']}, {kernel['name']} kernel"
+            ("solver", f"{result['solver']}{chosen} on {result['problem']}, {kernel['name']} kernel"
                        + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
             ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"
                        + (f"; {lacking:,} of {pairs:,} class pairs were not trained" if lacking else "")),

@@ -18,7 +18,7 @@ from svmkit.runtime import files, threads
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
-from svmkit.solver.stopping import Criterion, Stop
+from svmkit.solver.stopping import Criterion, Stop, is_limited
 from svmkit.training.checkpoint import EVERY
 
 STREAM = "-"  # the DATA argument for standard input
@@ -192,22 +192,23 @@ class Method:
         InputError
             A name or value is unknown, or the solver cannot take the kernel.
         """
+        budgets = {key: getattr(options, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
+        stop = stop_rules(options.tol, options.stop, budgets)
         values = key_values(options.option, "-o")
         own = {key: value for key, value in values.items() if not key.startswith("kernel.")}
-        solver = plugins.build("solver", options.solver, own)
+        solver = by_name.solver(plugins.build("solver", options.solver, own), limited=is_limited(stop))
         given = {"gamma": options.gamma, "degree": options.degree, "coef0": options.coef0}
         of_kernel = {key: value for key, value in given.items() if value is not None}
         of_kernel |= {key.removeprefix("kernel."): value for key, value in values.items() if key not in own}
         name = by_name.kernel(None, for_solver=solver).name if options.kernel is None else options.kernel
         kernel = plugins.build("kernel", name, of_kernel)
         solver.check_kernel(kernel)
-        budgets = {key: getattr(options, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
         return cls(
             solver=solver,
             kernel=kernel,
             C=options.C,
-            sampler=by_name.sampler(options.sampler) or solver.sampler,
-            stop=stop_rules(options.tol, options.stop, budgets),
+            sampler=by_name.sampler(options.sampler) or solver.sampler_for(kernel),
+            stop=stop,
             class_weight=class_weights(options.class_weight),
         )
 

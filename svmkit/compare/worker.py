@@ -25,10 +25,11 @@ from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.model.accuracy import accuracy
 from svmkit.runtime.jsonable import plain
+from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, parse_stop
+from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, is_limited, parse_stop
 from svmkit.tracking import RunRecord
 from svmkit.training.train import fit
 
@@ -170,7 +171,6 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
     """Return the record of a cell without its name: the outcome of the run and its history."""
     fitted, solver = trained.fitted, trained.solver
     return trained.result() | {
-        "formulation": solver.formulation(trained.kernel),
         "classes": [str(label) for label in fitted.model.classes],
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
         "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
@@ -184,7 +184,8 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
 def _parts(cell: Cell) -> tuple[Solver, Any, Kernel]:
     how = cell.settings["solver"]
     assert _bench.sets is not None
-    return build_solver(f"solvers.{cell.solver}", how), sampler_of(how), _bench.sets.kernel
+    solver = by_name.solver(build_solver(f"solvers.{cell.solver}", how), limited=is_limited(_rules(cell)))
+    return solver, sampler_of(how), _bench.sets.kernel
 
 
 def _rules(cell: Cell) -> Stop:
@@ -237,7 +238,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         sets.train,
         stop=cell.settings["stop"],
         seed=cell.seed,
-        sampler=str(sampler_of(cell.settings["solver"]) or solver.sampler),
+        sampler=str(sampler_of(cell.settings["solver"]) or solver.sampler_for(fitted.model.kernel)),
         scale=data["scale"],
         memory=data["memory"],
         time_limit=record["time_limit"],

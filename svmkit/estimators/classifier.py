@@ -22,7 +22,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import stop_rules
+from svmkit.solver.stopping import is_limited, stop_rules
 from svmkit.training.online import Online
 from svmkit.training.result import Fit
 from svmkit.training.train import fit
@@ -33,7 +33,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    solver : str or Solver, default="swap2o"
+    solver : str or Solver, default="auto"
         The solver; `svmkit plugins` lists their names.
     C : float, default=1.0
         The weight of the summed losses, > 0.
@@ -108,7 +108,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        solver: Any = "swap2o",
+        solver: Any = "auto",
         *,
         C: float = 1.0,
         kernel: Any = None,
@@ -179,7 +179,16 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             The data or parameters cannot be used. It is a ValueError.
         """
         check_names(self, X, reset=True)
-        y, solver = column_or_1d(y), by_name.solver(self.solver)
+        y = column_or_1d(y)
+        rules = stop_rules(
+            self.stop,
+            self.tol,
+            max_iter=self.max_iter,
+            max_epochs=self.max_epochs,
+            time_limit=self.time_limit,
+            max_support=self.max_support,
+        )
+        solver = by_name.solver(self.solver, limited=is_limited(rules))
         trained = fit(
             X,
             y,
@@ -187,14 +196,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             kernel=self._kernel(solver),
             C=self.C,
             sampler=self.sampler,
-            stop=stop_rules(
-                self.stop,
-                self.tol,
-                max_iter=self.max_iter,
-                max_epochs=self.max_epochs,
-                time_limit=self.time_limit,
-                max_support=self.max_support,
-            ),
+            stop=rules,
             class_weight=self.class_weight,
             sample_weight=sample_weight,
             scale=self.scale,

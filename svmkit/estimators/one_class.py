@@ -18,7 +18,9 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver import by_name
 from svmkit.solver.loop import solve
-from svmkit.solver.stopping import stop_rules
+from svmkit.solver.stopping import is_limited, stop_rules
+from svmkit.solver.task import Task
+from svmkit.training.choice import choices, in_words
 from svmkit.training.data import subset
 from svmkit.training.weights import sample_weights
 
@@ -28,8 +30,9 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
 
     Parameters
     ----------
-    solver : str or Solver, default="swap2o"
-        A solver of the problem SimplexQP; `svmkit plugins` lists their names.
+    solver : str or Solver, default="auto"
+        A solver of the problem SimplexQP; `svmkit plugins` lists their names. "auto" chooses one by the number of
+        samples (docs/choosing.md).
     nu : float, default=0.01
         How soft the boundary is, > 0. It does not bound the fraction of outliers (see Notes).
     contamination : "auto" or float, default="auto"
@@ -112,7 +115,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
 
     def __init__(
         self,
-        solver: Any = "swap2o",
+        solver: Any = "auto",
         *,
         nu: float = 0.01,
         contamination: Any = "auto",
@@ -178,21 +181,23 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         if not used.size:
             raise InputError("sample weights are zero for all samples: training needs at least one")
         weights = weights[used]
-        solver = by_name.solver(self.solver)
+        rules = stop_rules(
+            self.stop,
+            self.tol,
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            max_support=self.max_support,
+        )
+        solver = by_name.solver(self.solver, limited=is_limited(rules))
         params = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         kernel = by_name.kernel(self.kernel, params).resolve(X)
         ridge = 0.5 * self.nu * weights.sum() / weights
+        problem = SimplexQP(Gram(kernel, subset(X, used, kernel), memory=self.memory), ridge=ridge)
         solution = solve(
-            SimplexQP(Gram(kernel, subset(X, used, kernel), memory=self.memory), ridge=ridge),
+            problem,
             solver,
             sampler=by_name.sampler(self.sampler),
-            stop=stop_rules(
-                self.stop,
-                self.tol,
-                max_iter=self.max_iter,
-                time_limit=self.time_limit,
-                max_support=self.max_support,
-            ),
+            stop=rules,
             seed=seed_of(self.random_state),
             n_threads=self.n_threads,
         )
@@ -204,6 +209,8 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         if self.contamination != "auto":
             shortfall = solution.point * ridge  # xi: training scores are A alpha less the part of the ridge
             self.offset_ = _cut(certificate.gradient - shortfall, weights, self.contamination)
+        told = in_words(choices(solver, [Task.of(problem)]))
+        chosen = {"choice": told} if told else {}
         self.model_ = SVMModel(
             kernel=kernel,
             classes=np.array([-1, 1]),
@@ -212,7 +219,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
             coef=solution.point[None, active],
             intercept=np.array([-self.offset_]),
             n_features=X.shape[1],
-            about={"solver": solver.name, "nu": float(self.nu), "n_samples": int(X.shape[0])},
+            about={"solver": solver.name, "nu": float(self.nu), "n_samples": int(X.shape[0])} | chosen,
         )
         self.n_features_in_ = X.shape[1]
         self.support_vectors_ = self.model_.vectors

@@ -21,6 +21,7 @@ from .recorder import Callback, Saver, Score
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
 from .solution import Solution, Status
 from .stopping import Absolute, Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
+from .task import Task
 
 __all__ = [
     "Absolute",
@@ -62,6 +63,7 @@ __all__ = [
     "StepInfo",
     "Stop",
     "Support",
+    "Task",
     "Unavailable",
     "Uniform",
     "Violation",

@@ -28,16 +28,11 @@ SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
 
-
-class Choice(NamedTuple):
-    """The name of a solver, and the reason why it was chosen, in words."""
-
-    solver: str
-    why: str
+LIMITED = "swap2o"  # keeps to a limit on support vectors and improves within it; smo and fcsmo can only stop at it
 
 
-def fastest(task: Task) -> Choice:
-    """Choose the solver of a task that is fastest there.
+def fastest(task: Task) -> tuple[str, str]:
+    """Choose the fastest solver of a task.
 
     Parameters
     ----------
@@ -46,16 +41,18 @@ def fastest(task: Task) -> Choice:
 
     Returns
     -------
-    Choice
-        A solver of `task.problem`.
+    solver : str
+        The name of a solver of `task.problem`.
+    reason : str
+        Why it was chosen, in words.
     """
     if task.problem.is_linear:
-        return Choice("dcd", "its steps need no kernel values")
+        return "dcd", "its steps need no kernel values"
     if issubclass(task.problem, SimplexQP):
-        return Choice("swap2o", "the solver of one-class models")
+        return "fcfw", "fastest at every size"
     if task.m <= SMALL and FLOAT64 * task.m**2 <= task.memory // SHARE:
-        return Choice("smo", "the kernel matrix fits")
-    return Choice("fcsmo", "a growing working set needs few of the kernel values")
+        return "smo", "the kernel matrix fits"
+    return "fcsmo", "a growing working set needs few of the kernel values"
 
 
 @dataclass(frozen=True)
@@ -99,14 +96,17 @@ class Auto(Solver):
 
     def solver_for(self, task: Task) -> Solver:
         if issubclass(task.problem, SimplexQP):
-            return _made(fastest(task).solver)
+            return _made(fastest(task)[0])
         loss = self.loss
         if loss == "auto":
             loss = "squared_hinge" if task.problem.is_linear else "hinge"
-        return _made(fastest(task).solver, loss)
+        return _made(fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:
-        return fastest(task).why
+        return fastest(task)[1]
+
+    def within_support(self) -> Solver:
+        return _made(LIMITED) if self.loss == "auto" else self
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> _Chosen:
         solver = self.solver_for(Task.of(problem))

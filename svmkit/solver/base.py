@@ -214,6 +214,10 @@ class Solver(ABC):
         """Return the reason for `solver_for(task)` in words; empty for a solver that chooses itself."""
         return ""
 
+    def within_support(self) -> Solver:
+        """Return the solver to take where support vectors are limited; by default this one."""
+        return self
+
     def sampler_for(self, kernel: Kernel) -> Sampler:
         """Return the sampler that is used with this kernel unless another one is given; by default `sampler`."""
         return self.sampler

@@ -11,13 +11,15 @@ from svmkit.solver.base import Requires, Solver
 from svmkit.solver.sampler import Sampler
 
 
-def solver(given: str | Solver) -> Solver:
+def solver(given: str | Solver, *, limited: bool = False) -> Solver:
     """Return the solver of a name, with its default options.
 
     Parameters
     ----------
     given : str or Solver
         A name; an instance is returned unchanged.
+    limited : bool, default=False
+        Whether support vectors are limited, for which a solver may hand over to another one (`Solver.within_support`).
 
     Returns
     -------
@@ -29,7 +31,8 @@ def solver(given: str | Solver) -> Solver:
     InputError
         No solver has that name, or the solver cannot be used here; the message lists the usable solvers.
     """
-    return plugins.build("solver", given) if isinstance(given, str) else given
+    found = plugins.build("solver", given) if isinstance(given, str) else given
+    return found.within_support() if limited else found
 
 
 def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | Solver | None = None) -> Kernel:

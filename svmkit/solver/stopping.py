@@ -188,6 +188,11 @@ class Stop:
         return [rule for rule in self.criteria if rule.holds(info, n_iter, epochs, seconds)]
 
 
+def is_limited(stop: Criterion | Stop | None) -> bool:
+    """Return whether the rules limit the number of support vectors."""
+    return stop is not None and any(isinstance(rule, Support) for rule in (Stop(()) | stop).criteria)
+
+
 RULES: dict[str, type[Criterion]] = {
     "gap": Gap,
     "abs": Absolute,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from svmkit import plugins
@@ -133,7 +133,9 @@ class RunRecord:
         resolved = fitted.model.kernel
         return {
             "solver": self.solver.name,
+            "choice": [asdict(choice) for choice in fitted.choices] or None,
             "problem": self.solver.problem_for(self.kernel).name,
+            "formulation": self.solver.formulation(self.kernel),
             "kernel": {"name": resolved.name, "params": resolved.params},
             "params": self.solver.params,
             "data": self.data,

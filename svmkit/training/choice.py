@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from svmkit.kernels.gram import parse_bytes
@@ -37,16 +38,21 @@ class Choice:
         return f"{self.solver} for {self.n_pairs:,} class pairs of up to {self.n_samples:,} samples ({self.why})"
 
 
+def in_words(choices: Sequence[Choice]) -> str | None:
+    """Return the choices in one line; None if there are none."""
+    return ", ".join(map(str, choices)) or None
+
+
 def tasks(solver: Solver, data: TrainingData) -> list[Task]:
     """Return the task of each class pair."""
     problem, memory, n_pairs = solver.problem_for(data.kernel), parse_bytes(data.memory), len(data.pairs)
     return [Task(problem, data.kernel, m, memory, n_pairs) for m in data.used.tolist()]
 
 
-def choices(solver: Solver, data: TrainingData) -> list[Choice]:
+def choices(solver: Solver, tasks: list[Task]) -> list[Choice]:
     """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver."""
     found: dict[tuple[str, str], list[int]] = {}
-    for task in tasks(solver, data):
+    for task in tasks:
         if why := solver.reason_for(task):
             found.setdefault((solver.solver_for(task).name, why), []).append(task.m)
     told = [Choice(name, why, len(sizes), max(sizes)) for (name, why), sizes in found.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.history import History
 from svmkit.solver.solution import Solution, Status
+from svmkit.training.choice import Choice
 
 _FROM_BEST_TO_WORST = [
     Status.CONVERGED,
@@ -40,6 +41,8 @@ class Fit:
         The time of training, checks of the data and the model included, measurements on held-out rows excluded.
     kernel_values : int
         The number of kernel values that were computed.
+    choices : list of Choice, default=[]
+        Which solvers `auto` has chosen for which class pairs; empty for a solver that does not choose.
     """
 
     model: SVMModel
@@ -47,6 +50,7 @@ class Fit:
     support: np.ndarray
     seconds: float
     kernel_values: int
+    choices: list[Choice] = field(default_factory=list)
 
     @cached_property
     def status(self) -> Status:

@@ -29,7 +29,7 @@ def c_path(
     y,
     Cs: Sequence[float],
     *,
-    solver: str | Solver = "swap2o",
+    solver: str | Solver = "auto",
     kernel: Kernel,
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
@@ -127,7 +127,7 @@ def fit(
     X,
     y,
     *,
-    solver: str | Solver = "swap2o",
+    solver: str | Solver = "auto",
     kernel: Kernel,
     C: float = 1.0,
     sampler: str | Sampler | None = None,
@@ -151,7 +151,7 @@ def fit(
         The training samples, dense or CSR. For a precomputed kernel, the kernel values (n_samples, n_samples).
     y : array-like of shape (n_samples,)
         The labels, numbers or text.
-    solver : str or Solver, default="swap2o"
+    solver : str or Solver, default="auto"
         The solver, by name or as an instance.
     kernel : Kernel
         The kernel. Parameters such as gamma="scale" are computed from X after scaling.
@@ -230,7 +230,7 @@ def fit(
 def fit_prepared(
     data: TrainingData,
     *,
-    solver: str | Solver = "swap2o",
+    solver: str | Solver = "auto",
     C: float = 1.0,
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,

@@ -23,10 +23,10 @@ from svmkit.solver.loop import solve
 from svmkit.solver.recorder import Callback, Score
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import Criterion, Stop, Support
+from svmkit.solver.stopping import Criterion, Stop, is_limited
 from svmkit.training.allowance import Allowance, rests
 from svmkit.training.checkpoint import Checkpoint, Slot
-from svmkit.training.choice import tasks
+from svmkit.training.choice import choices, in_words, tasks
 from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.part import Part, Saved
 from svmkit.training.refit import by_size, refitted
@@ -55,6 +55,8 @@ class Trainer:
 
     Attributes
     ----------
+    tasks : list of Task
+        The facts about each class pair on which a choice of its solver may depend.
     solvers : list of Solver
         The solver of each class pair: those that `solver` chooses.
     limited : bool
@@ -74,7 +76,7 @@ class Trainer:
         self,
         data: TrainingData,
         *,
-        solver: str | Solver = "swap2o",
+        solver: str | Solver = "auto",
         sampler: str | Sampler | None = None,
         stop: Criterion | Stop | None = None,
         seed: int = 0,
@@ -83,12 +85,13 @@ class Trainer:
         watch: Watch | None = None,
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
-        self.solver = by_name.solver(solver)
-        self.solvers = [self.solver.solver_for(task) for task in tasks(self.solver, data)]
+        self.limited = is_limited(stop)
+        self.solver = by_name.solver(solver, limited=self.limited)
+        self.tasks = tasks(self.solver, data)
+        self.solvers = [self.solver.solver_for(task) for task in self.tasks]
         self.sampler = by_name.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
         self.validation = Validation(*validation, data) if validation is not None else None
-        self.limited = any(isinstance(rule, Support) for rule in (Stop(()) | (stop or Stop(()))).criteria)
         self.measuring = 0.0
         self.interrupted = False
 
@@ -346,7 +349,8 @@ class Trainer:
         """Join the results of all class pairs, trained with this C, into a model; None stands for one without any."""
         began = time.perf_counter()
         known = [part for part in parts if part is not None]
-        about = {"solver": self.solver.name, "C": float(C)}
+        about, chosen = {"solver": self.solver.name, "C": float(C)}, choices(self.solver, self.tasks)
+        about |= {"choice": in_words(chosen)} if chosen else {}
         nothing = DecisionFunction(
             np.empty(0), 0.0, None if known[0].decision.w is None else np.empty(0), np.empty(0, dtype=np.int64)
         )
@@ -354,4 +358,4 @@ class Trainer:
         model, support = self.data.model([part.decision if part else nothing for part in parts], about)
         seconds = sum(part.seconds for part in known) + time.perf_counter() - began
         solutions = [part.solution if part else empty for part in parts]
-        return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known))
+        return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)

@@ -68,7 +68,7 @@ def search(
     X,
     y,
     *,
-    solver: str | Solver = "swap2o",
+    solver: str | Solver = "auto",
     kernel: Any = None,
     grid: Mapping[str, Values],
     C: float = 1.0,
@@ -85,7 +85,7 @@ def search(
         Features, float32 or float64.
     y : array-like of shape (n_samples,)
         Labels, numbers or text.
-    solver : str or Solver, default="swap2o"
+    solver : str or Solver, default="auto"
         As for `SVMClassifier`.
     kernel : str, Kernel or callable, default=None
         As for `SVMClassifier`; None is rbf, or linear for a solver that needs it.

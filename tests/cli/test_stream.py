@@ -175,7 +175,7 @@ def test_no_model_is_one_line(piped, given, options, words):
     ("options", "words"),
     [
         (("--solver", "swap2o"), ["swap2o does not learn from streams", "msfw", "sfw"]),
-        ((), ["swap2o does not learn from streams"]),
+        ((), ["auto does not learn from streams"]),
         (("--solver", "sfw", "--test-size", "0.2"), ["held out"]),
         (("--solver", "sfw", "--checkpoint", "c.ckpt"), ["--checkpoint"]),
         (("--solver", "sfw", "--max-epochs", "2"), ["once"]),

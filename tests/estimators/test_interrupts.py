@@ -48,7 +48,7 @@ def signals(monkeypatch):
 @pytest.mark.parametrize("estimator", [SVMClassifier, SVMOneClass])
 def test_one_signal_keeps_the_best_model_and_says_so(signals, estimator):
     signals(f1=1)
-    with pytest.warns(ConvergenceWarning, match=r"swap2o ended as interrupted.*another Ctrl-C soon ends all"):
+    with pytest.warns(ConvergenceWarning, match=r"auto ended as interrupted.*another Ctrl-C soon ends all"):
         model = estimator(tol=1e-9).fit(X, Y)
     assert model.status_ is Status.INTERRUPTED
     assert model.predict(X).shape == (60,)

@@ -100,7 +100,7 @@ def test_solvers_without_streams_lack_it():
     assert not hasattr(SVMClassifier(), "partial_fit") and not hasattr(SVMClassifier("nonsense"), "partial_fit")
     assert hasattr(SVMClassifier("sfw"), "partial_fit") and SVMClassifier.partial_fit.__doc__
     for error in (AttributeError, InputError):
-        with pytest.raises(error, match=r"swap2o does not learn from streams; these do: .*sfw") as caught:
+        with pytest.raises(error, match=r"auto does not learn from streams; these do: .*sfw") as caught:
             _ = SVMClassifier().partial_fit
         assert "\n" not in str(caught.value)
 

@@ -232,7 +232,7 @@ def test_a_broken_package_stops_nobody(cli, example, broken):
     human = cli(sites, "plugins", "--kind", "solver")
     assert human.code == 0 and "BROKEN" in human.out and "anneal" in human.out and "coord" in human.out
     assert one_object(cli(sites, "train", "iris", *THEIRS))["status"] == "converged"
-    assert one_object(cli(sites, "train", "iris", "--no-track", "--json"))["solver"] == "swap2o"
+    assert one_object(cli(sites, "train", "iris", "--no-track", "--json"))["solver"] == "auto"
 
 
 def test_a_broken_plugin_asked_for_says_why(cli, broken):

@@ -115,7 +115,7 @@ def test_time_that_easy_pairs_leave_is_given_to_the_others():
         begun.append(k)
         return []
 
-    options = {"kernel": RBF(0.5), "C": 10.0, "watch": watch}
+    options = {"solver": "swap2o", "kernel": RBF(0.5), "C": 10.0, "watch": watch}
     alone = fit(X, y, stop=Gap(1e-3), **options)
     needed = alone.solutions[0].seconds
     assert needed > 3 * sum(s.seconds for s in alone.solutions[1:])

@@ -38,8 +38,8 @@ def test_every_model_is_that_of_its_C(name):
 def test_it_saves_iterations_and_kernel_values(storage):
     X, y = overlapping(300)
     X = storage(X)
-    fits = c_path(X, y, CS, kernel=RBF(0.5))
-    cold = [fit(X, y, kernel=RBF(0.5), C=C) for C in CS]
+    fits = c_path(X, y, CS, solver="swap2o", kernel=RBF(0.5))
+    cold = [fit(X, y, solver="swap2o", kernel=RBF(0.5), C=C) for C in CS]
     assert fits[0].n_iter == cold[0].n_iter and fits[0].kernel_values == cold[0].kernel_values
     assert sum(f.n_iter for f in fits) < 0.8 * sum(f.n_iter for f in cold)
     assert sum(f.kernel_values for f in fits) < 0.8 * sum(f.kernel_values for f in cold)
@@ -96,6 +96,7 @@ def test_watch_validation_and_start():
         X,
         y,
         [1.0, 0.1],
+        solver="swap2o",
         kernel=RBF(0.5),
         watch=lambda k, n, name: seen.append((k, n, name)) or (),
         validation=(X[::2], y[::2]),
@@ -103,7 +104,7 @@ def test_watch_validation_and_start():
     names = [f"{pair}, C={C}" for pair in ("0 vs 1", "0 vs 2", "1 vs 2") for C in ("0.1", "1")]
     assert seen == [(k, 6, name) for k, name in enumerate(names)]
     assert all(s.history[-1].accuracy is not None for f in fits for s in f.solutions)
-    again = c_path(X, y, [0.1, 1.0], kernel=RBF(0.5), start=fits[1].model)
+    again = c_path(X, y, [0.1, 1.0], solver="swap2o", kernel=RBF(0.5), start=fits[1].model)
     assert again[0].n_iter < fits[1].n_iter / 2
 
 

@@ -31,7 +31,7 @@ def test_the_json(tune):
         "data", "solver", "kernel", "search", "cv", "n_candidates", "n_fits", "seconds", "interrupted", "best",
         "candidates", "plot", "model", "run_id", "refit",
     ]  # fmt: skip
-    assert (found["data"], found["solver"], found["search"], found["cv"]) == ("clouds", "swap2o", "grid", 3)
+    assert (found["data"], found["solver"], found["search"], found["cv"]) == ("clouds", "auto", "grid", 3)
     assert found["kernel"] == {"name": "rbf", "params": {}}
     assert (found["n_candidates"], found["n_fits"], found["interrupted"]) == (6, 18, False)
     assert (found["model"], found["plot"], found["run_id"]) == ("m.svmkit", "p.png", None)

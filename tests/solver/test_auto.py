@@ -1,0 +1,200 @@
+"""`auto`: the rule, equal optima whichever way is taken, and what is told of the choice."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.svm import SVC, LinearSVC
+from support.cli import svmlight
+from support.problems import blobs, overlapping
+
+from svmkit import SVMClassifier, SVMModel, SVMOneClass, fit, plugins
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF, Linear, Poly
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.auto import SHARE, SMALL, Auto, fastest
+from svmkit.solver.loop import solve
+from svmkit.solver.sampler import Draws, Full, Shuffled
+from svmkit.solver.stopping import Gap, Iterations, Support
+from svmkit.solver.task import Task
+from svmkit.training.checkpoint import Checkpoint
+
+GB = 1 << 30
+
+
+def chosen(problem, m, memory=GB, kernel=None):
+    return fastest(Task(problem, kernel or RBF(0.5), m, memory))[0]
+
+
+# --- the rule
+
+
+def test_a_kernel_matrix_that_fits_is_for_smo():
+    assert chosen(BoxQP, 2) == chosen(BoxQP, SMALL) == "smo"
+    assert chosen(BoxQP, SMALL + 1) == chosen(BoxQP, 500_000) == "fcsmo"
+    room = SHARE * 8 * 1000**2
+    assert (chosen(BoxQP, 1000, room), chosen(BoxQP, 1001, room)) == ("smo", "fcsmo")
+
+
+@pytest.mark.parametrize("m", [2, 1000, 10**7])
+def test_linear_and_one_class_models_have_one_way_at_every_size(m):
+    assert chosen(LinearDual, m, kernel=Linear()) == "dcd"
+    assert chosen(SimplexQP, m) == "fcfw"
+
+
+@pytest.mark.parametrize("m", [2, 10**7])
+@pytest.mark.parametrize("memory", [1, GB])
+@pytest.mark.parametrize("kernel", [RBF(0.5), Poly(), Linear()])
+@pytest.mark.parametrize("loss", ["auto", "hinge", "squared_hinge"])
+def test_the_problem_does_not_depend_on_the_size(m, memory, kernel, loss):
+    auto = Auto(loss)
+    taken = auto.solver_for(Task(auto.problem_for(kernel), kernel, m, memory))
+    assert taken.problem_for(kernel) is auto.problem_for(kernel)
+    assert taken.formulation(kernel) == auto.formulation(kernel)
+    assert type(taken.sampler_for(kernel)) is type(auto.sampler_for(kernel))
+
+
+def test_what_is_minimised():
+    assert Auto().formulation(RBF(1.0)) == "hinge, free bias"
+    assert Auto().formulation(Linear()) == plugins.build("solver", "dcd", {"loss": "squared_hinge"}).formulation(
+        Linear()
+    )
+    assert Auto("squared_hinge").formulation(RBF(1.0)) == "squared hinge, free bias"
+    assert isinstance(Auto().sampler_for(Linear()), Shuffled) and isinstance(Auto().sampler_for(RBF(1.0)), Full)
+    with pytest.raises(InputError, match=r"loss='log' is not known; there are: hinge, squared_hinge"):
+        plugins.build("solver", "auto", {"loss": "log"})
+    assert plugins.build("solver", "auto", {"loss": "auto"}) == Auto()
+
+
+# --- equal optima
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("loss", ["auto", "squared_hinge"])
+def test_both_ways_lead_to_one_optimum(storage, loss):
+    X, y = overlapping(300)
+    whole, growing = (
+        fit(storage(X), y, solver=Auto(loss), kernel=RBF(0.5), C=3.0, stop=Gap(1e-6), memory=memory)
+        for memory in ("1GB", "1MB")
+    )
+    assert [f.choices[0].solver for f in (whole, growing)] == ["smo", "fcsmo"]
+    assert whole.dual_objective <= growing.objective and growing.dual_objective <= whole.objective
+    assert whole.objective == pytest.approx(growing.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("memory", ["1GB", "1MB"])
+def test_it_is_the_optimum_of_libsvm(memory):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(0)) / X.std(0)
+    ours = SVMClassifier(tol=1e-6, memory=memory).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), SVC(tol=1e-8).fit(X, y).decision_function(X), atol=1e-2)
+
+
+def test_with_the_linear_kernel_it_is_that_of_liblinear():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(0)) / X.std(0)
+    ours = SVMClassifier(kernel="linear", tol=1e-9).fit(X, y)
+    theirs = LinearSVC(tol=1e-10, max_iter=1_000_000, random_state=0).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+
+
+def test_class_pairs_of_one_fit_go_different_ways():
+    X, y = blobs(400, 3)
+    y = np.where(np.arange(400) % 10 == 0, "c", np.where(y > 0, "a", "b"))  # two small classes pairs, one large
+    memory = SHARE * 8 * 300**2
+    found = fit(X, y, kernel=RBF(0.5), memory=memory)
+    assert [(c.solver, c.n_pairs) for c in found.choices] == [("smo", 2), ("fcsmo", 1)]
+    alone = fit(X, y, kernel=RBF(0.5))
+    assert [(c.solver, c.n_pairs) for c in alone.choices] == [("smo", 3)]
+    assert found.objective == pytest.approx(alone.objective, rel=2e-3)
+    assert found.model.about["choice"] == ", ".join(map(str, found.choices))
+
+
+def test_samples_of_no_weight_do_not_count():
+    X, y = overlapping(300)
+    weights = np.r_[np.ones(100), np.zeros(200)]
+    weights[-50:] = 1.0
+    (choice,) = fit(X, y, kernel=RBF(0.5), sample_weight=weights).choices
+    assert choice.n_samples == 150
+
+
+def test_it_solves_a_problem_and_takes_steps_of_its_own():
+    X, y = overlapping(80)
+    for kernel in (RBF(0.5), Linear()):
+        problem = Auto().pose(Gram(kernel, X), y, 1.0)
+        assert solve(problem, Auto()).certificate.gap <= 1e-3
+        auto = Auto()
+        state = auto.init(problem, None, Draws(Full(), problem.y, np.random.default_rng(0)))
+        before = auto.step(state).objective
+        for _ in range(20):
+            auto.step(state)
+        assert problem.objective(auto.solution(state)) <= before
+
+
+def test_a_checkpoint_goes_on_the_other_way(tmp_path):
+    X, y = overlapping(300)
+    options = {"kernel": RBF(0.5), "C": 10.0}
+    path = tmp_path / "c.ckpt"
+    first = fit(X, y, stop=Iterations(30), checkpoint=Checkpoint(path), **options)
+    later = fit(X, y, memory="1MB", checkpoint=Checkpoint(path, resume=True), **options)
+    assert (first.choices[0].solver, later.choices[0].solver) == ("smo", "fcsmo")
+    assert later.gap <= 1e-3 < first.gap
+
+
+# --- a limit on support vectors
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear()])
+def test_a_limit_on_support_vectors_hands_over(kernel):
+    X, y = overlapping(200)
+    found = fit(X, y, kernel=kernel, stop=Gap(1e-3) | Support(10))
+    assert found.model.about["solver"] == "swap2o" and not found.choices and len(found.support) <= 10
+    assert fit(X, y, kernel=RBF(0.5), solver=Auto("hinge"), stop=Support(10)).model.about["solver"] == "auto"
+    model = SVMClassifier(kernel=kernel, max_support=10).fit(X, y)
+    assert len(model.support_vectors_) <= 10 and model.predict(X).shape == (200,)
+    assert SVMOneClass(max_support=10).fit(X).model_.about["solver"] == "swap2o"
+
+
+# --- what is told
+
+
+def test_the_defaults():
+    assert SVMClassifier().solver == SVMOneClass().solver == "auto"
+    about = SVMOneClass().fit(load_iris().data).model_.about
+    assert (about["solver"], about["choice"][:4]) == ("auto", "fcfw")
+    assert fit(*overlapping(60), kernel=RBF(0.5), solver="smo").choices == []
+
+
+def test_the_command_says_what_it_took(svmkit):
+    done = svmkit("train", "iris", "--no-track", "--json", "--out", "m.model")
+    told = "smo for 3 class pairs of up to 100 samples (the kernel matrix fits)"
+    assert done.err == f"svmkit: auto: {told}\n"
+    result = json.loads(done.out)
+    assert result["solver"] == "auto" and result["formulation"] == "hinge, free bias"
+    assert result["choice"] == [{"solver": "smo", "why": "the kernel matrix fits", "n_pairs": 3, "n_samples": 100}]
+    assert SVMModel.load("m.model").about["choice"] == told
+    assert "auto (smo) on BoxQP" in svmkit("train", "iris", "--no-track").out
+    assert "auto (dcd) on LinearDual" in svmkit("train", "iris", "--no-track", "--kernel", "linear").out
+
+
+def test_another_solver_chooses_nothing(svmkit):
+    done = svmkit("train", svmlight(), "--solver", "smo", "--no-track", "--json")
+    assert done.err == "" and json.loads(done.out)["choice"] is None
+
+
+def test_a_loss_for_every_kernel(train):
+    for kernel, problem in (("rbf", "BoxQP"), ("linear", "LinearDual")):
+        for loss in ("hinge", "squared_hinge"):
+            result = train(svmlight(), "--kernel", kernel, "-o", f"loss={loss}")
+            assert result["problem"] == problem and result["formulation"].startswith(loss.replace("_", " "))
+
+
+def test_with_a_limit_the_command_is_that_of_swap2o(train):
+    result = train(svmlight(), "--max-support", "8")
+    assert (result["solver"], result["problem"], result["choice"]) == ("swap2o", "SimplexQP", None)
