@@ -177,7 +177,7 @@ class CompleteState:
             moved=moved,
             steps=steps,
             violation=max(float(v[self.k] - v[self.i]), 0.0),
-            trail=trail[:looks],
+            trail=trail[:looks] if self.goal else None,
         )
 
     def widen(self) -> None:

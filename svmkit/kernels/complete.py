@@ -18,6 +18,7 @@ from numba.extending import overload
 from svmkit.kernels.arithmetic import epilogue
 from svmkit.kernels.engine import ALL, StoredRows
 from svmkit.kernels.engines import engine_for
+from svmkit.kernels.form import Form
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.product_engines import DenseEngine
@@ -233,7 +234,8 @@ class CompleteKernel:
         self.engine: Any = engine_for(kernel, X)
         self.entries = entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
         fits = 8 * self.m * self.m <= memory // 2
-        self.by_row = isinstance(self.engine, DenseEngine) and not self.engine.cancels
+        products = kernel.form is not None and kernel.form is not Form.LAPLACIAN
+        self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
         self.whole = fits and not (self.by_row and entries < WIDE)
         self._lock = threading.Lock()
 
@@ -267,43 +269,78 @@ class CompleteKernel:
         np.fill_diagonal(K, self.diag)
         return K
 
+    def _values(self) -> int:
+        """Return how many kernel values the matrix takes."""
+        starts = np.arange(0, self.m, PANEL)
+        widths = np.minimum(PANEL, self.m - starts)
+        return int(widths @ (np.full(len(starts), self.m) if self.entries < MIRRORED else self.m - starts))
+
+    @staticmethod
+    def prepare(gram: Gram) -> int:
+        """Make what all class pairs share, on all threads; return the number of kernel values that this took."""
+        assert isinstance(gram, CompleteGram)
+        return int(gram.slab.done[1])
+
     @cached_property
     def columns(self) -> np.ndarray:
         """The columns of the samples less the origin: float64, shape (d, m)."""
         X = np.asarray(self.engine.X, dtype=np.float64)
         return np.ascontiguousarray((X - self.engine.origin if self.engine.origin.size else X).T)
 
-    def source(self, a: int, b: int) -> FromMatrix | FromDense:
-        """Return where the kernel rows of the classes a < b come from."""
+    def where(self, a: int, b: int) -> tuple[int, int, int, int]:
+        """Return the first sample of each of the classes a < b and their number; of two classes, all as the first."""
         if len(self.sizes) == 2:
-            where = 0, self.m, 0, 0
-        else:
-            where = int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
-        if self.whole:
-            return FromMatrix(self.matrix, *where)
-        form, gamma, coef0, degree = self.kernel.scalars
-        return FromDense(self.columns, self.engine.sq, self.diag, int(form), gamma, coef0, degree, *where)
+            return 0, self.m, 0, 0
+        return int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
+
+    def made(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, Slab]:
+        """Return where the kernel rows of a class pair come from, and those that are there, none or all."""
+        n = where[1] + where[3]
+        with self._lock:
+            if not self.whole:
+                form, gamma, coef0, degree = self.kernel.scalars
+                source = FromDense(self.columns, self.engine.sq, self.diag, int(form), gamma, coef0, degree, *where)
+                return source, Slab(np.empty((n, n)), np.full(n, -1), np.zeros(2, dtype=np.int64))
+            values = 0 if "matrix" in vars(self) else self._values()
+            matrix = FromMatrix(self.matrix, *where)
+        if n == self.m:
+            return matrix, Slab(matrix.K, np.arange(n), np.array([n, values]))
+        return matrix, Slab(np.empty((n, n)), np.full(n, -1), np.array([0, values]))
 
     def gram(self, a: int, b: int) -> CompleteGram:
         """Return the Gram of the classes a < b: in the order of the data if there are no others, else a before b."""
-        with self._lock:
-            return CompleteGram(self, self.source(a, b))
+        return CompleteGram(self, self.where(a, b))
 
 
 class CompleteEngine(StoredRows):
     """The `svmkit.kernels.Engine` of a class pair, whose kernel rows are kept. `Z` holds numbers of its samples."""
 
-    def __init__(self, shared: CompleteKernel, source: FromMatrix | FromDense) -> None:
-        self.kernel, self.source, self.shared = shared.kernel, source, shared
-        self.n = n = self.panel = source.n_a + source.n_b
-        if isinstance(source, FromMatrix) and n == shared.m:
-            self.slab = Slab(source.K, np.arange(n), np.array([n, n * n]))
-        else:
-            self.slab = Slab(np.empty((n, n)), np.full(n, -1), np.zeros(2, dtype=np.int64))
+    def __init__(self, shared: CompleteKernel, where: tuple[int, int, int, int]) -> None:
+        self.kernel, self.shared, self.where = shared.kernel, shared, where
+        self.n = self.panel = where[1] + where[3]
+
+    @cached_property
+    def _made(self) -> tuple[FromMatrix | FromDense, Slab]:
+        return self.shared.made(self.where)
+
+    @property
+    def source(self) -> FromMatrix | FromDense:
+        """Where kernel rows come from."""
+        return self._made[0]
+
+    @property
+    def slab(self) -> Slab:
+        """The kernel rows."""
+        return self._made[1]
+
+    @property
+    def computed(self) -> int:
+        """The number of kernel values that were computed."""
+        return int(self.slab.done[1]) if "_made" in vars(self) else 0
 
     def _of(self, values: np.ndarray) -> np.ndarray:
         """Return the entries of the class pair among values of all samples, in order."""
-        a, n_a, b, n_b = self.source[-4:]
+        a, n_a, b, n_b = self.where
         return np.concatenate([values[a : a + n_a], values[b : b + n_b]]) if n_b else values[a : a + n_a]
 
     @property
@@ -358,8 +395,8 @@ class CompleteGram(Gram):
         The engine.
     """
 
-    def __init__(self, shared: CompleteKernel, source: FromMatrix | FromDense) -> None:
-        self.class_pair = CompleteEngine(shared, source)
+    def __init__(self, shared: CompleteKernel, where: tuple[int, int, int, int]) -> None:
+        self.class_pair = CompleteEngine(shared, where)
         super().__init__(shared.kernel, None, memory=shared.memory, dtype=np.float64, engine=self.class_pair)
 
     @property
@@ -369,7 +406,7 @@ class CompleteGram(Gram):
 
     @property
     def kernel_values(self) -> int:
-        return int(self.slab.done[1])
+        return self.class_pair.computed
 
     @kernel_values.setter
     def kernel_values(self, value: int) -> None:

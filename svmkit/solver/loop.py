@@ -94,7 +94,7 @@ def solve(
             return bool(flag) or clock() >= seconds
 
         iterate = Iterate(
-            problem, solver, sampler or solver.sampler, seed, progress, over, None if score else rules.goal
+            problem, solver, sampler or solver.sampler, seed, progress, over, None if score or callbacks else rules.goal
         )
         limit = SupportLimit(iterate, rules)
         run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))

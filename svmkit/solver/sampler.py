@@ -213,7 +213,7 @@ class Draws:
     over : callable, default=lambda: False
         Whether the solve has to end: its time is spent, or a signal asks it to end.
     goal : Goal, default=None
-        What the stop rules ask for; None where a rule has to look at more iterates than a gap has to.
+        What the stop rules ask for; None where a rule or a callback looks at more iterates than a gap has to.
 
     Attributes
     ----------

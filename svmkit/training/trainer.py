@@ -160,7 +160,7 @@ class Trainer:
         def train(first: int, last: int) -> None:
             for k in ks[first:last]:
                 left = allowance.left - (time.perf_counter() - began)
-                if self.interrupted or (left <= 0.0 and k != ks[0]):
+                if k != ks[0] and (self.interrupted or left <= 0.0):  # one has to begin
                     return
                 seconds = min(left, allowance.left * share * float(sizes[k]))
                 pair = made.pop(k) if k in made else self.pair(k)
@@ -169,8 +169,12 @@ class Trainer:
                 self.heed(part, flag)
 
         made = {ks[0]: self.pair(ks[0])}  # before the others, so that what all share is made by all threads
+        values = self.data.complete.prepare(made[ks[0]].gram)
         with using(min(in_use(), self.data.complete.most_at_once(int(sizes[ks[0]])))):
             spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
+        first_part = parts[ks[0]]
+        assert first_part is not None
+        parts[ks[0]] = first_part._replace(kernel_values=first_part.kernel_values + values)
         allowance.take(time.perf_counter() - began)
 
     def heed(self, part: Part, flag: interrupt.Flag) -> None:
