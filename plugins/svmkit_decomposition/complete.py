@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.kernels.complete import CompleteGram, kernel_row
+from svmkit.kernels.complete import CompleteGram
+from svmkit.kernels.complete_rows import kernel_row
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
@@ -50,7 +51,7 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
     box : svmkit.solver.smo_box.Box
         The state, changed in place.
     source, slab
-        As for `svmkit.kernels.complete.kernel_row`.
+        As for `svmkit.kernels.complete_rows.kernel_row`.
     i, k : int
         The maximal violating pair; negative if it and `box.side` are not known.
     second, squared : bool

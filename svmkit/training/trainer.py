@@ -15,7 +15,6 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
-from svmkit.runtime.threads import in_use, spread, using
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.iterate import Progress
@@ -31,10 +30,9 @@ from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.part import Part, Saved
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit, untrained
+from svmkit.training.side_by_side import side_by_side
 from svmkit.training.validation import Measure, Validation
 from svmkit.training.warm_start import ModelStart
-
-WORK = 0.5  # nanoseconds of training a small class pair, for each of its n^2 kernel values: to decide on threads
 
 Watch = Callable[[int, int, str], Sequence[Callback]]
 """Called with (k, number of problems, "a vs b") before problem k; returns the callbacks of its solve."""
@@ -126,7 +124,8 @@ class Trainer:
         with interrupt.catching() as flag:
             try:
                 if n_pairs > 1 and checkpoint is None and self.watch is None and self.validation is None:
-                    self._side_by_side([k for k in order.tolist() if self._complete(k)], C, allowance, parts, flag)
+                    small = [k for k in order.tolist() if self.is_complete(k)]
+                    side_by_side(self, small, C, allowance, parts, flag)
                     order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
                     if self.interrupted or allowance.left <= 0.0:
                         return parts
@@ -143,39 +142,9 @@ class Trainer:
                     checkpoint.flush()
         return parts
 
-    def _complete(self, k: int) -> bool:
+    def is_complete(self, k: int) -> bool:
         """Return whether class pair k gets all of its kernel rows in compiled code (`CompleteGram`)."""
         return self.solvers[k].by_slices and not isinstance(self.sampler, Cyclic) and self.data.is_complete(k)
-
-    def _side_by_side(
-        self, ks: list[int], C: float, allowance: Allowance, parts: list[Part | None], flag: interrupt.Flag
-    ) -> None:
-        """Train class pairs in several threads, those with most samples first; updates `parts`."""
-        if not ks:
-            return
-        sizes, began = self.data.sizes, time.perf_counter()
-        ks = sorted(ks, key=lambda k: -sizes[k])
-        share = in_use() / float(sizes[ks].sum())  # of the time of all threads, for a sample
-
-        def train(first: int, last: int) -> None:
-            for k in ks[first:last]:
-                left = allowance.left - (time.perf_counter() - began)
-                if k != ks[0] and (self.interrupted or left <= 0.0):  # one has to begin
-                    return
-                seconds = min(left, allowance.left * share * float(sizes[k]))
-                pair = made.pop(k) if k in made else self.pair(k)
-                parts[k] = part = self.train(pair, C, allowance=allowance, seconds=seconds)
-                del pair  # its kernel rows are freed before those of the next one are made
-                self.heed(part, flag)
-
-        made = {ks[0]: self.pair(ks[0])}  # before the others, so that what all share is made by all threads
-        values = self.data.complete.prepare(made[ks[0]].gram)
-        with using(min(in_use(), self.data.complete.most_at_once(int(sizes[ks[0]])))):
-            spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
-        first_part = parts[ks[0]]
-        assert first_part is not None
-        parts[ks[0]] = first_part._replace(kernel_values=first_part.kernel_values + values)
-        allowance.take(time.perf_counter() - began)
 
     def heed(self, part: Part, flag: interrupt.Flag) -> None:
         """Note that a signal, or a callback during the solve of `part`, has asked to end."""
@@ -231,7 +200,7 @@ class Trainer:
 
     def pair(self, k: int) -> ClassPair:
         """Return the k-th class pair, with shared kernel values unless the solver needs none or their order matters."""
-        if self._complete(k):
+        if self.is_complete(k):
             return self.data.pair(k, complete=True)
         linear = self.solver.problem_for(self.data.kernel).is_linear
         return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))

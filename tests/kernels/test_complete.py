@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from svmkit.kernels import complete
-from svmkit.kernels.complete import CompleteGram, CompleteKernel, FromDense, FromMatrix
+from svmkit.kernels.complete import CompleteGram, CompleteKernel
+from svmkit.kernels.complete_rows import FromDense, FromMatrix
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
 

@@ -15,7 +15,7 @@ from svmkit.kernels import complete
 from svmkit.kernels.functions import RBF
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Violation
-from svmkit.training import trainer
+from svmkit.training import side_by_side
 from svmkit.training.train import c_path, fit
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -90,7 +90,7 @@ def test_the_optimum_of_libsvm(stored):
 @pytest.mark.parametrize("wide", [1, 10**9], ids=["matrix", "rows"])
 def test_any_number_of_threads_gives_the_same(loss, wide, monkeypatch):
     monkeypatch.setattr(complete, "WIDE", wide)
-    monkeypatch.setattr(trainer, "WORK", 1e6)  # worth a thread
+    monkeypatch.setattr(side_by_side, "WORK", 1e6)  # worth a thread
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16.0, y[:600]
     one, two = (trained(X, y, SMO(loss=loss), n_threads=n) for n in (1, 2))
@@ -172,7 +172,7 @@ def test_without_progress_it_stalls_with_a_true_gap():
 
 def test_an_exception_in_a_thread_comes_through(monkeypatch):
     X, y = standardised(load_wine)
-    monkeypatch.setattr(trainer, "WORK", 1e6)
+    monkeypatch.setattr(side_by_side, "WORK", 1e6)
     monkeypatch.setattr(slices.CompleteState, "step", lambda self: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained(X, y)
