@@ -18,8 +18,7 @@ from svmkit.solver.smo_steps import TAU, require_bound, second_order, step
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
 MOST = 1e9  # steps in a slice
 LOOKS = 64  # of a slice that go into the history
-CLOSE = 0.9  # part of the gap that is asked for at which a certificate is worth computing
-OFTEN = 16  # the gap is looked at after so many steps, and after an eighth of the steps so far
+OFTEN = 8  # the gap is looked at after so many steps, and after an eighth of the steps so far
 
 
 @njit(cache=True)
@@ -43,8 +42,8 @@ def _note(trail, looks, beta, steps, objective, difference, values):
 
 
 @njit(nogil=True, cache=True)
-def take_slice(box, source, slab, i, k, second, squared, objective, target, taken, most, trail):
-    """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or `WORK` is done.
+def take_slice(box, source, slab, i, k, second, squared, objective, target, taken, most, budget, trail):
+    """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or the budget is spent.
 
     Parameters
     ----------
@@ -62,6 +61,8 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
         The relative gap at which to end.
     taken, most : int
         Steps before this slice, and the most steps of the slice.
+    budget : float
+        Kernel values and entries of v that may be computed and read, roughly, before the slice ends at a look.
     trail : ndarray of float64, shape (n, 5)
         Where looks at the gap are noted, as in `StepInfo.trail`.
 
@@ -80,12 +81,11 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
     if i < 0 or k < 0:
         take_sides(box)
         i, k = extremes(v, side)
-    looks, steps, next_look, values = 0, 0, OFTEN, slab.done[1]
+    looks, steps, values, shortest = 0, 0, slab.done[1], max(1, int(WORK / (2.0 * v.size)))
     if taken == 0:
         looks = _note(trail, 0, box.beta, 0, objective, gap(box, squared, -0.5 * (v[i] + v[k])), values)
+    next_look = min(OFTEN + taken // 8, shortest)
     while steps < most and i >= 0 and k >= 0 and v[k] > v[i]:
-        if 2.0 * v.size * steps + 4.0 * (slab.done[1] - values) > WORK:
-            break
         row_i = kernel_row(source, slab, i)
         partner = second_order(v, side, box.diag, row_i, i) if second else k
         partner = partner if partner >= 0 else k
@@ -98,10 +98,11 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
         v[i] += t * ridge[i]
         v[partner] -= t * ridge[partner]
         i, k = move(v, side, row_i, row_k, t)
-        if steps >= next_look:
-            next_look = steps + OFTEN + (taken + steps) // 8
+        if steps >= next_look:  # a slice ends at a look only, so that whoever watches changes nothing
+            next_look = steps + min(OFTEN + (taken + steps) // 8, shortest)
             difference = gap(box, squared, -0.5 * (v[i] + v[k]))
-            if difference <= target * _scale(objective, difference):
+            work = 2.0 * v.size * steps + 4.0 * (slab.done[1] - values)
+            if work > budget or difference <= target * _scale(objective, difference):
                 return looks, steps, i, k, objective, difference
             looks = _note(trail, looks, box.beta, steps, objective, difference, slab.done[1])
     return looks, steps, i, k, objective, gap(box, squared, -0.5 * (v[i] + v[k]))
@@ -126,7 +127,7 @@ class CompleteState:
         self.problem, self.goal, self.second, self.n_iter = problem, goal, second, 0
         assert isinstance(problem.gram, CompleteGram)
         self.gram, self.squared = problem.gram, problem.loss is Loss.SQUARED_HINGE
-        self.target, self.fresh = CLOSE * goal.gap if goal else 0.0, start is not None
+        self.target, self.fresh = goal.gap if goal else 0.0, start is not None
         if start is None:
             self._restart(np.zeros(problem.m), np.full(problem.m, -1.0))
         else:
@@ -163,6 +164,7 @@ class CompleteState:
             self.target,
             self.n_iter,
             0 if self.fresh else most,
+            0.0 if self.goal and self.goal.watched else WORK,
             trail,
         )
         moved, self.fresh = self.fresh or self.objective < before, False

@@ -93,9 +93,12 @@ def solve(
         def over() -> bool:
             return bool(flag) or clock() >= seconds
 
-        iterate = Iterate(
-            problem, solver, sampler or solver.sampler, seed, progress, over, None if score or callbacks else rules.goal
-        )
+        goal = rules.goal
+        if goal is not None and (callbacks or score):
+            goal = goal._replace(watched=True)
+        if goal is not None and progress:
+            goal = goal._replace(iterations=goal.iterations - progress.n_iter)
+        iterate = Iterate(problem, solver, sampler or solver.sampler, seed, progress, over, goal)
         limit = SupportLimit(iterate, rules)
         run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))
         try:

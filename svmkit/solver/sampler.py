@@ -193,10 +193,13 @@ class Goal(NamedTuple):
         The relative gap at which the solve ends; 0.0 without such a rule.
     iterations : float
         The iterations after which it ends; inf without such a rule.
+    watched : bool, default=False
+        Whether somebody wants to see iterates on the way. It must not change which iterates there are.
     """
 
     gap: float
     iterations: float
+    watched: bool = False
 
 
 class Draws:
@@ -213,7 +216,7 @@ class Draws:
     over : callable, default=lambda: False
         Whether the solve has to end: its time is spent, or a signal asks it to end.
     goal : Goal, default=None
-        What the stop rules ask for; None where a rule or a callback looks at more iterates than a gap has to.
+        What the stop rules ask for; None where a rule has to look at more iterates than a gap has to.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ def test_default_data_offline(svmkit):
     assert result["test_accuracy"] is None and result["n_test"] == 0
     assert result["model"] is None and result["run_id"] is None
     assert result["kernel"]["name"] == "rbf" and result["kernel"]["params"]["gamma"] > 0
-    assert result["params"]["C"] == 1.0 and result["problem"] == "SimplexQP"
+    assert result["params"]["C"] == 1.0 and result["problem"] == "BoxQP"
     assert 0 < result["n_support"] <= 569 and result["kernel_values"] > 0 and result["fit_s"] > 0
 
 

@@ -11,7 +11,7 @@ from svmkit.runtime import files
 from svmkit.training.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("alone")
-QUICK = ("breast_cancer", "--scale", "standard", "--no-track", "--json")
+QUICK = ("breast_cancer", "--solver", "swap2o", "--scale", "standard", "--no-track", "--json")
 
 
 @pytest.fixture

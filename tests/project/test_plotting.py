@@ -141,7 +141,7 @@ def test_every_kind_of_item(models):
     solution = minimize_simplex(X @ X.T + np.eye(40))
     items = [models["smo"], outliers, fitted, CURVE, CURVE.to_frame(), solution]
     ax = plot_history(items)
-    names = ["smo", "swap2o", "mdm", "solve", "solve (2)", "solve (3)"]
+    names = ["smo", "auto", "mdm", "solve", "solve (2)", "solve (3)"]
     assert legend(ax) == names and list(drawn(ax)) == names
     for item, name in zip(items, names, strict=True):
         assert drawn(plot_history(item)) == {name.partition(" ")[0]: drawn(ax)[name]}
@@ -159,7 +159,7 @@ def test_a_dict_names_its_items_and_labels_go_before(models):
 def test_one_solver_at_several_C_is_labelled_by_C():
     X, y = blobs(40, seed=4)
     path = svmkit.c_path(X, y, [0.1, 10.0], kernel=RBF(0.5))
-    assert legend(plot_history(path)) == ["swap2o, C = 0.1", "swap2o, C = 10"]
+    assert legend(plot_history(path)) == ["auto, C = 0.1", "auto, C = 10"]
 
 
 def test_pairs_of_classes_look_alike(digits, models):

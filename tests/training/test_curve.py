@@ -164,8 +164,8 @@ def test_json_has_the_curve(sets, train):
 
 def test_the_table(sets, svmkit):
     data, test = sets
-    done = svmkit("train", data, "--test", test, "--curve", "--no-track")
-    assert done.code == 0 and done.err == "svmkit: auto: smo for 90 samples (the kernel matrix fits)\n"
+    done = svmkit("train", data, "--test", test, "--curve", "--no-track", "--solver", "swap2o")
+    assert done.code == 0 and done.err == ""
     shown = [line for line in done.out.splitlines() if " vectors  " in line]
     assert 3 <= len(shown) <= 8 and shown[0].startswith("curve") and all(line[:5] == "     " for line in shown[1:])
     sizes = [int(line.split(" vectors")[0].split()[-1]) for line in shown]

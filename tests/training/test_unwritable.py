@@ -73,10 +73,10 @@ def test_what_was_in_the_file_stays_and_it_is_tried_again(monkeypatch):
             raise InputError("cannot write run.ckpt: No space left on device; give another path")
         write(*args)
 
-    monkeypatch.setattr(model_file, "write", fails_three_times)
-    second, said = told(lambda: train(Checkpoint("run.ckpt", resume=True, every=0.0), 80))
+    with monkeypatch.context() as patched:
+        patched.setattr(model_file, "write", fails_three_times)
+        second, said = told(lambda: train(Checkpoint("run.ckpt", resume=True, every=0.0), 80))
     assert len(said) == 1 and len(tried) > 3
-    monkeypatch.undo()
     third = train(Checkpoint("run.ckpt", resume=True), second.n_iter + 5)
     assert third.solutions[0].history[0].n_iter > second.n_iter >= 80
 

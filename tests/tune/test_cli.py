@@ -139,7 +139,8 @@ def test_a_failed_candidate_is_null_with_its_reason(tune, svmkit, monkeypatch):
     last = done.json["candidates"][-1]
     assert last["params"] == {"C": 10.0, "gamma": 0.1} and last["mean_accuracy"] is None is last["std_accuracy"]
     assert last["reason"] == "FloatingPointError: too far"
-    assert done.err.count("\n") == 1 and "1 of 6 candidates failed, the first: FloatingPointError" in done.err
+    assert done.err.count("\n") == 2 and "1 of 6 candidates failed, the first: FloatingPointError" in done.err
+    assert "svmkit: auto: smo for " in done.err
 
     monkeypatch.setattr(estimator, "c_path", lambda *a, **k: 1 / 0)
     done = svmkit("tune", svmlight(), *GRID, "--no-track", "--out", "m.svmkit")
