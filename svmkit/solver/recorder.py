@@ -98,7 +98,7 @@ class Recorder:
             Whether a callback asks to stop.
         """
         iterate, point = self._iterate, self._point(info, seconds)
-        self._follow(info, seconds)
+        stop = self._follow(info, seconds)
         if self._score is not None and iterate.n_iter >= self._next_score:
             self._next_score = iterate.n_iter + 1 + iterate.n_iter // 5
             point = self._scored(point, iterate.point(), iterate.problem.bound(info.objective))
@@ -109,19 +109,25 @@ class Recorder:
         self.best.consider(iterate, info)
         if self._saver is not None and self._saver.due(seconds):
             self.save(seconds)
+        return self._call_back(point) or stop
+
+    def _call_back(self, point: HistoryPoint) -> bool:
+        """Tell the callbacks; return whether one asks to stop."""
         return any([callback(point) is True for callback in self._callbacks])
 
-    def _follow(self, info: StepInfo, seconds: float) -> None:
-        """Write the points within a step, at times in proportion."""
+    def _follow(self, info: StepInfo, seconds: float) -> bool:
+        """Write the points within a step, at times in proportion; return whether a callback asks to stop."""
         if info.trail is None:
-            return
-        before = self.history[-1].seconds if self.history else 0.0
+            return False
+        before, stop = self.history[-1].seconds if self.history else 0.0, False
         begun = self._iterate.n_iter - info.steps
         for steps, objective, gap, n_support, values in info.trail.tolist():
             if steps < info.steps:
                 at = before + (seconds - before) * steps / info.steps
                 point = HistoryPoint(begun + int(steps), at, objective, gap, int(n_support), int(values))
                 self.history.append(point)
+                stop = self._call_back(point) or stop
+        return stop
 
     def save(self, seconds: float) -> None:
         """Pass the progress to the saver, if there is one."""
