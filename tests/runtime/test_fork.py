@@ -47,7 +47,7 @@ def run(code):
 
 @pytest.mark.slow
 @pytest.mark.threads
-@pytest.mark.parametrize("solver", ["fcsmo", "smo"])
+@pytest.mark.parametrize("solver", ["fcsmo", "svmlight"])
 def test_a_forked_process_trains_as_its_parent(solver):
     """By os.fork, by multiprocessing and by joblib, after the parent has trained with all its threads."""
     lines = run(f"""
