@@ -17,6 +17,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
+from svmkit.solver.history import HistoryPoint
 from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
 from svmkit.solver.recorder import Callback, Score
@@ -266,7 +267,7 @@ class Trainer:
             stop=allowance.rules(share, progress.seconds if progress else 0.0),
             start=progress or (self._start(pair, problem) if start is None else start),
             seed=self.seed,
-            callbacks=self.watch(*(watched or (pair.k, len(sizes), pair.name))) if self.watch else (),
+            callbacks=self._callbacks(watched or (pair.k, len(sizes), pair.name)),
             saver=saved,
             score=self._score(problem, measure) if measure else None,
         )
@@ -277,6 +278,19 @@ class Trainer:
         last = saved.last if solution.status is Status.TIME_LIMIT and took >= share else None
         decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
         return Part(solution, decision, values, took, took - steps, last)
+
+    def _callbacks(self, watched: tuple[int, int, str]) -> list[Callback]:
+        """Return the callbacks of a solve; one that asks to stop ends the training, even at its last point."""
+
+        def heeded(callback: Callback) -> Callback:
+            def call(point: HistoryPoint) -> bool:
+                stop = callback(point) is True
+                self.interrupted |= stop
+                return stop
+
+            return call
+
+        return [heeded(callback) for callback in self.watch(*watched)] if self.watch else []
 
     def _score(self, problem: Problem, measure: Measure) -> Score:
         """Return the function that measures accuracy; with a limit on support vectors it measures refitted models."""

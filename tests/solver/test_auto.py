@@ -171,7 +171,7 @@ def test_the_defaults():
     assert fit(*overlapping(60), kernel=RBF(0.5), solver="smo").choices == []
 
 
-def test_the_command_says_what_it_took(svmkit):
+def test_the_command_says_what_it_took(alone, svmkit):
     done = svmkit("train", "iris", "--no-track", "--json", "--out", "m.model")
     told = "smo for 3 class pairs of up to 100 samples (the kernel matrix fits)"
     assert done.err == f"svmkit: auto: {told}\n"
