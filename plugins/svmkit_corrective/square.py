@@ -9,8 +9,8 @@ from numba import njit, types
 from numba.extending import overload
 
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.row_cache import RowTable
 from svmkit.kernels.row_loops import in_order
+from svmkit.kernels.row_table import RowTable
 from svmkit.runtime.threads import spread
 
 BATCH = 256  # points whose values are computed together

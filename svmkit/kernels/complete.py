@@ -20,7 +20,7 @@ from svmkit.kernels.form import Form
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.product_engines import DenseEngine
-from svmkit.kernels.row_cache import RowTable
+from svmkit.kernels.row_table import RowTable
 
 PART = 4  # a class pair, and the matrix of all samples, may take this part of the memory for kernel rows
 LARGEST = 8000  # samples of a class pair: steps on more of them are worth the threads and the blocks of other engines

@@ -14,7 +14,8 @@ from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import MEMO, TINY, sum_error
-from svmkit.kernels.row_cache import Likely, RowCache, RowTable, has_room
+from svmkit.kernels.row_cache import Likely, RowCache, has_room
+from svmkit.kernels.row_table import RowTable
 from svmkit.kernels.semidefinite import Definiteness, examine
 
 SYMMETRIC = 0.1  # part of all points from which on it pays to compute a value once for both of two points

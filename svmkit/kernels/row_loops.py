@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.kernels.row_cache import RowTable
+from svmkit.kernels.row_table import RowTable
 
 
 @njit(cache=True)

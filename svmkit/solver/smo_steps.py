@@ -152,7 +152,7 @@ def take_steps(box, rows, i, k, second, most, target):
     ----------
     box : Box
         The state, changed in place.
-    rows : svmkit.kernels.row_cache.RowTable
+    rows : svmkit.kernels.row_table.RowTable
         Kernel rows that are at hand; in multiples of `rows.grain` where that is positive.
     i, k : int
         The maximal violating pair, as `extremes` returns it.

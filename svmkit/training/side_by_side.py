@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from svmkit.runtime.interrupt import Flag
 from svmkit.runtime.threads import in_use, spread, using
 from svmkit.training.allowance import Allowance
+from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.part import Part
-
-if TYPE_CHECKING:
-    from svmkit.training.trainer import Trainer
 
 WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads
 
 
+class OnePair(Protocol):
+    """What is asked of a `svmkit.training.trainer.Trainer`."""
+
+    data: TrainingData
+    interrupted: bool
+
+    def pair(self, k: int) -> ClassPair: ...
+
+    def train(self, pair: ClassPair, C: float, *, allowance: Allowance, seconds: float) -> Part: ...
+
+    def heed(self, part: Part, flag: Flag) -> None: ...
+
+
 def side_by_side(
-    trainer: Trainer, ks: list[int], C: float, allowance: Allowance, parts: list[Part | None], flag: Flag
+    trainer: OnePair, ks: list[int], C: float, allowance: Allowance, parts: list[Part | None], flag: Flag
 ) -> None:
     """Train class pairs in several threads, those with most samples first.
 
     Parameters
     ----------
-    trainer : Trainer
+    trainer : OnePair
         Trains one class pair at a time.
     ks : list of int
         The class pairs, all of which keep their kernel rows (`Trainer.is_complete`).

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from svmkit.errors import SvmkitError
-from svmkit.kernels.row_cache import RowTable
 from svmkit.kernels.row_loops import in_order
+from svmkit.kernels.row_table import RowTable
 from svmkit.solver import smo_box, smo_steps
 from svmkit.solver.smo_box import LOW, UP, Box
 
