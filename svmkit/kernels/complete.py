@@ -22,7 +22,8 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.product_engines import DenseEngine
 from svmkit.kernels.row_table import RowTable
 
-PART = 4  # a class pair, and the matrix of all samples, may take this part of the memory for kernel rows
+PART = 4  # a class pair may take one in so many parts of the memory for kernel rows
+OF_ALL = 2  # and the matrix of all samples one in so many
 LARGEST = 8000  # samples of a class pair: steps on more of them are worth the threads and the blocks of other engines
 WIDE = 100  # entries of a row from which on all values are computed at once: products of matrices are that much faster
 PANEL = 256  # kernel rows of the matrix that are computed together
@@ -69,14 +70,15 @@ class CompleteKernel:
             X = X[order][:, order]
         elif not (two and self.m == X.shape[0]):
             X = X[order]
-        if sp.issparse(X) and X.nnz > BETWEEN * X.shape[0] * X.shape[1] and X.shape[0] * X.shape[1] <= COPY:
-            X = X.toarray() if not isinstance(kernel, Precomputed) else X
+        size = X.shape[0] * X.shape[1]
+        if sp.issparse(X) and not isinstance(kernel, Precomputed) and BETWEEN * size < X.nnz and size <= COPY:
+            X = X.toarray()
         self.engine: Any = engine_for(kernel, X)
-        self.entries = entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
-        fits = 8 * self.m * self.m <= memory // 2
+        self.entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
+        fits = 8 * self.m * self.m <= memory // OF_ALL
         products = kernel.form is not None and kernel.form is not Form.LAPLACIAN
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
-        self.whole = fits and not (self.by_row and entries < WIDE)
+        self.whole = fits and not (self.by_row and self.entries < WIDE)
         self._lock = threading.Lock()
 
     def holds(self, n: int) -> bool:
