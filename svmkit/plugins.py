@@ -41,6 +41,9 @@ Works = Literal["ok", "unavailable", "broken"]
 KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "command")
 
 
+_loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has imported
+
+
 @cache
 def registered(kind: Kind) -> Mapping[str, EntryPoint]:
     """The entry points of all plugins of a kind; nothing is imported.
@@ -94,17 +97,22 @@ def load(kind: Kind, name: str) -> Any:
         If the plugin is written for another version of the interface, or if its import fails.
     """
     found = registered(kind)
+    point, plugin = _loaded.get((kind, name), (None, None))
+    if point is not None and point is found.get(name):
+        return plugin
     if name not in found:
         close = difflib.get_close_matches(name, found, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         raise UnknownName(f"there is no {kind} {name!r}{hint}; there are: {', '.join(found) or 'none'}")
     _require_interface(kind, found[name])
     try:
-        return found[name].load()
+        plugin = found[name].load()
     except Unavailable as error:
         raise Unavailable(f"{kind} {name} is not available here: {error}", error.plugin) from error
     except (Exception, SystemExit) as error:
         raise InputError(f"{kind} {name!r} ({found[name].value}) is broken: {type(error).__name__}: {error}") from error
+    _loaded[kind, name] = found[name], plugin
+    return plugin
 
 
 def _require_interface(kind: Kind, point: EntryPoint) -> None:

@@ -13,7 +13,9 @@ from svmkit.kernels.complete import CompleteGram
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.loss import Loss
 from svmkit.solver import smo_steps
+from svmkit.solver.at_once import SolvesPairs
 from svmkit.solver.base import Reads, Solver, StepInfo, libsvm_patience
 from svmkit.solver.sampler import Draws
 from svmkit_decomposition.complete import CompleteState
@@ -98,6 +100,12 @@ class Pairwise(Decomposition):
 
     second: ClassVar[bool] = True
     by_slices: ClassVar[bool] = True
+
+    def for_pairs(self) -> SolvesPairs | None:
+        from svmkit_decomposition.pairs import solve_pairs  # here: few solves need it
+
+        hinge = getattr(self, "loss", "") == Loss.HINGE
+        return partial(solve_pairs, second=self.second) if hinge else None
 
     def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> BoxState | CompleteState:  # type: ignore[override]
         if isinstance(problem.gram, CompleteGram):

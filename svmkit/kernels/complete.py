@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels.complete_rows import FromDense, FromMatrix, Slab, fill, mirror
+from svmkit.kernels.complete_rows import FromDense, FromMatrix, Slab, combine, fill, mirror
 from svmkit.kernels.engine import ALL, StoredRows
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.form import Form
@@ -135,19 +135,22 @@ class CompleteKernel:
             return 0, self.m, 0, 0
         return int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
 
+    def source(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, int]:
+        """Return where the kernel rows of a class pair come from, and how many values have been computed for that."""
+        if not self.whole:
+            form, gamma, coef0, degree = self.kernel.scalars
+            return FromDense(self.columns, self.engine.sq, self.diag, int(form), gamma, coef0, degree, *where), 0
+        values = 0 if "matrix" in vars(self) else self._values()
+        return FromMatrix(self.matrix, *where), values
+
     def made(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, Slab]:
         """Return where the kernel rows of a class pair come from, and those that are there, none or all."""
         n = where[1] + where[3]
         with self._lock:
-            if not self.whole:
-                form, gamma, coef0, degree = self.kernel.scalars
-                source = FromDense(self.columns, self.engine.sq, self.diag, int(form), gamma, coef0, degree, *where)
-                return source, Slab(np.empty((n, n)), np.full(n, -1), np.zeros(2, dtype=np.int64))
-            values = 0 if "matrix" in vars(self) else self._values()
-            matrix = FromMatrix(self.matrix, *where)
-        if n == self.m:
-            return matrix, Slab(matrix.K, np.arange(n), np.array([n, values]))
-        return matrix, Slab(np.empty((n, n)), np.full(n, -1), np.array([0, values]))
+            source, values = self.source(where)
+        if n == self.m and isinstance(source, FromMatrix):
+            return source, Slab(source.K, np.arange(n), np.array([n, values]))
+        return source, Slab(np.empty((n, n)), np.full(n, -1), np.array([0, values]))
 
     def gram(self, a: int, b: int) -> CompleteGram:
         """Return the Gram of the classes a < b: in the order of the data if there are no others, else a before b."""
@@ -221,11 +224,10 @@ class CompleteEngine(StoredRows):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        slots = self._there(Z)
-        weights = np.zeros((coef.shape[1], int(self.slab.done[0])))
-        weights[:, slots] = coef.T
-        out = (weights @ self.slab.rows[: weights.shape[1]]).T
-        return out[sel] if sel.size else out
+        out = np.empty((coef.shape[1], self.n))
+        for column, sums in zip(np.ascontiguousarray(coef.T), out, strict=True):
+            combine(self.source, self.slab, Z, column, sums)
+        return out.T[sel] if sel.size else out.T
 
 
 class CompleteGram(Gram):

@@ -168,3 +168,31 @@ def fill(source, slab, idx):
     """Compute those of the kernel rows `idx` that are not there."""
     for i in idx:
         kernel_row(source, slab, i)
+
+
+@njit(nogil=True, cache=True)
+def combine(source, slab, idx, coef, out):
+    """Set out (n,) to the sum of the kernel rows `idx`, each times its coefficient, in this order."""
+    out[:] = 0.0
+    for p in range(idx.size):
+        row, weight = kernel_row(source, slab, idx[p]), coef[p]
+        for j in range(out.size):
+            out[j] += weight * row[j]
+
+
+def of_pair(source, where):
+    """Return the same source for another class pair, whose `where` (4,) holds a, n_a, b, n_b."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(of_pair)
+def _of_pair_compiled(source, where):
+    if source.instance_class is FromMatrix:
+        return lambda source, where: FromMatrix(source.K, where[0], where[1], where[2], where[3])
+
+    def from_dense(source, where):
+        form, gamma, coef0, degree = source.form, source.gamma, source.coef0, source.degree
+        a, n_a, b, n_b = where[0], where[1], where[2], where[3]
+        return FromDense(source.T, source.sq, source.diag, form, gamma, coef0, degree, a, n_a, b, n_b)
+
+    return from_dense

@@ -13,7 +13,7 @@ from svmkit.kernels.engine import ALL, PANEL, Engine
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.rounding import MEMO, TINY, sum_error
+from svmkit.kernels.rounding import product_error
 from svmkit.kernels.row_cache import Likely, RowCache, has_room
 from svmkit.kernels.row_table import RowTable
 from svmkit.kernels.semidefinite import Definiteness, examine
@@ -260,11 +260,10 @@ class Gram:
         float
             A bound on |computed - exact|, the error of the kernel values and of their sum. It may be inf.
         """
-        value = self.engine.error
-        sums = (sum_error(len(coef), max(self.engine.panel, PANEL)) + MEMO) * (self.engine.largest + value)
+        engine = self.engine
         with np.errstate(over="ignore"):
             size = float(np.abs(coef).sum())
-        return (value + sums) * size + len(coef) * TINY if size else 0.0
+        return product_error(engine.error, engine.largest, max(engine.panel, PANEL), len(coef), size)
 
     @contextmanager
     def unnoticed(self) -> Iterator[None]:

@@ -94,18 +94,29 @@ def _base(kernel: Kernel, reach: float) -> float:
     return (gamma * reach + abs(coef0)) * (1.0 + 4 * U) + TINY
 
 
-def sum_error(n: int, panel: int) -> float:
-    """Return a bound on the error of a sum of n products, relative to the sum of their absolute values.
+def product_error(value: float, largest: float, panel: int, n: int, size: float) -> float:
+    """Return a bound on the error of a sum of n products of a kernel value and a coefficient.
 
     Parameters
     ----------
-    n : int
-        Number of products.
+    value : float
+        A bound on the error of a kernel value.
+    largest : float
+        A bound on the absolute value of a kernel value.
     panel : int
         Number of products that are summed together before their sum is added to the sums of the panels before.
+    n : int
+        Number of products.
+    size : float
+        Sum of the absolute values of the coefficients.
 
     Returns
     -------
     float
+        The bound, which may be inf; 0.0 if all coefficients are zero. It covers coefficients that `Gram.matvec` takes
+        for equal to those of its last product.
     """
-    return (min(n, panel + -(-n // panel)) + 4) * U
+    if size == 0.0:
+        return 0.0
+    of_sum = (min(n, panel + -(-n // panel)) + 4) * U + MEMO  # relative to the sum of the absolute values
+    return (value + of_sum * (largest + value)) * size + n * TINY

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from svmkit.kernels.engine import ALL
+from svmkit.kernels.engine import ALL, PANEL
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.rounding import TINY, U
+from svmkit.kernels.rounding import U
 from svmkit.kernels.semidefinite import not_semidefinite
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss, best_bias
 
 if TYPE_CHECKING:
-    from svmkit.problems.box_sums import Sums
+    from svmkit.problems.box_sums import Bounds
 
 
 class BoxQP(Problem):
@@ -112,32 +111,23 @@ class BoxQP(Problem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
-        bias, of_h = best_bias(self.loss, self.y, h, self.C), self.image_error(point)
-        squared = self.loss is Loss.SQUARED_HINGE
-        from svmkit.problems.box_sums import Sums, box_sums  # here: it needs numba
+        bias = best_bias(self.loss, self.y, h, self.C)
+        from svmkit.problems.box_sums import Values, box_values  # here: it needs numba
 
-        sums = Sums(*box_sums(self.y, h, point, self.C, self.ridge, squared, bias, of_h, U))
-        norm, primal = sums.norm, 0.5 * sums.norm + sums.loss
-        dual = sums.beta - 0.5 * (norm + sums.ridge)
-        gradient = self.y * h + self.ridge * point - 1.0
-        errors, flaw = self._errors(sums, of_h, primal), self.gram.definiteness.flaw
-        if norm < -2.0 * errors[0] and flaw is None:
+        diag, squared = self.gram.diag, self.loss is Loss.SQUARED_HINGE
+        found = Values(*box_values(self.y, h, point, self.C, self.ridge, diag, squared, bias, self._bounds()))
+        flaw = self.gram.definiteness.flaw
+        if found.norm < -2.0 * found.of_primal and flaw is None:
             flaw = not_semidefinite(self.gram)
-        return Certificate.of(primal, dual, gradient, bias, errors=errors, flaw=flaw)
+        gradient, errors = self.y * h + self.ridge * point - 1.0, (found.of_primal, found.of_dual)
+        return Certificate.of(found.primal, found.dual, gradient, bias, errors=errors, flaw=flaw)
 
-    def _errors(self, sums: Sums, of_h: float, primal: float) -> tuple[float, float]:
-        """Return bounds on the rounding errors of P and of D, that of the constraint y'beta = 0 included."""
-        norm = sums.beta * of_h + self._sum_error(sums.size)
-        losses = sums.off + self._sum_error(sums.loss, 2.0 if self.loss is Loss.SQUARED_HINGE else 1.0)
-        total = self._sum_error(sums.beta)
-        # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
-        largest = 1.0 + math.sqrt(2.0 * max(primal, 0.0) * max(float(self.gram.diag.max()), 0.0))
-        balance = abs(sums.balance) + total
-        return 0.5 * norm + losses, 0.5 * norm + total + self._sum_error(sums.ridge) + balance * largest
+    def _bounds(self) -> Bounds:
+        """Return what the rounding errors of a certificate depend on."""
+        from svmkit.problems.box_sums import Bounds  # here: it needs numba
 
-    def _sum_error(self, size: float, factor: float = 1.0) -> float:
-        """Return `dot_error` of m products whose absolute values have the sum `size`."""
-        return (self.m + 1) * (U * factor * size + TINY) if size else 0.0
+        engine = self.gram.engine
+        return Bounds(engine.error, engine.largest, max(engine.panel, PANEL), self.gram.definiteness.shift, U)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)

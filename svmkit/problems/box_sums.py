@@ -1,67 +1,99 @@
-"""The sums of BoxQP's certificate and the best bias of the hinge, in compiled passes over the samples."""
+"""P, D and their rounding errors for BoxQP's certificate, and the best bias of the hinge, in compiled passes."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from svmkit.kernels.rounding import TINY, product_error
 
-class Sums(NamedTuple):
-    """The sums over all m samples of which P, D and the bounds on their rounding errors consist.
+
+class Bounds(NamedTuple):
+    """The facts about a Gram and float64 on which the rounding errors of a certificate depend.
 
     Attributes
     ----------
-    norm : float
-        sum beta_i y_i h_i, which is |w|^2.
-    ridge : float
-        sum ridge_i beta_i^2.
-    beta : float
-        sum beta_i.
-    balance : float
-        sum y_i beta_i.
-    loss : float
-        sum C_i loss(1 - y_i (h_i + bias)).
-    size : float
-        sum |beta_i h_i|.
-    off : float
-        By how much the sum of the losses changes at most if each slack is wrong by its error.
+    value : float
+        A bound on the error of a kernel value.
+    largest : float
+        A bound on the absolute value of a kernel value.
+    panel : int
+        The number of products that are summed together, as for `svmkit.kernels.rounding.product_error`.
+    shift : float
+        `svmkit.kernels.semidefinite.Definiteness.shift`.
+    unit : float
+        The unit roundoff.
     """
 
+    value: float
+    largest: float
+    panel: int
+    shift: float
+    unit: float
+
+
+class Values(NamedTuple):
+    """What a certificate says, before it is known whether the kernel is positive semidefinite.
+
+    Attributes
+    ----------
+    primal, dual : float
+        P and D as computed.
+    of_primal, of_dual : float
+        Bounds on their rounding errors, that of the constraint y'beta = 0 included.
+    norm : float
+        sum beta_i y_i h_i, which is |w|^2.
+    """
+
+    primal: float
+    dual: float
+    of_primal: float
+    of_dual: float
     norm: float
-    ridge: float
-    beta: float
-    balance: float
-    loss: float
-    size: float
-    off: float
+
+
+_product_error = njit(cache=True)(product_error)
+
+
+@njit(cache=True)
+def _sum_error(m, size, unit):
+    """Return `svmkit.problems.rounding.dot_error` of m products whose absolute values have the sum `size`."""
+    return (m + 1) * (unit * size + TINY) if size != 0.0 else 0.0
 
 
 @njit(nogil=True, cache=True)
-def box_sums(y, h, beta, C, ridge, squared, bias, of_h, unit):
-    """Return the `Sums` of a point.
+def box_values(y, h, beta, C, ridge, diag, squared, bias, bounds):
+    """Return the `Values` of a point of a BoxQP.
 
     Parameters
     ----------
-    y, h, beta, C, ridge : ndarray of float64, shape (m,)
-        Labels, decision values without the bias, dual weights, costs, and the ridge of Q.
+    y, h, beta, C, ridge, diag : ndarray of float64, shape (m,)
+        Labels, decision values without the bias, dual weights, costs, the ridge of Q, and the diagonal of K.
     squared : bool
         The loss is the squared hinge; else the hinge.
     bias : float
         The bias.
-    of_h : float
-        A bound on the error of each h.
-    unit : float
-        The unit roundoff.
+    bounds : Bounds
+        What the rounding errors depend on.
 
     Returns
     -------
     tuple of float
-        The fields of `Sums`.
+        The fields of `Values`.
     """
-    norm = ridged = total = balance = loss = size = off = 0.0
-    for i in range(y.size):
+    m, unit, total, most, support, widest = y.size, bounds.unit, 0.0, 0.0, 0, 0.0
+    for i in range(m):
+        total += beta[i]
+        most = max(most, beta[i])
+        support += beta[i] != 0.0
+        widest = max(widest, diag[i])
+    # the error of each h, for the nearest kernel matrix that is positive semidefinite
+    of_h = _product_error(bounds.value, bounds.largest, bounds.panel, support, total) + bounds.shift * most
+    norm = ridged = balance = loss = size = off = 0.0
+    for i in range(m):
         slack = 1.0 - y[i] * (h[i] + bias)
         error = of_h + 4.0 * unit * (1.0 + abs(h[i]) + abs(bias))
         above = max(slack, 0.0)
@@ -74,9 +106,16 @@ def box_sums(y, h, beta, C, ridge, squared, bias, of_h, unit):
             norm += beta[i] * y[i] * h[i]
             size += abs(beta[i] * h[i])
             ridged += beta[i] * (beta[i] * ridge[i])
-            total += beta[i]
             balance += y[i] * beta[i]
-    return norm, ridged, total, balance, loss, size, off
+    primal = 0.5 * norm + loss
+    of_norm = total * of_h + _sum_error(m, size, unit)
+    of_sum = _sum_error(m, total, unit)
+    # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
+    largest = 1.0 + math.sqrt(2.0 * max(primal, 0.0) * widest)
+    balanced = (abs(balance) + of_sum) * largest
+    of_primal = 0.5 * of_norm + off + _sum_error(m, loss, 2.0 * unit if squared else unit)
+    of_dual = 0.5 * of_norm + of_sum + _sum_error(m, ridged, unit) + balanced
+    return primal, total - 0.5 * (norm + ridged), of_primal, of_dual, norm
 
 
 @njit(nogil=True, cache=True)

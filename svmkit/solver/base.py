@@ -35,6 +35,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.at_once import SolvesPairs
 from svmkit.solver.sampler import Draws, Full, Sampler
 from svmkit.solver.task import Task
 
@@ -213,6 +214,13 @@ class Solver(ABC):
     def reason_for(self, task: Task) -> str:
         """Return the reason for `solver_for(task)` in words; empty for a solver that chooses itself."""
         return ""
+
+    def for_pairs(self) -> SolvesPairs | None:
+        """Return compiled code that solves many small class pairs in one call; None if there is none.
+
+        Nobody watches such solves. Iterates and results have to be those of `step`.
+        """
+        return None
 
     def within_support(self) -> Solver:
         """Return the solver to take where support vectors are limited; by default this one."""

@@ -197,12 +197,13 @@ class TrainingData:
     def _by_class(self) -> SharedKernel:
         return SharedKernel(self.kernel, self.X, self._members, parse_bytes(self.memory))
 
-    def is_complete(self, k: int) -> bool:
-        """Return whether all kernel rows of class pair k may be kept."""
-        n = int(self.sizes[k])
+    @cached_property
+    def is_complete(self) -> list[bool]:
+        """Whether all kernel rows of a class pair may be kept, for each class pair."""
         from svmkit.kernels.complete import has_room  # here: it needs numba
 
-        return has_room(n, parse_bytes(self.memory)) and self.complete.holds(n)
+        memory, sizes = parse_bytes(self.memory), self.sizes.tolist()
+        return [has_room(n, memory) and self.complete.holds(n) for n in sizes]
 
     @cached_property
     def complete(self) -> CompleteKernel:

@@ -25,6 +25,7 @@ from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Stop, is_limited
 from svmkit.training.allowance import Allowance, rests
+from svmkit.training.at_once import at_once
 from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.choice import choices, in_words, tasks
 from svmkit.training.data import ClassPair, TrainingData
@@ -124,9 +125,10 @@ class Trainer:
             order = np.array(sorted(order.tolist(), key=lambda k: checkpoint.progress(k) is not None))
         with interrupt.catching() as flag:
             try:
-                if n_pairs > 1 and checkpoint is None and self.watch is None and self.validation is None:
+                if checkpoint is None and self.watch is None and self.validation is None:
                     small = [k for k in order.tolist() if self.is_complete(k)]
-                    side_by_side(self, small, C, allowance, parts, flag)
+                    at_once(self, small, C, allowance, parts, flag)
+                    side_by_side(self, [k for k in small if parts[k] is None], C, allowance, parts, flag)
                     order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
                     if self.interrupted or allowance.left <= 0.0:
                         return parts
@@ -145,7 +147,7 @@ class Trainer:
 
     def is_complete(self, k: int) -> bool:
         """Return whether class pair k gets all of its kernel rows in compiled code (`CompleteGram`)."""
-        return self.solvers[k].by_slices and not isinstance(self.sampler, Cyclic) and self.data.is_complete(k)
+        return self.solvers[k].by_slices and not isinstance(self.sampler, Cyclic) and self.data.is_complete[k]
 
     def heed(self, part: Part, flag: interrupt.Flag) -> None:
         """Note that a signal, or a callback during the solve of `part`, has asked to end."""

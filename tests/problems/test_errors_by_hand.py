@@ -10,6 +10,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.semidefinite import Definiteness
 from svmkit.problems import base, box, loss, risk, rounding, simplex
 from svmkit.problems.box import BoxQP
+from svmkit.problems.box_sums import Bounds
 from svmkit.problems.certificate import Certificate, is_rounding
 from svmkit.problems.loss import Loss
 from svmkit.problems.risk import KernelRisk
@@ -32,6 +33,8 @@ def coarse(monkeypatch):
         if hasattr(module, "U"):
             monkeypatch.setattr(module, "U", U)
     monkeypatch.setattr(Gram, "product_error", lambda self, weights: ETA * float(np.abs(weights).sum()))
+    shift = lambda problem: problem.gram.definiteness.shift
+    monkeypatch.setattr(BoxQP, "_bounds", lambda self: Bounds(ETA, 0.0, 1, shift(self), U))
 
 
 def gram():

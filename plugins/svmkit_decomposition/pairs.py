@@ -1,0 +1,117 @@
+"""SMO on many class pairs in one compiled call: their slices, one after the other, and their certificates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from svmkit.kernels.complete_rows import Slab, combine, of_pair
+from svmkit.problems.box_sums import box_values, hinge_bias
+from svmkit.solver.smo_box import Box
+from svmkit_decomposition.complete import LOOKS, take_slice
+
+
+@njit(nogil=True, cache=True)
+def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
+    """Solve class pairs with the hinge loss, as `svmkit.solver.at_once.SolvesPairs` says.
+
+    Parameters
+    ----------
+    pairs : svmkit.solver.at_once.Pairs
+        The class pairs.
+    bounds : svmkit.problems.box_sums.Bounds
+        What the rounding errors of certificates depend on.
+    answers : svmkit.solver.at_once.Answers
+        Where results go.
+    room : svmkit.solver.at_once.Room
+        Memory, and the state of the class pair that is under way.
+    at : int
+        The class pair to begin or to continue with.
+    budget : float
+        Kernel values and entries of v that may be computed and read, roughly, before the call ends.
+    hurry : bool
+        Whether the class pair that is under way ends where it is.
+    second : bool
+        Whether the second point is chosen by the second-order rule.
+
+    Returns
+    -------
+    at : int
+        The class pair with which to continue.
+    lines : int
+        Number of lines of `room.trail` that were written.
+    """
+    lines = 0
+    while at < pairs.where.shape[0] and lines + LOOKS < room.trail.shape[0]:
+        n, under_way = pairs.where[at, 1] + pairs.where[at, 3], room.under_way
+        if budget <= 0.0 or (hurry and not under_way[0]):
+            break
+        source, first = of_pair(pairs.source, pairs.where[at]), answers.first[at]
+        y, C, diag, v = room.vectors[0, :n], room.vectors[1, :n], room.vectors[2, :n], room.vectors[3, :n]
+        h, ridge, beta = room.vectors[4, :n], room.vectors[5, :n], answers.beta[first : first + n]
+        slab = Slab(room.rows[: n * n].reshape((n, n)), room.slot_of[:n], room.done)
+        box = Box(y, C, ridge, diag, beta, v, room.side[:n])
+        i, k, taken, objective = -1, -1, 0, 0.0
+        if under_way[0]:
+            i, k, taken, objective = int(under_way[1]), int(under_way[2]), int(under_way[3]), under_way[4]
+        else:
+            _begin(pairs, at, slab, box)
+        given, values = (0.0 if hurry else budget), slab.done[1]
+        most = 0 if hurry else max(0, int(min(pairs.most - taken, 1e15)))
+        trail = room.trail[lines : lines + LOOKS]
+        looks, steps, i, k, objective, difference = take_slice(
+            box, source, slab, i, k, second, False, objective, pairs.gap, taken, most, given, trail
+        )
+        for line in range(lines, lines + looks):
+            room.trail[line, 0] += taken
+            room.pair_of[line] = at
+        lines += looks
+        taken += steps
+        work = 2.0 * n * steps + 4.0 * (slab.done[1] - values)
+        budget -= work + n
+        scale = max(abs(objective), abs(difference - objective))
+        line = room.trail[lines]
+        line[0], line[1], line[2] = taken, objective, difference / max(scale, 1e-300)
+        line[3], line[4], room.pair_of[lines] = np.count_nonzero(beta), slab.done[1], at
+        lines += 1
+        if not hurry and work > given and difference > pairs.gap * scale:
+            under_way[0], under_way[1], under_way[2], under_way[3], under_way[4] = 1.0, i, k, taken, objective
+            break
+        under_way[0] = 0.0
+        support = np.flatnonzero(beta)
+        coef = beta[support] * y[support]
+        combine(source, slab, support, coef, h)
+        bias = hinge_bias(y, h, C)
+        answers.values[at] = box_values(y, h, beta, C, ridge, diag, False, bias, bounds)
+        answers.bias[at], answers.size[at] = bias, support.size
+        answers.counts[at] = taken, slab.done[1]
+        answers.rows[first : first + support.size] = _rows(pairs, at, support)
+        answers.coef[first : first + support.size] = coef
+        answers.gradient[first : first + n] = y * h - 1.0
+        at += 1
+    return at, lines
+
+
+@njit(cache=True)
+def _begin(pairs, at, slab, box):
+    """Set the state of a class pair to beta = 0."""
+    a, n_a, b, n_b = pairs.where[at]
+    n = n_a + n_b
+    for r in range(n):
+        s = a + r if r < n_a else b + r - n_a
+        box.y[r] = pairs.y[s] if n_b == 0 else 1.0 if r < n_a else -1.0
+        box.upper[r], box.diag[r] = pairs.C[s], pairs.diag[s]
+        box.beta[r], box.v[r], box.ridge[r] = 0.0, -box.y[r], 0.0
+    if not pairs.ready:
+        slab.slot_of[:] = -1
+        slab.done[:] = 0
+
+
+@njit(cache=True)
+def _rows(pairs, at, idx):
+    """Return the rows of the data of some of a class pair's samples."""
+    a, n_a, b, _ = pairs.where[at]
+    found = np.empty(idx.size, np.int64)
+    for p in range(idx.size):
+        found[p] = pairs.order[a + idx[p] if idx[p] < n_a else b + idx[p] - n_a]
+    return found

@@ -1,0 +1,223 @@
+"""The training of many small class pairs in few calls of compiled code (`svmkit.solver.at_once`)."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Protocol
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.kernels.extent import require_finite_values
+from svmkit.kernels.rounding import U
+from svmkit.model.one_vs_one import signs
+from svmkit.problems.base import DecisionFunction
+from svmkit.problems.certificate import Certificate
+from svmkit.runtime.interrupt import Flag
+from svmkit.runtime.threads import in_use, spread, using
+from svmkit.solver.at_once import Answers, Pairs, Room
+from svmkit.solver.base import Solver
+from svmkit.solver.history import History, HistoryPoint
+from svmkit.solver.iterate import Progress
+from svmkit.solver.sampler import Goal
+from svmkit.solver.solution import Solution, Status
+from svmkit.solver.stopping import Criterion, Gap, Stop
+from svmkit.training.allowance import Allowance
+from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.part import Part
+
+WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads
+BUDGET = 6e6  # kernel values and entries of vectors that a call may compute and read: some milliseconds
+MOST = 1 << 22  # samples of all class pairs that a thread has results of at a time
+
+
+class AtOnce:
+    """Trains class pairs for one C, in several threads, those with most samples first.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The data.
+    ks : list of int
+        The class pairs, all of which keep their kernel rows.
+    solver : Solver
+        Their solver, which has code for many class pairs (`Solver.for_pairs`).
+    C : float
+        The weight of the summed losses.
+    goal : Goal
+        What the stop rules ask for.
+    flag : Flag
+        Whether a signal asks to end. The first class pair begins nevertheless.
+
+    Attributes
+    ----------
+    parts : dict of int to Part
+        The result of each class pair that began. Where the certificate does not prove the gap, its status says that
+        the solve was interrupted.
+
+    Raises
+    ------
+    InputError
+        C or a sample weight cannot be used, or a kernel value is beyond float64.
+    """
+
+    def __init__(self, data: TrainingData, ks: list[int], solver: Solver, C: float, goal: Goal, flag: Flag) -> None:
+        self.goal, self.flag, self.parts = goal, flag, dict[int, Part]()
+        shared, solve, began = data.complete, solver.for_pairs(), time.perf_counter()
+        assert solve is not None
+        self.solve, self._rooms = solve, list[Room]()
+        solver.check_kernel(data.kernel)
+        require_finite_values(data.kernel, shared.engine.largest)
+        self.ks = np.array(sorted(ks, key=lambda k: -data.sizes[k]))
+        where = np.array([shared.where(*data.pairs[k]) for k in self.ks.tolist()], dtype=np.int64)
+        self.sizes = where[:, 1] + where[:, 3]
+        y, costs = signs(data.codes[shared.order], 0, 1, 2), C * data.weights[shared.order]
+        if not (costs.min() > 0.0 and costs.max() < math.inf):
+            raise InputError(f"C must be finite and > 0 for every sample, not {costs.min():g}")
+        most, largest = min(goal.iterations, solver.patience(int(self.sizes[0]))), int(self.sizes[0])
+        from svmkit.problems.box_sums import Bounds  # here: it needs numba
+
+        self.bounds = Bounds(shared.engine.error, shared.engine.largest, shared.m, 0.0, U)
+        with using(min(in_use(), shared.most_at_once(largest))):
+            source, values = shared.source(shared.where(*data.pairs[ks[0]]))
+            ready = shared.whole and len(shared.sizes) == 2
+            self.pairs = Pairs(source, where, y, costs, shared.diag, shared.order, goal.gap, most, ready)
+            around = time.perf_counter() - began
+            spread(self.train, len(ks), WORK * float(np.square(self.sizes, dtype=np.float64).mean()))
+        if self.parts:
+            k = int(self.ks[0])
+            first = self.parts[k]
+            seconds, values = first.seconds + around, first.kernel_values + values
+            self.parts[k] = first._replace(kernel_values=values, seconds=seconds, around=around)
+
+    def train(self, first: int, last: int) -> None:
+        """Train the class pairs with these numbers in the order of their sizes."""
+        while first < last:
+            ends = np.cumsum(self.sizes[first:last])
+            upto = min(last, first + max(1, int(np.searchsorted(ends, MOST))))
+            if self._some(first, upto) < upto:
+                return
+            first = upto
+
+    def _some(self, first: int, last: int) -> int:
+        """Train some class pairs and keep their parts; return the number of the one before which a signal ended it."""
+        pairs = self.pairs._replace(where=self.pairs.where[first:last])
+        answers, room, hurry = Answers.empty(self.sizes[first:last]), self._room(int(self.sizes[first])), False
+        at, trail, owners, began = 0, list[list[float]](), list[int](), time.perf_counter()
+        while at < last - first and not hurry:
+            hurry = bool(self.flag)
+            at, lines = self.solve(pairs, self.bounds, answers, room, at, BUDGET, hurry)
+            trail += room.trail[:lines].tolist()
+            owners += room.pair_of[:lines].tolist()
+        seconds = time.perf_counter() - began
+        took = (seconds * _shares(answers, self.sizes[first : first + at])).tolist()
+        self._rooms.append(room)
+        histories = _histories(trail, owners, answers.counts[:, 0].tolist(), took)
+        numbers = zip(self.ks[first : first + at].tolist(), self.sizes[first : first + at].tolist(), took, strict=True)
+        for p, (k, m, of_pair) in enumerate(numbers):
+            self.parts[k] = self._part(p, m, answers, histories[p], of_pair)
+        return first + at
+
+    def _room(self, n: int) -> Room:
+        """Return memory for class pairs of at most n samples: that of a thread that needs it no more, or new one."""
+        if self.pairs.ready:
+            return Room.of(n, self.pairs.source.K.reshape(-1), np.array([n, 0]))  # type: ignore[union-attr]
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            return Room.of(n, np.empty(n * n), np.zeros(2, dtype=np.int64))
+        return room if len(room.side) >= n else Room.of(n, np.empty(n * n), room.done)
+
+    def _part(self, p: int, m: int, answers: Answers, history: History, seconds: float) -> Part:
+        """Return the result of the class pair whose answer is the p-th one."""
+        lo, size, bias = int(answers.first[p]), int(answers.size[p]), float(answers.bias[p])
+        primal, dual, of_primal, of_dual, _ = answers.values[p].tolist()
+        n_iter, values = answers.counts[p].tolist()
+        gradient, errors = answers.gradient[lo : lo + m], (of_primal, of_dual)
+        certificate = Certificate.of(primal, dual, gradient, bias, errors=errors)
+        proven = certificate.gap is not None and certificate.gap <= self.goal.gap
+        status = Status.CONVERGED if proven else Status.INTERRUPTED
+        solution = Solution(answers.beta[lo : lo + m], status, n_iter, seconds, certificate, history)
+        decision = DecisionFunction(answers.coef[lo : lo + size], bias, None, answers.rows[lo : lo + size])
+        return Part(solution, decision, values, seconds)
+
+
+def _shares(answers: Answers, sizes: np.ndarray) -> np.ndarray:
+    """Return the share of each class pair in the work of all that have an answer: float64, shape (len(sizes),)."""
+    steps, values = answers.counts[: len(sizes)].T
+    work = 2.0 * sizes * (steps + 1.0) + 4.0 * values
+    return work / work.sum()
+
+
+def _histories(lines: list[list[float]], owners: list[int], steps: list[int], took: list[float]) -> list[History]:
+    """Return the histories of class pairs that took so many seconds, with times in proportion to the iterations."""
+    histories = [History() for _ in took]
+    for p, (done, objective, gap, n_support, values) in zip(owners, lines, strict=True):
+        at = took[p] * done / max(steps[p], 1)
+        point, history = HistoryPoint(int(done), at, objective, gap, int(n_support), int(values)), histories[p]
+        if history and history[-1].n_iter == point.n_iter:  # more is known of the same iterate
+            history.pop()
+        history.append(point)
+    return histories
+
+
+class Pairwise(Protocol):
+    """What is asked of a `svmkit.training.trainer.Trainer`."""
+
+    data: TrainingData
+    solvers: list[Solver]
+    start: Any
+    stop: Criterion | Stop | None
+    interrupted: bool
+
+    def pair(self, k: int) -> ClassPair: ...
+
+    def train(self, pair: ClassPair, C: float, *, allowance: Allowance, start: Progress) -> Part: ...
+
+    def heed(self, part: Part, flag: Flag) -> None: ...
+
+
+def at_once(
+    trainer: Pairwise, ks: list[int], C: float, allowance: Allowance, parts: list[Part | None], flag: Flag
+) -> None:
+    """Train class pairs in few calls of compiled code, if the solver has such code and the stop rules allow it.
+
+    Parameters
+    ----------
+    trainer : Pairwise
+        Trains one class pair at a time: those that are not certified at the gap that is asked for.
+    ks : list of int
+        The class pairs, all of which keep their kernel rows (`Trainer.is_complete`).
+    C : float
+        The weight of the summed losses.
+    allowance : Allowance
+        The seconds that are left: a limit is left to other code.
+    parts : list of Part or None
+        Where the results go; None stays where a class pair did not begin.
+    flag : Flag
+        Whether a signal asks to end.
+    """
+    data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
+    goal, members = stop.goal, data.complete.sizes if ks else np.zeros(1)
+    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
+        return
+    if allowance.left < math.inf or trainer.start is not None or data.kernel.semidefinite is not True:
+        return
+    solver = trainer.solvers[ks[0]]
+    if solver.for_pairs() is None:
+        return
+    found = AtOnce(data, [k for k in ks if trainer.solvers[k] is solver], solver, C, goal, flag).parts
+    for k, part in found.items():
+        parts[k] = part
+        trainer.interrupted |= bool(flag)
+        if part.solution.status is not Status.CONVERGED and not trainer.interrupted:
+            solution = part.solution
+            later = trainer.train(
+                trainer.pair(k),
+                C,
+                allowance=allowance,
+                start=Progress(solution.point, solution.n_iter, 0.0, part.seconds),
+            )
+            parts[k] = part.continued(later)
+            trainer.heed(later, flag)
