@@ -28,16 +28,22 @@ def _scale(objective, difference):
 
 
 @njit(cache=True)
+def n_support(beta):
+    """Return the number of weights that are not 0."""
+    count = 0
+    for weight in beta:
+        count += weight != 0.0
+    return count
+
+
+@njit(cache=True)
 def _note(trail, looks, beta, steps, objective, difference, values):
     """Write a line of the trail if there is room, and return the number of lines."""
     if looks == trail.shape[0]:
         return looks
-    support = 0
-    for weight in beta:
-        support += weight > 0.0
     line = trail[looks]
     line[0], line[1], line[2] = steps, objective, difference / max(_scale(objective, difference), 1e-300)
-    line[3], line[4] = support, values
+    line[3], line[4] = n_support(beta), values
     return looks + 1
 
 

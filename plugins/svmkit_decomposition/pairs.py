@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from svmkit.kernels.complete_rows import Slab, combine, of_pair
 from svmkit.problems.box_sums import box_values, hinge_bias
 from svmkit.solver.smo_box import Box
-from svmkit_decomposition.complete import LOOKS, take_slice
+from svmkit_decomposition.complete import LOOKS, n_support, take_slice
 
 
 @njit(nogil=True, cache=True)
@@ -72,22 +71,23 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         scale = max(abs(objective), abs(difference - objective))
         line = room.trail[lines]
         line[0], line[1], line[2] = taken, objective, difference / max(scale, 1e-300)
-        line[3], line[4], room.pair_of[lines] = np.count_nonzero(beta), slab.done[1], at
+        line[3], line[4], room.pair_of[lines] = n_support(beta), slab.done[1], at
         lines += 1
         if not hurry and work > given and difference > pairs.gap * scale:
             under_way[0], under_way[1], under_way[2], under_way[3], under_way[4] = 1.0, i, k, taken, objective
             break
         under_way[0] = 0.0
-        support = np.flatnonzero(beta)
-        coef = beta[support] * y[support]
+        size = _support(pairs, answers, at, y, room.support)
+        support, coef = room.support[:size], answers.coef[first : first + size]
         combine(source, slab, support, coef, h)
         bias = hinge_bias(y, h, C)
-        answers.values[at] = box_values(y, h, beta, C, ridge, diag, False, bias, bounds)
-        answers.bias[at], answers.size[at] = bias, support.size
-        answers.counts[at] = taken, slab.done[1]
-        answers.rows[first : first + support.size] = _rows(pairs, at, support)
-        answers.coef[first : first + support.size] = coef
-        answers.gradient[first : first + n] = y * h - 1.0
+        values = box_values(y, h, beta, C, ridge, diag, False, bias, bounds)
+        for c in range(5):
+            answers.values[at, c] = values[c]
+        for r in range(n):
+            answers.gradient[first + r] = y[r] * h[r] - 1.0
+        answers.bias[at], answers.size[at] = bias, size
+        answers.counts[at, 0], answers.counts[at, 1] = taken, slab.done[1]
         at += 1
     return at, lines
 
@@ -95,23 +95,26 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
 @njit(cache=True)
 def _begin(pairs, at, slab, box):
     """Set the state of a class pair to beta = 0."""
-    a, n_a, b, n_b = pairs.where[at]
-    n = n_a + n_b
-    for r in range(n):
+    a, n_a, b, n_b = pairs.where[at, 0], pairs.where[at, 1], pairs.where[at, 2], pairs.where[at, 3]
+    for r in range(n_a + n_b):
         s = a + r if r < n_a else b + r - n_a
         box.y[r] = pairs.y[s] if n_b == 0 else 1.0 if r < n_a else -1.0
         box.upper[r], box.diag[r] = pairs.C[s], pairs.diag[s]
         box.beta[r], box.v[r], box.ridge[r] = 0.0, -box.y[r], 0.0
+        if not pairs.ready:
+            slab.slot_of[r] = -1
     if not pairs.ready:
-        slab.slot_of[:] = -1
-        slab.done[:] = 0
+        slab.done[0] = slab.done[1] = 0
 
 
 @njit(cache=True)
-def _rows(pairs, at, idx):
-    """Return the rows of the data of some of a class pair's samples."""
-    a, n_a, b, _ = pairs.where[at]
-    found = np.empty(idx.size, np.int64)
-    for p in range(idx.size):
-        found[p] = pairs.order[a + idx[p] if idx[p] < n_a else b + idx[p] - n_a]
-    return found
+def _support(pairs, answers, at, y, idx):
+    """Write the support vectors of a class pair to `idx` and to the answers, and return their number."""
+    a, n_a, b, size, first = pairs.where[at, 0], pairs.where[at, 1], pairs.where[at, 2], 0, answers.first[at]
+    for r in range(y.size):
+        beta = answers.beta[first + r]
+        if beta != 0.0:
+            idx[size], answers.coef[first + size] = r, beta * y[r]
+            answers.rows[first + size] = pairs.order[a + r if r < n_a else b + r - n_a]
+            size += 1
+    return size

@@ -99,6 +99,8 @@ class Room(NamedTuple):
         As for `svmkit.kernels.complete_rows.Slab`.
     vectors : ndarray of float64, shape (6, n)
         For vectors of a class pair.
+    support : ndarray of int64, shape (n,)
+        For the support vectors of a class pair.
     side : ndarray of uint8, shape (n,)
         As in `svmkit.solver.smo_box.Box`.
     under_way : ndarray of float64, shape (5,)
@@ -113,6 +115,7 @@ class Room(NamedTuple):
     slot_of: np.ndarray
     done: np.ndarray
     vectors: np.ndarray
+    support: np.ndarray
     side: np.ndarray
     under_way: np.ndarray
     trail: np.ndarray
@@ -121,8 +124,9 @@ class Room(NamedTuple):
     @classmethod
     def of(cls, n: int, rows: np.ndarray, done: np.ndarray) -> Room:
         """Return the memory for class pairs of at most n samples, with the memory for their kernel rows."""
-        vectors, side, slots = np.empty((6, n)), np.empty(n, dtype=np.uint8), np.arange(n)
-        return cls(rows, slots, done, vectors, side, np.zeros(5), np.empty((LINES, 5)), np.empty(LINES, dtype=np.int64))
+        slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
+        owners = np.empty(LINES, dtype=np.int64)
+        return cls(rows, slots, done, np.empty((6, n)), np.empty_like(slots), side, np.zeros(5), trail, owners)
 
 
 class SolvesPairs(Protocol):
