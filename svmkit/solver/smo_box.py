@@ -12,10 +12,9 @@ import numpy as np
 from numba import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
-BLOCK = 128
+BLOCK = 64
 # error_model="numpy" where a loop divides: a test for 0 would keep the loop from being vectorised
 MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
-HUGE = 1e300
 UP, LOW = 1, 2
 
 
@@ -77,25 +76,14 @@ def _key(x):
 
 
 @njit(cache=True)
-def _lowest(v, side, lo):
-    """Return argmin of v over UP in the block at `lo`, which has such a point; -1 for lo = -1."""
-    at, best = -1, HUGE
+def _first(v, side, lo, bit, key):
+    """Return the first point of the block at `lo` that has `bit` and whose v has this key; -1 for lo = -1."""
     if lo >= 0:
+        value = np.int64(key ^ ((key >> np.int64(63)) & MOST)).view(np.float64)
         for r in range(lo, min(lo + BLOCK, v.size)):
-            if side[r] & UP and v[r] < best:
-                at, best = r, v[r]
-    return at
-
-
-@njit(cache=True)
-def _highest(v, side, lo):
-    """Return argmax of v over LOW in the block at `lo`, which has such a point; -1 for lo = -1."""
-    at, best = -1, -HUGE
-    if lo >= 0:
-        for r in range(lo, min(lo + BLOCK, v.size)):
-            if side[r] & LOW and v[r] > best:
-                at, best = r, v[r]
-    return at
+            if v[r] == value and side[r] & bit:
+                return r
+    return -1
 
 
 @njit(cache=True, fastmath=FAST)
@@ -113,7 +101,7 @@ def extremes(v, side):
             low, at_low = bottom, lo
         if top > high:
             high, at_high = top, lo
-    return _lowest(v, side, at_low), _highest(v, side, at_high)
+    return _first(v, side, at_low, UP, low), _first(v, side, at_high, LOW, high)
 
 
 @njit(cache=True, fastmath=FAST)
@@ -134,7 +122,7 @@ def move(v, side, row_i, row_k, t):
             low, at_low = bottom, lo
         if top > high:
             high, at_high = top, lo
-    return _lowest(v, side, at_low), _highest(v, side, at_high)
+    return _first(v, side, at_low, UP, low), _first(v, side, at_high, LOW, high)
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
