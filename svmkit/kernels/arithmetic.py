@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from svmkit.kernels.vectors import widest
+
 
 def fast_exp(x):
     """Return exp(x) for x <= 0 in the precision of x, with a relative error below 2e-7 (float32) or 4e-16 (float64)."""
@@ -16,9 +18,11 @@ def fast_exp(x):
 
 
 def _exp32(x):
-    # Cody-Waite reduction and Cephes' degree-5 polynomial; plain arithmetic only, so that LLVM vectorises it.
+    # Cody-Waite reduction and Cephes' degree-5 polynomial; plain arithmetic only, so that LLVM vectorises it. The power
+    # of 2 is added to the exponent of the polynomial's value, which is large enough at the end of the range.
     x = max(x, np.float32(-87.0))
-    k = np.floor(x * np.float32(1.44269504088896341) + np.float32(0.5))
+    t = x * np.float32(1.44269504088896341) + np.float32(12582912.0)  # its last bits are the nearest whole number
+    k = t - np.float32(12582912.0)
     r = x - k * np.float32(0.693359375) + k * np.float32(2.12194440e-4)
     p = np.float32(1.9875691500e-4)
     p = p * r + np.float32(1.3981999507e-3)
@@ -27,13 +31,15 @@ def _exp32(x):
     p = p * r + np.float32(1.6666665459e-1)
     p = p * r + np.float32(5.0000001201e-1)
     p = p * r * r + r + np.float32(1.0)
-    return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
+    bits = np.float32(p).view(np.int32) + np.int32(np.float32(t).view(np.int32) << np.int32(23))
+    return np.int32(bits).view(np.float32)
 
 
 def _exp64(x):
     # the same with a Taylor polynomial of degree 13: |r| <= ln(2)/2 leaves 4e-18
     x = max(x, -708.0)
-    k = np.floor(x * 1.4426950408889634 + 0.5)
+    t = x * 1.4426950408889634 + 6755399441055744.0
+    k = t - 6755399441055744.0
     r = x - k * 6.93145751953125e-1 - k * 1.42860682030941723212e-6
     p = 1.6059043836821613e-10
     p = p * r + 2.08767569878681e-09
@@ -48,7 +54,8 @@ def _exp64(x):
     p = p * r + 1.6666666666666666e-01
     p = p * r + 0.5
     p = p * r * r + r + 1.0
-    return p * np.int64((np.int64(k) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    bits = np.float64(p).view(np.int64) + np.int64(np.float64(t).view(np.int64) << np.int64(52))
+    return np.int64(bits).view(np.float64)
 
 
 @overload(fast_exp, inline="always")
@@ -88,9 +95,23 @@ def _power(base, degree):
     return result
 
 
-@njit(fastmath={"contract", "nsz", "arcp"}, cache=True, error_model="numpy")
+@njit(cache=True)
 def epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
-    """Set out[a, b] to the kernel value of dots[a, b] in the precision of dots; rows on axis 0, panel on axis 1."""
+    """Set out[a, b] to the kernel value of dots[a, b], as `evaluate` does; `out` may be `dots`."""
+    if dots.ctypes.data != out.ctypes.data:
+        for a in range(dots.shape[0]):
+            for b in range(dots.shape[1]):
+                out[a, b] = dots[a, b]
+    evaluate(out, sq_rows, sq_panel, form, gamma, coef0, degree)
+
+
+@njit(fastmath={"contract", "nsz", "arcp"}, cache=True, error_model="numpy")
+def evaluate(dots, sq_rows, sq_panel, form, gamma, coef0, degree):
+    """Set dots[a, b] to its kernel value, in its precision; rows on axis 0, panel on axis 1.
+
+    With an array of their own for the values, LLVM would not use vectors where the two are the same.
+    """
+    widest()
     n, q = dots.shape
     zero, two = as_type_of(0.0, dots), as_type_of(2.0, dots)
     gamma, coef0 = as_type_of(gamma, dots), as_type_of(coef0, dots)
@@ -98,20 +119,13 @@ def epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
         if form == 1:
             sq_row = as_type_of(sq_rows[a], dots)
             for b in range(q):
-                out[a, b] = -gamma * max(zero, sq_row + as_type_of(sq_panel[b], dots) - two * dots[a, b])
-            for b in range(q):
-                out[a, b] = fast_exp(out[a, b])
+                dots[a, b] = fast_exp(-gamma * max(zero, sq_row + as_type_of(sq_panel[b], dots) - two * dots[a, b]))
         elif form == 4:
             for b in range(q):
-                out[a, b] = -gamma * max(zero, dots[a, b])
-            for b in range(q):
-                out[a, b] = fast_exp(out[a, b])
+                dots[a, b] = fast_exp(-gamma * max(zero, dots[a, b]))
         elif form == 2:
             for b in range(q):
-                out[a, b] = _power(gamma * dots[a, b] + coef0, degree)
+                dots[a, b] = _power(gamma * dots[a, b] + coef0, degree)
         elif form == 3:
             for b in range(q):
-                out[a, b] = np.tanh(gamma * dots[a, b] + coef0)
-        else:
-            for b in range(q):
-                out[a, b] = dots[a, b]
+                dots[a, b] = np.tanh(gamma * dots[a, b] + coef0)

@@ -13,7 +13,8 @@ from numba.extending import overload
 
 from svmkit.kernels.arithmetic import epilogue
 from svmkit.kernels.form import Form
-from svmkit.kernels.tiles import TILE, add_product, n_tiles, place
+from svmkit.kernels.tile_dots import add_product, place
+from svmkit.kernels.tiles import TILE, n_tiles
 from svmkit.runtime.threads import spread
 
 NO_NORMS = np.empty(0)

@@ -116,9 +116,10 @@ class _Products(StoredRows):
             rest, n = idx[here.start :], here.stop - here.start
             own = coef[here.start :].astype(panel[0].dtype)
             weights, own[:n] = own[:n].copy(), 0.0  # the panel's own points: all of their values are computed
-            back = np.zeros((tiles.n_tiles(len(rest)), n, coef.shape[1]))  # added up in one order, whatever the threads
+            # added up in one order, whatever the threads
+            back = np.zeros((tiles.n_tiles(len(rest)), tiles.padded(n), coef.shape[1]))
             self._add(panel, weights, rest, out[here.start :], own, back)
-            out[here] += back.sum(axis=0)
+            out[here] += back.sum(axis=0)[:n]
             computed += n * len(rest)
         return out, computed
 
@@ -158,7 +159,7 @@ class DenseEngine(_Products):
             here = slice(lo, min(Z.shape[0], lo + PANEL))
             part = Z[here].toarray() if sp.issparse(Z) else Z[here]
             part = np.ascontiguousarray(part - self.origin if self.origin.size else part, dtype=dtype)
-            yield here, (part, square_norms(part))
+            yield here, (part, square_norms(part).astype(dtype))
 
     def _short(self, Z, sel) -> bool:
         """Whether numpy computes the values of these rows with Z."""
@@ -225,20 +226,21 @@ class CSREngine(_Products):
         self._tried = False
 
     def _panels(self, Z, asked):
-        """Yield slices of Z with their dense panel (d, q), |z|^2 and |z|_1, a few rows at a time."""
-        from svmkit.kernels import tiles
+        """Yield slices of Z with their dense panel (d, width), |z|^2 and |z|_1, 0 beyond the rows, a few at a time."""
+        from svmkit.kernels import tile_dots, tiles
 
         Z, dtype = with_int32_indices(Z), self._precision(asked)
         sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
-            panel = _aligned((self.X.shape[1], hi - lo), dtype)
+            n, width = hi - lo, tiles.padded(hi - lo)
+            panel, squares = _aligned((self.X.shape[1], width), dtype), np.zeros(width, dtype)
+            panel[:], squares[:n] = 0.0, square[lo:hi]
             if sparse:
-                panel[:] = 0.0
-                tiles.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
+                tile_dots.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:
-                panel[:] = Z[lo:hi].T
-            yield slice(lo, hi), (panel, square[lo:hi], np.abs(panel).sum(axis=0))
+                panel[:, :n] = Z[lo:hi].T
+            yield slice(lo, hi), (panel, squares, np.abs(panel).sum(axis=0))
 
     def _by_columns(self) -> bool:
         """Whether a single kernel row is computed faster from the columns of X, which takes a copy of X.
@@ -284,5 +286,5 @@ class CSREngine(_Products):
         from svmkit.kernels import tiles
 
         X, (values, sq_z, l1_z), scalars = self.X, panel, self.scalars
-        rows = X.data, X.indices, X.indptr, self.sq, sel
+        rows, weights = (X.data, X.indices, X.indptr, self.sq, sel), tiles.extended(weights, len(sq_z))
         tiles.csr_product(*rows, values, sq_z, l1_z, weights, *scalars, out, own, back)

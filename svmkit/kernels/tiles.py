@@ -13,12 +13,27 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmkit.kernels.arithmetic import as_type_of, epilogue, of_type
+from svmkit.kernels.arithmetic import as_type_of, evaluate
 from svmkit.kernels.form import Form
+from svmkit.kernels.tile_dots import (
+    add_both,
+    csr_dots,
+    find,
+    long_dots,
+    place,
+    rows_of,
+    scatter,
+    short_dots,
+    turn,
+    turned,
+)
+from svmkit.kernels.vectors import LANES, ROWS
 from svmkit.runtime.threads import spread
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
-PAD = 8  # extra columns: with a power of two as row length, every read of a column would be a cache miss
+STRIP = 32  # rows of them whose values are computed together: they fit in L1
+DEEP = 96  # features from which on BLAS is faster, since the panel does not fit in L1
+FEW = 8  # points from which on a panel is laid out by features
 STRETCHES = 16  # number of ranges of rows of X for work that is done column by column
 DENSE, SPARSE, VALUE = 0.04, 0.2, 0.5  # nanoseconds for an entry of a dense and of a sparse row, and for an epilogue
 SLOW = 10.0  # nanoseconds more for a tanh, about
@@ -41,114 +56,19 @@ def _tile_work(row: float, q: int, form: int, p: int = 1) -> float:
     return TILE * q * (row * (4.0 if q == 1 else 1.0) + VALUE + 0.1 * p)
 
 
-@njit(cache=True)
-def _rows(X, sel, lo, hi, origin, like):
-    """Return rows lo to hi of `sel` less the origin, in the dtype of `like`; without a copy if nothing changes."""
-    if origin.size == 0:
-        return of_type(X[lo:hi], like) if sel.size == 0 else of_type(X[sel[lo:hi]], like)
-    rows = np.empty((hi - lo, X.shape[1]), like.dtype)
-    for a in range(hi - lo):
-        r = lo + a if sel.size == 0 else sel[lo + a]
-        for k in range(X.shape[1]):
-            rows[a, k] = as_type_of(np.float64(X[r, k]) - origin[k], like)
-    return rows
+def padded(q: int) -> int:
+    """Return the width of a panel of q points, of which those beyond the points are 0."""
+    return q if q == 1 else -(-q // LANES) * LANES
 
 
-@njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
-def _dense_dots(tile, panel, form, dots):
-    """Set dots[a, b] to tile[a] . panel[b], or to the l1 distance of the two."""
-    if form == 4:
-        for a in range(tile.shape[0]):
-            for b in range(panel.shape[0]):
-                s = 0.0
-                for k in range(tile.shape[1]):
-                    s += abs(tile[a, k] - panel[b, k])
-                dots[a, b] = s
-    else:
-        np.dot(tile, panel.T, dots)
+def extended(x: np.ndarray, n: int) -> np.ndarray:
+    """Return x with n rows, the last of which are 0."""
+    return np.concatenate((x, np.zeros((n - len(x), *x.shape[1:]), x.dtype)))
 
 
-@njit(fastmath={"contract", "nsz"}, cache=True)
-def _add_rows(data, indices, start, stop, panel, out):
-    """Set out to the product of a CSR row and the panel. As a separate function with signed indices it vectorises."""
-    q = panel.shape[1]
-    k = start
-    out[:] = 0.0
-    while k + 4 <= stop:
-        u, v = as_type_of(data[k], panel), as_type_of(data[k + 1], panel)
-        w, x = as_type_of(data[k + 2], panel), as_type_of(data[k + 3], panel)
-        c, d, e, f = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
-        for b in range(q):
-            out[b] = out[b] + u * panel[c, b] + v * panel[d, b] + w * panel[e, b] + x * panel[f, b]
-        k += 4
-    while k < stop:
-        v, c = as_type_of(data[k], panel), indices[k]
-        for b in range(q):
-            out[b] += v * panel[c, b]
-        k += 1
-
-
-@njit(fastmath={"contract", "nsz"}, cache=True)
-def _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows):
-    """Set dots[a, b] to row lo + a of sel . panel[:, b], or to their l1 distance, and sq_rows[a] to |row|^2.
-
-    Sums run over the stored entries in order for any width of the panel, so that the values of a kernel row do not
-    depend on the rows it was computed with. A single column reads indices as unsigned, which saves a test of the sign.
-    """
-    q = panel.shape[1]
-    for a in range(dots.shape[0]):
-        r = lo + a if sel.size == 0 else sel[lo + a]
-        sq_rows[a] = sq[r]
-        if form == 4:
-            for b in range(q):
-                dots[a, b] = l1_z[b]
-            for k in range(indptr[r], indptr[r + 1]):
-                c = np.uintp(indices[k])
-                for b in range(q):
-                    dots[a, b] += abs(data[k] - panel[c, b]) - abs(panel[c, b])
-        elif q == 1:
-            s = as_type_of(0.0, panel)
-            for k in range(indptr[r], indptr[r + 1]):
-                s += as_type_of(data[k], panel) * panel[np.uintp(indices[k]), 0]
-            dots[a, 0] = s
-        else:
-            _add_rows(data, indices, indptr[r], indptr[r + 1], panel, dots[a])
-
-
-@njit(cache=True)
-def place(values, lo, out):
-    """Copy values to out[:, lo:] row by row, since rows are contiguous."""
-    for b in range(values.shape[0]):
-        row, part = out[b, lo : lo + values.shape[1]], values[b]
-        for a in range(part.size):
-            row[a] = part[a]
-
-
-@njit(cache=True)
-def _turn(values, out):
-    """Set out to the transpose of values."""
-    for b in range(out.shape[0]):
-        row = out[b]
-        for a in range(row.size):
-            row[a] = values[a, b]
-
-
-@njit(cache=True)
-def add_product(values, coef, lo, out):
-    """Add values @ coef to out[lo:]. A loop, since numba takes seconds to compile `+=` of arrays."""
-    sums = np.dot(values, coef)
-    for a in range(sums.shape[0]):
-        for c in range(sums.shape[1]):
-            out[lo + a, c] += sums[a, c]
-
-
-@njit(cache=True)
-def _add_both(values, coef, t, out, own, back):
-    """Add values @ coef of tile t to its rows of `out` and, unless `back` is empty, values' @ own to back[t]."""
-    lo = t * TILE
-    add_product(values, coef, lo, out)
-    if back.size > 0:
-        add_product(values.T, own[lo : lo + values.shape[0]], 0, back[t])
+def _is_deep(d: int, q: int, form: int) -> bool:
+    """Whether a tile of dense rows is multiplied as a whole, by BLAS, and not in strips."""
+    return d > DEEP or q < FEW or form == Form.LAPLACIAN
 
 
 def dense_block(X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
@@ -157,24 +77,36 @@ def dense_block(X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
     The origin (d,) is subtracted from the rows of X; Z has been moved already. An empty one is 0.
     """
     work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form)
-    spread(_dense_block, n_tiles(out.shape[1]), work, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out)
+    deep = _is_deep(X.shape[1], Z.shape[0], form)
+    spread(
+        _dense_block, n_tiles(out.shape[1]), work, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, deep, out
+    )
 
 
 @njit(nogil=True, cache=True)
-def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
+def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, deep, out):
     m, q = out.shape[1], Z.shape[0]
+    dots = np.empty((q if deep else (q + ROWS - 1) // ROWS * ROWS, TILE), Z.dtype)
     for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
-        rows = _rows(X, sel, lo, hi, origin, Z)
-        sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
-        dots = np.empty((q, hi - lo), Z.dtype)
-        _dense_dots(Z, rows, form, dots)
-        epilogue(dots, sq_z, sq_rows, form, gamma, coef0, degree, dots)  # in place: a slice of out does not vectorise
-        place(dots, lo, out)
+        rows = rows_of(X, sel, lo, hi, origin, Z)
+        sq_rows = np.zeros(TILE, Z.dtype)
+        for a in range(hi - lo):
+            sq_rows[a] = as_type_of(sq[lo + a if sel.size == 0 else sel[lo + a]], Z)
+        if deep:
+            values = dots if hi - lo == TILE else np.empty((q, hi - lo), Z.dtype)
+            long_dots(Z, rows, form, values)
+            evaluate(values, sq_z, sq_rows, form, gamma, coef0, degree)
+            place(values, lo, out)
+        else:
+            panel = turned(rows, TILE)
+            short_dots(Z, panel, dots)
+            evaluate(dots[:q], sq_z, sq_rows, form, gamma, coef0, degree)
+            place(dots[:q], lo, out)
 
 
 def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
-    """Set out[b, a] to k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, q); empty sel means all."""
+    """Set out[b, a] to k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, width); empty sel means all."""
     given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out
     work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form)
     spread(_csr_block, n_tiles(out.shape[1]), work, *given)
@@ -183,37 +115,18 @@ def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, co
 @njit(nogil=True, cache=True)
 def _csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
     m, q = out.shape[1], panel.shape[1]
-    for t in range(first, last):
-        lo, hi = t * TILE, min(m, t * TILE + TILE)
-        dots = np.empty((hi - lo, q), panel.dtype)
-        sq_rows = np.empty(hi - lo)
-        _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
+    step = TILE if q == 1 else STRIP
+    dots, sq_rows = np.empty((step, q), panel.dtype), np.empty(step)
+    for begin in range(first * TILE, min(m, last * TILE), step):
+        n = min(m - begin, step)
+        csr_dots(data, indices, indptr, sq, sel, begin, panel, l1_z, form, dots[:n], sq_rows)
         if q == 1:  # the long axis has to be the inner one
-            line = dots.reshape((1, hi - lo))
-            epilogue(line, sq_z, sq_rows, form, gamma, coef0, degree, line)
-            place(line, lo, out)
+            line = dots[:n].reshape((1, n))
+            evaluate(line, sq_z, sq_rows, form, gamma, coef0, degree)
+            place(line, begin, out)
         else:
-            values = np.empty((hi - lo, q + PAD), out.dtype)
-            epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
-            _turn(values, out[:, lo:hi])
-
-
-@njit(fastmath={"contract", "nsz"}, cache=True)
-def _find(indices, lo, hi, row):
-    """Return the first position in lo..hi, where indices ascend, whose index is at least `row`."""
-    while lo < hi:
-        middle = (lo + hi) // 2
-        if indices[middle] < row:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
-
-
-@njit(fastmath={"contract", "nsz"}, cache=True)
-def _scatter(data, indices, lo, hi, first, z, dots):
-    for k in range(lo, hi):
-        dots[np.uintp(indices[k] - first)] += z * as_type_of(data[k], dots)
+            evaluate(dots[:n], sq_rows, sq_z, form, gamma, coef0, degree)
+            turn(dots, out[:, begin : begin + n])
 
 
 def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
@@ -237,10 +150,10 @@ def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z
         dots = np.zeros((1, hi - lo), sq_z.dtype)
         for k in range(columns.size):
             c = columns[k]
-            a = _find(indices, indptr[c], indptr[c + 1], lo)
-            b = _find(indices, a, indptr[c + 1], hi)
-            _scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
-        epilogue(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree, dots)
+            a = find(indices, indptr[c], indptr[c + 1], lo)
+            b = find(indices, a, indptr[c + 1], hi)
+            scatter(data, indices, a, b, lo, as_type_of(values[k], dots), dots[0])
+        evaluate(dots, sq_z, sq[lo:hi], form, gamma, coef0, degree)
         place(dots, lo, out)
 
 
@@ -248,29 +161,39 @@ def dense_product(X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree,
     """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
 
     Unless `back` is empty, sum_a k(X[sel[a]], Z[b]) own[a] over the rows of tile t is added to back[t, b]; own (m, p)
-    has Z's dtype, back (tiles, q, p) is float64. Kernel values and their sums over a panel or a tile have the precision
-    of Z. The origin is that of `dense_block`.
+    has Z's dtype, back (tiles, width, p) is float64, whose width is q or a multiple of `LANES` above it. Kernel values
+    and their sums over a panel or a tile have the precision of Z. The origin is that of `dense_block`.
     """
-    work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form, coef.shape[1])
-    given = X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out, own, back
+    q = Z.shape[0]
+    work = _tile_work(X.shape[1] * DENSE, q, form, coef.shape[1])
+    deep, panel = _is_deep(X.shape[1], q, form), Z[:0]
+    if not deep:
+        width = padded(q)
+        panel, sq_z, coef = turned(Z, width), extended(sq_z, width), extended(coef, width)
+    given = X, origin, sq, sel, Z, panel, sq_z, coef, form, gamma, coef0, degree, out, own, back
     spread(_dense_product, n_tiles(out.shape[0]), work, *given)
 
 
 @njit(nogil=True, cache=True)
-def _dense_product(first, last, X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out, own, back):
-    m, q = out.shape[0], Z.shape[0]
-    for t in range(first, last):
-        lo, hi = t * TILE, min(m, t * TILE + TILE)
-        rows = _rows(X, sel, lo, hi, origin, Z)
-        sq_rows = sq[lo:hi] if sel.size == 0 else sq[sel[lo:hi]]
-        dots = np.empty((hi - lo, q), Z.dtype)
-        _dense_dots(rows, Z, form, dots)
-        epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, dots)
-        _add_both(dots, coef, t, out, own, back)
+def _dense_product(first, last, X, origin, sq, sel, Z, panel, sq_z, coef, form, gamma, coef0, degree, out, own, back):
+    m, deep = out.shape[0], panel.size == 0
+    step = TILE if deep else STRIP
+    dots = np.empty((step, Z.shape[0] if deep else panel.shape[1]), Z.dtype)
+    for begin in range(first * TILE, min(m, last * TILE), step):
+        n = min(m - begin, step)
+        rows = rows_of(X, sel, begin, begin + n, origin, Z)
+        sq_rows = sq[begin : begin + n] if sel.size == 0 else sq[sel[begin : begin + n]]
+        values = dots[:n]
+        if deep:
+            long_dots(rows, Z, form, values)
+        else:
+            short_dots(rows, panel, dots)
+        evaluate(values, sq_rows, sq_z, form, gamma, coef0, degree)
+        add_both(values, coef, begin, out, own, back[begin // TILE : begin // TILE + 1])
 
 
 def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back):
-    """Add sum_b k(row sel[a], panel[:, b]) coef[b] to out[a]; panel (d, q), coef (q, p) of one dtype, out (m, p).
+    """Add sum_b k(row sel[a], panel[:, b]) coef[b] to out[a]; panel (d, width), coef (width, p) of one dtype.
 
     Kernel values and their sums over a panel or a tile have the panel's precision; own and back as for `dense_product`.
     """
@@ -283,30 +206,10 @@ def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, g
 def _csr_product(
     first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back
 ):
-    m, q = out.shape[0], panel.shape[1]
-    for t in range(first, last):
-        lo, hi = t * TILE, min(m, t * TILE + TILE)
-        dots = np.empty((hi - lo, q), panel.dtype)
-        sq_rows = np.empty(hi - lo)
-        _csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows)
-        values = np.empty((hi - lo, q), panel.dtype)
-        epilogue(dots, sq_rows, sq_z, form, gamma, coef0, degree, values)
-        _add_both(values, coef, t, out, own, back)
-
-
-@njit(cache=True)
-def csr_to_panel(data, indices, indptr, rows, panel):
-    """Set panel[:, b] to the CSR row rows[b]; panel (d, q) has to be zero before."""
-    for b in range(rows.size):
-        for k in range(indptr[rows[b]], indptr[rows[b] + 1]):
-            panel[indices[k], b] += data[k]
-
-
-@njit(cache=True)
-def csr_square_norms(data, indptr, out):
-    """Set out[r] to |row r|^2 in float64."""
-    for r in range(out.size):
-        s = 0.0
-        for k in range(indptr[r], indptr[r + 1]):
-            s += np.float64(data[k]) * np.float64(data[k])
-        out[r] = s
+    m = out.shape[0]
+    dots, sq_rows = np.empty((STRIP, panel.shape[1]), panel.dtype), np.empty(STRIP)
+    for begin in range(first * TILE, min(m, last * TILE), STRIP):
+        values = dots[: min(m - begin, STRIP)]
+        csr_dots(data, indices, indptr, sq, sel, begin, panel, l1_z, form, values, sq_rows)
+        evaluate(values, sq_rows, sq_z, form, gamma, coef0, degree)
+        add_both(values, coef, begin, out, own, back[begin // TILE : begin // TILE + 1])
