@@ -27,6 +27,8 @@ class WorkingSet:
         Labels in the matrix's entries signs_i signs_j (k_ij + bias); None for entries k_ij + bias.
     bias : float
         Constant that is added to each kernel value.
+    origin : bool, default=False
+        Whether the matrix has a row for the origin of the feature space, see `Square`.
 
     Attributes
     ----------
@@ -40,8 +42,8 @@ class WorkingSet:
         Number of rounds so far.
     """
 
-    def __init__(self, gram: Gram, signs: np.ndarray | None, bias: float) -> None:
-        self.square = Square(gram, signs, bias)
+    def __init__(self, gram: Gram, signs: np.ndarray | None, bias: float, origin: bool = False) -> None:
+        self.square = Square(gram, signs, bias, origin=origin)
         self.slot_of = np.full(gram.m, -1, dtype=np.int64)
         self.joined = np.empty(0, dtype=np.int64)
         self.round = 0

@@ -39,6 +39,8 @@ class Square:
         Constant that is added to each kernel value.
     coarse : bool, default=True
         Whether 16 bits may be used.
+    origin : bool, default=False
+        Whether one more row and column of zeros, those of the origin of the feature space, follow the points'.
 
     Attributes
     ----------
@@ -48,27 +50,38 @@ class Square:
         Its points, by slot.
     """
 
-    def __init__(self, gram: Gram, signs: np.ndarray | None = None, bias: float = 0.0, coarse: bool = True) -> None:
-        self.gram, self.bias = gram, bias
+    def __init__(
+        self,
+        gram: Gram,
+        signs: np.ndarray | None = None,
+        bias: float = 0.0,
+        coarse: bool = True,
+        origin: bool = False,
+    ) -> None:
+        self.gram, self.bias, self.origin = gram, bias, origin
         self.signs = np.ones(gram.m) if signs is None else signs
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
         self.most = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
         # with a power of two between them, all rows would fall into the same lines of the processor's cache
-        width = max(32 * (self.most // 32 | 1), self.most) if self.most >= 32 else self.most
-        self._slab = np.empty((self.most, width), dtype)  # takes memory where it is written to
+        rows = self.most + origin
+        width = max(32 * (rows // 32 | 1), rows) if rows >= 32 else rows
+        self._slab = np.empty((rows, width), dtype)  # takes memory where it is written to
         self.idx = np.empty(0, dtype=np.int64)
 
     @property
     def rows(self) -> RowTable:
         """The matrix in the form that `smo_steps` takes."""
-        return in_order(self._slab, len(self.idx), self.grain)
+        n = len(self.idx)
+        if self.origin:
+            self._slab[n, : n + 1] = self._slab[:n, n] = 0
+        return in_order(self._slab, n + self.origin, self.grain)
 
     def refined(self) -> Square | None:
         """Return an empty square of higher precision, None if there is none."""
         if self.coarse or self.gram.promote():
-            return Square(self.gram, self.signs, self.bias, coarse=False)
+            return Square(self.gram, self.signs, self.bias, False, self.origin)
         return None
 
     def append(self, points: np.ndarray) -> None:

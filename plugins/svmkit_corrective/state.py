@@ -14,6 +14,7 @@ from svmkit.solver import smo_box, smo_steps
 from svmkit.solver.smo_box import Box
 from svmkit_corrective.growth import WorkingSet
 
+ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
 WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second
 
 
@@ -29,6 +30,9 @@ class Phase(Enum):
 class Face(NamedTuple):
     """A problem as the driver takes it: min 1/2 x'Qx + origin'x, 0 <= x <= upper, sign'x constant.
 
+    Where `tilt` is not None, sign'x is free instead and the term tilt (sign'x)^2 / 2 joins the objective: that of a
+    regularised bias. SMO then has one more point, the origin of the feature space, which takes up the sum.
+
     Attributes
     ----------
     sign, upper, origin : ndarray of shape (m,)
@@ -40,6 +44,8 @@ class Face(NamedTuple):
         Constant that is added to each kernel value.
     worth : float
         Factor by which a change of the objective above is multiplied to give that of the problem's own objective.
+    tilt : float or None, default=None
+        See above.
     """
 
     sign: np.ndarray
@@ -48,6 +54,7 @@ class Face(NamedTuple):
     signs: np.ndarray | None
     bias: float
     worth: float
+    tilt: float | None = None
 
 
 class CorrectiveState:
@@ -74,7 +81,8 @@ class CorrectiveState:
     working : WorkingSet
         The working set.
     inner : Box or None
-        SMO's state over the working set in phase SOLVING, otherwise None.
+        SMO's state over the working set in phase SOLVING, otherwise None. Where the face has a tilt, the origin of the
+        feature space is its last entry.
     i, k : int
         Maximal violating pair of the working set, as slots; -1 where a point does not exist.
     level : float
@@ -104,7 +112,7 @@ class CorrectiveState:
         self.box = Box(
             face.sign, face.upper, problem.ridge, problem.diag, point, face.sign * face.origin, np.empty(m, np.uint8)
         )
-        self.working = WorkingSet(problem.gram, face.signs, face.bias)
+        self.working = WorkingSet(problem.gram, face.signs, face.bias, face.tilt is not None)
         self.inner: Box | None = None
         self.phase = Phase.START
         self.n_iter = 0
@@ -121,7 +129,7 @@ class CorrectiveState:
         """Weights of all points, a new array of shape (m,)."""
         point = self.box.beta.copy()
         if self.inner is not None:
-            point[self.working.idx] = self.inner.beta
+            point[self.working.idx] = self.among(self.inner).beta
         return point
 
     @property
@@ -129,17 +137,32 @@ class CorrectiveState:
         """Number of weights that are not 0."""
         count = int(np.count_nonzero(self.box.beta))
         if self.inner is not None:
-            count += int(np.count_nonzero(self.inner.beta)) - int(np.count_nonzero(self.box.beta[self.working.idx]))
+            inside = np.count_nonzero(self.among(self.inner).beta)
+            count += int(inside) - int(np.count_nonzero(self.box.beta[self.working.idx]))
         return count
 
     def violation(self) -> float:
         """Return the violation of the optimality conditions by the maximal violating pair of all points."""
+        v, slope = self.box.v, self.slope
         smo_box.take_sides(self.box)
-        i, k = smo_box.extremes(self.box.v, self.box.side)
-        return max(float(self.box.v[k] - self.box.v[i]), 0.0) if min(i, k) >= 0 else 0.0
+        i, k = smo_box.extremes(v, self.box.side)
+        if slope is not None:
+            return max(slope - float(v[i]), float(v[k]) - slope, 0.0) if k >= 0 else max(slope - float(v[i]), 0.0)
+        return max(float(v[k] - v[i]), 0.0) if min(i, k) >= 0 else 0.0
+
+    @property
+    def slope(self) -> float | None:
+        """v of the origin of the feature space, -tilt (sign'beta), the bias times -1; None if the face has no tilt."""
+        return None if self.face.tilt is None else -self.face.tilt * float(self.face.sign @ self.box.beta)
+
+    def among(self, box: Box) -> Box:
+        """Return the part of `inner` that belongs to the points of the working set."""
+        return box if self.face.tilt is None else Box(*(values[:-1] for values in box))
 
     def middle(self, box: Box) -> float:
-        """Return the mean of v over the maximal violating pair of `box`; `level` if there is no such pair."""
+        """Return v of the origin, else the mean of v over the maximal violating pair; `level` if there is none."""
+        if self.slope is not None:
+            return float(box.v[-1]) if box is self.inner else self.slope
         i, k = (self.i, self.k) if box is self.inner else smo_box.extremes(box.v, box.side)
         return 0.5 * float(box.v[i] + box.v[k]) if min(i, k) >= 0 else self.level
 
@@ -171,6 +194,10 @@ class CorrectiveState:
         sign = self.face.sign[self.changed]
         slope = float(self.change @ (sign * box.v[self.changed]))
         curvature = float(self.change @ (sign * self.ahead[self.changed]))
+        if self.face.tilt is not None:
+            shift = float(sign @ self.change)
+            slope += self.face.tilt * shift * (float(self.face.sign @ box.beta) - shift)
+            curvature += self.face.tilt * shift * shift
         if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
             box.beta[self.changed] -= (1.0 - part) * self.change
@@ -182,10 +209,14 @@ class CorrectiveState:
     def take(self, certificate: Certificate) -> None:
         """Take over the certificate's exact gradient; note whether rounding errors of v limit the solve."""
         assert certificate.gradient is not None
-        exact = self.face.sign * certificate.gradient
+        exact = self.v_of(certificate.gradient)
         drift = np.abs(self.box.v - exact).max()
         self.box.v[:] = exact
         self.imprecise = drift > 0.1 * self.violation()
+
+    def v_of(self, gradient: np.ndarray) -> np.ndarray:
+        """Return v (m,) from the problem's own gradient at the iterate."""
+        return self.face.sign * gradient
 
     # the working set
 
@@ -206,10 +237,15 @@ class CorrectiveState:
             if self.imprecise:
                 working.refine()
             violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)))
-            # the set stays the same a second time: its matrix was not precise enough to solve for it
-            self.imprecise = self.complete and not violated
+            # the set stays the same a second time, unsolved: its matrix was not precise enough to solve for it
+            self.imprecise = self.complete and not violated and self.gap > 2.0 * self.inner_goal
             self.complete = not violated
-        self.inner = inner = Box(*(values[working.idx] for values in self.box))
+        inner = Box(*(values[working.idx] for values in self.box))
+        if self.face.tilt is not None:
+            tilt, slope = self.face.tilt, self.slope
+            origin = (1.0, np.inf, tilt, tilt, ENDLESS, slope, smo_box.UP | smo_box.LOW)
+            inner = Box(*(np.append(a, np.asarray(b, a.dtype)) for a, b in zip(inner, origin, strict=True)))
+        self.inner = inner
         self.rows = working.square.rows
         self.i, self.k = smo_box.extremes(inner.v, inner.side)
         self.phase = Phase.SOLVING
@@ -238,8 +274,8 @@ class CorrectiveState:
     def leave(self) -> None:
         """Take over the working set's weights; v of all points lacks their effect until `sync` has added it."""
         assert self.inner is not None
-        idx, inner = self.working.idx, self.inner
-        self.level = self.middle(inner)
+        self.level = self.middle(self.inner)
+        idx, inner = self.working.idx, self.among(self.inner)
         change = inner.beta - self.box.beta[idx]
         moved = np.flatnonzero(change)
         self.changed, self.change = idx[moved], change[moved]

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
-from support.problems import blobs, dense_A, make, posed, problem_of, qp_optimum
+from support.problems import blobs, dense_A, make, posed, problem_of, qp_optimum, state_of
 from svmkit_corrective.square import Square
 
 from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
-from svmkit.problems.simplex import SquaredHinge
+from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
@@ -79,6 +79,32 @@ def test_fcfw_equals_the_trusted_qp_solver():
     solution = solve(problem, make("fcfw", first=10), stop=Gap(1e-10))
     f = qp_optimum(dense_A(problem, X, RBF(0.5)))[1]
     assert problem.objective(solution.point) == pytest.approx(f, rel=1e-8)
+
+
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_the_cone_has_the_minimum_of_the_simplex_and_takes_fewer_steps(bias):
+    X, y = blobs(300, 3, seed=9)
+    svm = problem_of(X, y, 1e3, bias=bias)  # solved over the cone
+    plain = SimplexQP(svm.gram, y, bias=bias, ridge=svm.ridge)  # the same objective, solved over the simplex
+    cone, simplex = (solve(p, make("fcfw", first=20), stop=Gap(1e-9) | Iterations(10**6)) for p in (svm, plain))
+    assert svm.objective(cone.point) == pytest.approx(svm.objective(simplex.point), rel=1e-6)
+    assert cone.n_iter < 0.5 * simplex.n_iter
+
+
+def test_objectives_of_the_cone_are_those_of_its_points():
+    X, y = blobs(300, 3, seed=9)
+    problem, solver = problem_of(X, y, 10.0), make("fcfw", first=20)
+    state, last = state_of(solver, problem), np.inf
+    for _ in range(200):
+        info = solver.step(state)
+        assert info.objective == pytest.approx(problem.objective(solver.solution(state)), rel=1e-9)
+        assert info.objective <= last * (1.0 + 1e-12)
+        last = info.objective
+        if info.gap < np.inf:
+            alpha = solver.solution(state)
+            g = problem.gradient(alpha)
+            assert info.gap_abs == pytest.approx(2.0 * (alpha @ g - g.min()), rel=1e-6, abs=1e-12)
+            assert info.gap == pytest.approx(problem.certificate(alpha).gap, rel=1e-5, abs=1e-9)  # with its rounding
 
 
 # --- hard cases
