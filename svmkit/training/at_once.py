@@ -69,9 +69,10 @@ class AtOnce:
         self.solve, self._rooms = solve, list[Room]()
         solver.check_kernel(data.kernel)
         require_finite_values(data.kernel, shared.engine.largest)
-        self.ks = np.array(sorted(ks, key=lambda k: -data.sizes[k]))
-        where = np.array([shared.where(*data.pairs[k]) for k in self.ks.tolist()], dtype=np.int64)
-        self.sizes = where[:, 1] + where[:, 3]
+        where = np.array([shared.where(*data.pairs[k]) for k in ks], dtype=np.int64)
+        sizes = where[:, 1] + where[:, 3]
+        order = np.argsort(-sizes, kind="stable")
+        self.ks, self.sizes, where = np.array(ks)[order], sizes[order], where[order]
         y, costs = signs(data.codes[shared.order], 0, 1, 2), C * data.weights[shared.order]
         if not (costs.min() > 0.0 and costs.max() < math.inf):
             raise InputError(f"C must be finite and > 0 for every sample, not {costs.min():g}")

@@ -15,6 +15,7 @@ from svmkit.estimators.classifier import SVMClassifier
 from svmkit.estimators.one_class import SVMOneClass
 from svmkit.solver import recorder
 from svmkit.solver.solution import Status
+from svmkit.training import trainer
 
 X, Y = blobs(60, 3)
 
@@ -27,18 +28,24 @@ def no_signal_before(monkeypatch):
 @pytest.fixture
 def signals(monkeypatch):
     """A function that sets in which fits, counted from 1, Ctrl-C is pressed, and how often; it returns the counter."""
-    fits, plan = [0], {}
+    fits, plan, counted = [0], {}, [SVMClassifier]
 
-    def press(*args):
-        fits[0] += 1
-        for _ in range(plan.get(fits[0], 0)):
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(*args)
+    def pressing(estimator, original):
+        def press(*args):
+            if estimator in counted:
+                fits[0] += 1
+                for _ in range(plan.get(fits[0], 0)):
+                    os.kill(os.getpid(), signal.SIGINT)
+            return original(*args)
 
-    original = recorder.Recorder.__init__
-    monkeypatch.setattr(recorder.Recorder, "__init__", press)
+        return press
 
-    def planned(**at):
+    # what each of them calls once in a fit, before the first step
+    monkeypatch.setattr(trainer, "Allowance", pressing(SVMClassifier, trainer.Allowance))
+    monkeypatch.setattr(recorder.Recorder, "__init__", pressing(SVMOneClass, recorder.Recorder.__init__))
+
+    def planned(estimator=SVMClassifier, **at):
+        counted[:] = [estimator]
         plan.update({int(key[1:]): count for key, count in at.items()})
         return fits
 
@@ -47,7 +54,7 @@ def signals(monkeypatch):
 
 @pytest.mark.parametrize("estimator", [SVMClassifier, SVMOneClass])
 def test_one_signal_keeps_the_best_model_and_says_so(signals, estimator):
-    signals(f1=1)
+    signals(estimator, f1=1)
     with pytest.warns(ConvergenceWarning, match=r"auto ended as interrupted.*another Ctrl-C soon ends all"):
         model = estimator(tol=1e-9).fit(X, Y)
     assert model.status_ is Status.INTERRUPTED
