@@ -8,9 +8,11 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from svmkit.kernels.arithmetic import as_type_of
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_loops import in_order
 from svmkit.kernels.row_table import RowTable
+from svmkit.kernels.vectors import widest
 from svmkit.runtime.threads import spread
 
 BATCH = 256  # points whose values are computed together
@@ -88,11 +90,12 @@ class Square:
         """Add these points, which must be new, in the next slots."""
         n = len(self.idx)
         self.idx = idx = np.append(self.idx, points)
-        signs, last = self.signs[idx], len(idx)
+        signs, last = self.signs[idx].astype(self.gram.dtype), len(idx)
         landing = np.empty(min(BATCH, len(points)) * last, self.gram.dtype)
         for lo in range(n, last, BATCH):
             hi = min(last, lo + BATCH)  # later batches bring their values with these points
-            values = self.gram.block(idx[lo:hi], idx[:hi], landing[: (hi - lo) * hi].reshape(hi - lo, hi))
+            values = landing[: (hi - lo) * hi].reshape(hi - lo, hi)
+            self.gram.block(idx[lo:hi], idx[:hi], values, rough=self.coarse)
             tiles, work = (hi + TILE - 1) // TILE, PLACED * TILE * (hi - lo)
             spread(_place, tiles, work, self._slab, values, lo, signs, self.bias, self.grain)
 
@@ -118,23 +121,22 @@ def _as_entry_compiled(x, like):
 
 
 @njit(cache=True)
-def _signed(row, signs, own, bias, most, out):
-    """Set out = own signs (row + bias), clipped to -most and most."""
-    for a in range(row.size):
-        out[a] = _as_entry(min(max(own * signs[a] * (row[a] + bias), -most), most), out)
-
-
-@njit(cache=True)
 def _copy(row, out):
     for a in range(row.size):
         out[a] = row[a]
 
 
 @njit(cache=True)
-def _turn(row, columns, b):
-    """Set columns[:, b] = row."""
-    for a in range(row.size):
-        columns[a, b] = row[a]
+def _write(values, signs, factors, bias, most, lo, hi, first, slab, columns):
+    """Set slab[first + b, lo:hi], and columns[:, b], to the entries of values[b, lo:hi], clipped to -most and most."""
+    widest()
+    for b in range(values.shape[0]):
+        own = factors[b]
+        for a in range(lo, hi):
+            slab[first + b, a] = _as_entry(min(max(own * signs[a] * (values[b, a] + bias), -most), most), slab)
+    for b in range(values.shape[0]):
+        for a in range(lo, hi):
+            columns[a - lo, b] = slab[first + b, a]
 
 
 @njit(nogil=True, cache=True)
@@ -142,14 +144,14 @@ def _place(begin, end, slab, values, first, signs, bias, grain):
     """Write rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
     q, n = values.shape
     scale, most = (1.0 / grain, float(WHOLE)) if grain > 0.0 else (1.0, np.inf)
-    columns = np.empty((LINE, q), slab.dtype)
+    columns, factors = np.empty((LINE, q), slab.dtype), np.empty(q, values.dtype)
+    for b in range(q):
+        factors[b] = as_type_of(scale * signs[first + b], values)
+    bias, most = as_type_of(bias, values), as_type_of(most, values)
     for t in range(begin, end):
         for lo in range(t * TILE, min(n, t * TILE + TILE), LINE):
             hi = min(n, lo + LINE)
-            for b in range(q):
-                row = slab[first + b, lo:hi]
-                _signed(values[b, lo:hi], signs[lo:hi], scale * signs[first + b], bias, most, row)
-                _turn(row, columns, b)
+            _write(values, signs, factors, bias, most, lo, hi, first, slab, columns)
             for a in range(lo, min(hi, first)):  # columns from `first` on are among the rows
                 _copy(columns[a - lo], slab[a, first:n])
 

@@ -172,7 +172,7 @@ class Gram:
         cache, self._cache = self._kept(), None
         return RestrictedGram(self, cache, at)
 
-    def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None, *, rough: bool = False) -> np.ndarray:
         """Return k(x_i, x_j) for i in I and j in J.
 
         Parameters
@@ -181,6 +181,8 @@ class Gram:
             Indices of samples.
         out : ndarray of shape (len(I), len(J)), optional
             Array for the values, float32 or float64.
+        rough : bool, default=False
+            Whether float32 values may have errors of up to 5e-4, as those of `matvec` in float32.
 
         Returns
         -------
@@ -191,7 +193,8 @@ class Gram:
         values = np.empty((len(I), len(J))) if out is None else out
         if len(I) == 0 or len(J) == 0:
             return values
-        self.engine.block(self.engine.take(I), values, J)
+        may = {"rough": True} if rough and getattr(self.engine, "rough_single", False) else {}
+        self.engine.block(self.engine.take(I), values, J, **may)
         shared = np.flatnonzero(np.isin(J, I))
         for a, i in enumerate(I if len(shared) else ()):
             values[a, shared[J[shared] == i]] = self.diag[i]

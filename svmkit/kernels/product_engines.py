@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from svmkit.kernels import few
 from svmkit.kernels.engine import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
-from svmkit.kernels.extent import FAR, NOWHERE, Extent, fits_float32, require_computable
+from svmkit.kernels.extent import FAR, FARTHEST, NOWHERE, Extent, fits_float32, require_computable
 from svmkit.kernels.form import Form
 from svmkit.kernels.functions import Kernel, square_norms
 from svmkit.kernels.rounding import difference_error, largest_value, value_error
@@ -36,8 +36,8 @@ class _Products(StoredRows):
         Largest |x - origin|^2 of the vectors that are evaluated together.
     cancels : bool
         Whether values have to be computed from differences, since sums and products would lose them.
-    single : bool
-        Whether values may be computed in float32.
+    single, rough_single : bool
+        Whether values may be computed in float32, and where they are only summed up or rounded to 16 bits.
     """
 
     def __init__(self, kernel: Kernel, X, extent: Extent | None) -> None:
@@ -55,8 +55,9 @@ class _Products(StoredRows):
             self.origin = NOWHERE  # a difference is the more exact the fewer roundings come before
         # |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
         # is summed up from |z|_1
-        far = exponent > FAR
-        self.single = not (far or self.cancels) and fits_float32(kernel, reach, self.largest)
+        fits = not self.cancels and fits_float32(kernel, reach, self.largest)
+        self.single = fits and not exponent > FAR
+        self.rough_single = self.single or (fits and kernel.form == Form.RBF and not exponent > FARTHEST)
 
     @cached_property
     def entries(self) -> int:
@@ -79,16 +80,20 @@ class _Products(StoredRows):
         l1 = float(np.sqrt(self.entries * self.reach)) if sp.issparse(self.X) else None
         return value_error(self.kernel, self.entries, self.reach, l1)
 
-    def _precision(self, asked) -> np.dtype:
+    def _precision(self, asked, rough: bool = False) -> np.dtype:
         """Return the precision in which to compute values that were asked for in precision `asked`."""
-        return np.dtype(asked if self.single else np.float64)
+        return np.dtype(asked if self.single or (rough and self.rough_single) else np.float64)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out = np.zeros((self._rows(sel), coef.shape[1]))
-        for here, panel in self._panels(Z, dtype):
+        for here, panel in self._panels(Z, self._precision(dtype, rough=True)):
             weights = np.ascontiguousarray(coef[here], dtype=panel[0].dtype)
             self._add(panel, weights, sel, out, weights, NEITHER)
         return out
+
+    def block(self, Z, out, sel=ALL, rough=False):
+        """Write values as every engine does; those that are `rough` may have errors that only a sum can bear."""
+        raise NotImplementedError
 
     def within(self, idx, coef, dtype=np.float64):
         """Return K(X[idx], X[idx]) @ coef, computing one value for two points, and the number of values computed.
@@ -112,7 +117,7 @@ class _Products(StoredRows):
         from svmkit.kernels import tiles
 
         out, computed = np.zeros(coef.shape), 0
-        for here, panel in self._panels(self.take(idx), dtype):
+        for here, panel in self._panels(self.take(idx), self._precision(dtype, rough=True)):
             rest, n = idx[here.start :], here.stop - here.start
             own = coef[here.start :].astype(panel[0].dtype)
             weights, own[:n] = own[:n].copy(), 0.0  # the panel's own points: all of their values are computed
@@ -123,8 +128,8 @@ class _Products(StoredRows):
             computed += n * len(rest)
         return out, computed
 
-    def _panels(self, Z, asked) -> Iterator[tuple[slice, Any]]:
-        """Yield slices of Z, a few rows at a time, with what `_add` needs of these rows, first their values."""
+    def _panels(self, Z, dtype: np.dtype) -> Iterator[tuple[slice, Any]]:
+        """Yield slices of Z, a few rows at a time, with what `_add` needs, first their values."""
         raise NotImplementedError
 
     def _add(self, panel, weights, sel, out, own, back) -> None:
@@ -152,9 +157,8 @@ class DenseEngine(_Products):
     def __init__(self, kernel: Kernel, X: np.ndarray, extent: Extent | None = None) -> None:
         super().__init__(kernel, np.ascontiguousarray(X), extent)
 
-    def _panels(self, Z, asked):
+    def _panels(self, Z, dtype):
         """Yield slices of Z with these rows, dense and less the origin, and their squared norms."""
-        dtype = self._precision(asked)
         for lo in range(0, Z.shape[0], PANEL):
             here = slice(lo, min(Z.shape[0], lo + PANEL))
             part = Z[here].toarray() if sp.issparse(Z) else Z[here]
@@ -180,15 +184,15 @@ class DenseEngine(_Products):
         rows, sq = (self._moved[sel], self.sq[sel]) if sel.size else (self._moved, self.sq)
         return few.values(rows, sq, part, square_norms(part), self.scalars)
 
-    def block(self, Z, out, sel=ALL):
+    def block(self, Z, out, sel=ALL, rough=False):
         if self._short(Z, sel):
-            for here, (part, _) in self._panels(Z, np.float64):
+            for here, (part, _) in self._panels(Z, np.dtype(np.float64)):
                 out[here] = self._values(part, sel)
             return out
         from svmkit.kernels import differences, tiles
 
         scalars = self.scalars
-        for here, (part, squares) in self._panels(Z, out.dtype):
+        for here, (part, squares) in self._panels(Z, self._precision(out.dtype, rough)):
             if self.cancels:
                 differences.block(self.X, sel, part, scalars, out[here])
             else:
@@ -200,7 +204,7 @@ class DenseEngine(_Products):
             return super().product(Z, coef, sel, dtype)
         out = np.zeros((self._rows(sel), coef.shape[1]))
         with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
-            for here, (part, _) in self._panels(Z, np.float64):
+            for here, (part, _) in self._panels(Z, np.dtype(np.float64)):
                 out += self._values(part, sel).T @ coef[here]
         return out
 
@@ -225,11 +229,11 @@ class CSREngine(_Products):
         self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
         self._tried = False
 
-    def _panels(self, Z, asked):
+    def _panels(self, Z, dtype):
         """Yield slices of Z with their dense panel (d, width), |z|^2 and |z|_1, 0 beyond the rows, a few at a time."""
         from svmkit.kernels import tile_dots, tiles
 
-        Z, dtype = with_int32_indices(Z), self._precision(asked)
+        Z = with_int32_indices(Z)
         sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
@@ -255,7 +259,7 @@ class CSREngine(_Products):
                 self.columns = X.tocsc()
         return self.columns is not None
 
-    def block(self, Z, out, sel=ALL):
+    def block(self, Z, out, sel=ALL, rough=False):
         from svmkit.kernels import differences, tiles
 
         X = self.X
@@ -267,7 +271,7 @@ class CSREngine(_Products):
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
             tiles.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
             return out
-        for here, (panel, sq_z, l1_z) in self._panels(Z, out.dtype):
+        for here, (panel, sq_z, l1_z) in self._panels(Z, self._precision(out.dtype, rough)):
             tiles.csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[here])
         return out
 

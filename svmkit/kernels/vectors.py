@@ -8,11 +8,14 @@ costs up to half of the speed. It asks for nothing that a processor without them
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import llvmlite.binding
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic as numba_intrinsic
 
 LANES = 16  # columns of a panel are padded to a multiple: float32 numbers in the widest register
 ROWS = 4  # rows that `dense_dots` multiplies together, so that each part of the panel is loaded once for them
@@ -21,6 +24,11 @@ BYTES = 64 if WIDE else 32  # of a vector
 SUMS = 4 if WIDE else 2  # vectors of a row that are summed at once: with ROWS of them, all registers are in use
 INDEX = ir.IntType(32)
 LOOSE = ("contract", "nsz")
+
+
+def intrinsic(code: Callable) -> Any:
+    """Return the compiled function for which `code` returns a signature and what generates its code."""
+    return numba_intrinsic(code)
 
 
 @intrinsic
