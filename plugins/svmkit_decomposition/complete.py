@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.complete import CompleteGram
 from svmkit.kernels.complete_rows import kernel_row
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
+from svmkit.runtime.compiling import njit
 from svmkit.solver.base import StepInfo
 from svmkit.solver.sampler import Goal
-from svmkit.solver.smo_box import Box, extremes, gap, move, take_sides
+from svmkit.solver.smo_box import Box, gap, move, side_of
 from svmkit.solver.smo_steps import TAU, require_bound, second_order, step
 
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
+VALUES = int(WORK)
 MOST = 1e9  # steps in a slice
 LOOKS = 64  # of a slice that go into the history
 OFTEN = 8  # the gap is looked at after so many steps, and after an eighth of the steps so far
 
 
-@njit(cache=True)
-def _scale(objective, difference):
-    """Return max(|P|, |D|), to which a gap is relative."""
-    return max(abs(objective), abs(difference - objective))
-
-
-@njit(cache=True)
+@njit(inline="always")
 def n_support(beta):
     """Return the number of weights that are not 0."""
     count = 0
-    for weight in beta:
-        count += weight != 0.0
+    for r in range(beta.size):
+        count += beta[r] != 0.0
     return count
-
-
-@njit(cache=True)
-def _note(trail, looks, beta, steps, objective, difference, values):
-    """Write a line of the trail if there is room, and return the number of lines."""
-    if looks == trail.shape[0]:
-        return looks
-    line = trail[looks]
-    line[0], line[1], line[2] = steps, objective, difference / max(_scale(objective, difference), 1e-300)
-    line[3], line[4] = n_support(beta), values
-    return looks + 1
 
 
 @njit(nogil=True, cache=True)
@@ -83,35 +67,48 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
     objective, difference : float
         The objective and P - D at the end; the objective is -inf where it is unbounded below.
     """
-    v, side, ridge = box.v, box.side, box.ridge
+    v, beta, side, ridge, n = box.v, box.beta, box.side, box.ridge, box.v.size
     if i < 0 or k < 0:
-        take_sides(box)
-        i, k = extremes(v, side)
-    looks, steps, values, shortest = 0, 0, slab.done[1], max(1, int(WORK / (2.0 * v.size)))
-    if taken == 0:
-        looks = _note(trail, 0, box.beta, 0, objective, gap(box, squared, -0.5 * (v[i] + v[k])), values)
-    next_look = min(OFTEN + taken // 8, shortest)
-    while steps < most and i >= 0 and k >= 0 and v[k] > v[i]:
+        for r in range(n):
+            side[r] = side_of(box.y[r], beta[r], box.upper[r])
+        i, k = move(v, side, v, v, 0.0)  # `extremes` would be one more function to compile
+    # no min, max, int: each is a function of its own to compile
+    looks, steps, values, longest = 0, 0, slab.done[1], VALUES // (2 * n)
+    longest = longest if longest > 1 else 1
+    wait = OFTEN + taken // 8
+    next_look = 0 if taken == 0 else wait if wait < longest else longest
+    stuck, difference = False, 0.0
+    while True:
+        look, ends = steps >= next_look and not stuck, stuck or steps >= most or i < 0 or k < 0 or not v[k] > v[i]
+        if look or ends:
+            difference = gap(box, squared, -0.5 * (v[i] + v[k]))
+        if look:  # a slice ends by its budget at a look only, so that whoever watches changes nothing
+            wait = OFTEN + (taken + steps) // 8
+            next_look = steps + (wait if wait < longest else longest)
+            size, dual = abs(objective), abs(difference - objective)
+            size = dual if dual > size else size  # to which a gap is relative
+            work = 2.0 * n * steps + 4.0 * (slab.done[1] - values)
+            if steps > 0 and (work > budget or difference <= target * size):
+                ends = True
+            elif looks < trail.shape[0]:
+                line = trail[looks]
+                line[0], line[1], line[2] = steps, objective, difference / (size if size > 1e-300 else 1e-300)
+                line[3], line[4] = n_support(beta), slab.done[1]
+                looks += 1
+        if ends:
+            return looks, steps, i, k, objective, difference
         row_i = kernel_row(source, slab, i)
-        partner = second_order(v, side, box.diag, row_i, i) if second else k
+        partner = second_order(v, side, box.diag, row_i, i, 1.0, TAU) if second else k
         partner = partner if partner >= 0 else k
         row_k = kernel_row(source, slab, partner)
         t, fell = step(box, i, partner, row_i[partner], TAU)
         objective += fell
         steps += 1
-        if t == 0.0 or t == np.inf:
-            break
-        v[i] += t * ridge[i]
-        v[partner] -= t * ridge[partner]
-        i, k = move(v, side, row_i, row_k, t)
-        if steps >= next_look:  # a slice ends at a look only, so that whoever watches changes nothing
-            next_look = steps + min(OFTEN + (taken + steps) // 8, shortest)
-            difference = gap(box, squared, -0.5 * (v[i] + v[k]))
-            work = 2.0 * v.size * steps + 4.0 * (slab.done[1] - values)
-            if work > budget or difference <= target * _scale(objective, difference):
-                return looks, steps, i, k, objective, difference
-            looks = _note(trail, looks, box.beta, steps, objective, difference, slab.done[1])
-    return looks, steps, i, k, objective, gap(box, squared, -0.5 * (v[i] + v[k]))
+        stuck = t == 0.0 or t == np.inf
+        if not stuck:
+            v[i] += t * ridge[i]
+            v[partner] -= t * ridge[partner]
+            i, k = move(v, side, row_i, row_k, t)
 
 
 class CompleteState:
@@ -133,7 +130,7 @@ class CompleteState:
         self.problem, self.goal, self.second, self.n_iter = problem, goal, second, 0
         assert isinstance(problem.gram, CompleteGram)
         self.gram, self.squared = problem.gram, problem.loss is Loss.SQUARED_HINGE
-        self.target, self.fresh = goal.gap if goal else 0.0, start is not None
+        self.target, self.fresh = float(goal.gap) if goal else 0.0, start is not None
         if start is None:
             self._restart(np.zeros(problem.m), np.full(problem.m, -1.0))
         else:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from svmkit.kernels.complete_rows import Slab, combine, of_pair
 from svmkit.problems.box_sums import box_values, hinge_bias
+from svmkit.runtime.compiling import njit
 from svmkit.solver.smo_box import Box
 from svmkit_decomposition.complete import LOOKS, n_support, take_slice
 
@@ -47,7 +46,8 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
             break
         source, first = of_pair(pairs.source, pairs.where[at]), answers.first[at]
         y, C, diag, v = room.vectors[0, :n], room.vectors[1, :n], room.vectors[2, :n], room.vectors[3, :n]
-        h, ridge, beta = room.vectors[4, :n], room.vectors[5, :n], answers.beta[first : first + n]
+        h, ridge, cost = room.vectors[4, :n], room.vectors[5, :n], room.vectors[6, :n]
+        beta = answers.beta[first : first + n]
         slab = Slab(room.rows[: n * n].reshape((n, n)), room.slot_of[:n], room.done)
         box = Box(y, C, ridge, diag, beta, v, room.side[:n])
         i, k, taken, objective = -1, -1, 0, 0.0
@@ -79,8 +79,10 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         under_way[0] = 0.0
         size = _support(pairs, answers, at, y, room.support)
         support, coef = room.support[:size], answers.coef[first : first + size]
-        combine(source, slab, support, coef, h)
-        bias = hinge_bias(y, h, C)
+        combine(slab, support, coef, h)  # the last step with a sample has needed its row
+        for r in range(n):
+            v[r], cost[r] = y[r] - h[r], C[r]
+        bias = hinge_bias(y, v, cost)
         values = box_values(y, h, beta, C, ridge, diag, False, bias, bounds)
         for c in range(5):
             answers.values[at, c] = values[c]

@@ -125,9 +125,11 @@ class CompleteKernel:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """The columns of the samples less the origin: float64, shape (d, m)."""
-        X = np.asarray(self.engine.X, dtype=np.float64)
-        return np.ascontiguousarray((X - self.engine.origin if self.engine.origin.size else X).T)
+        """The columns of the samples less the origin, one after the other, as in `FromDense`."""
+        X, origin = self.engine.X, self.engine.origin
+        T = np.zeros((-(-X.shape[1] // 4) * 4, self.m))
+        np.subtract(X.T, origin[:, None], out=T[: X.shape[1]]) if origin.size else np.copyto(T[: X.shape[1]], X.T)
+        return T.ravel()
 
     def where(self, a: int, b: int) -> tuple[int, int, int, int]:
         """Return the first sample of each of the classes a < b and their number; of two classes, all as the first."""
@@ -214,9 +216,11 @@ class CompleteEngine(StoredRows):
 
     def _there(self, idx: np.ndarray) -> np.ndarray:
         """Return the slots of the kernel rows `idx`, which are computed if they are not there."""
-        if self.slab.done[0] < self.n:
+        slots = self.slab.slot_of[idx]
+        if (slots < 0).any():  # `fill` is compiled for nobody who does not need it
             fill(self.source, self.slab, idx)
-        return self.slab.slot_of[idx]
+            slots = self.slab.slot_of[idx]
+        return slots
 
     def block(self, Z, out, sel=ALL):
         rows = self.slab.rows[self._there(Z)]
@@ -224,9 +228,10 @@ class CompleteEngine(StoredRows):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        self._there(Z)
         out = np.empty((coef.shape[1], self.n))
         for column, sums in zip(np.ascontiguousarray(coef.T), out, strict=True):
-            combine(self.source, self.slab, Z, column, sums)
+            combine(self.slab, Z, column, sums)
         return out.T[sel] if sel.size else out.T
 
 

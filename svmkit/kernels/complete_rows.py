@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
-from svmkit.kernels.arithmetic import epilogue
+from svmkit.kernels.arithmetic import _exp64
+from svmkit.runtime.compiling import njit
 
+exp64 = njit(inline="always")(_exp64)
 SQUARE = 32  # rows and columns that are copied together
 
 
@@ -36,8 +38,9 @@ class FromDense(NamedTuple):
 
     Attributes
     ----------
-    T : ndarray of float64, shape (d, m)
-        The columns of X less the origin, samples sorted by class.
+    T : ndarray of float64, shape (d' * m,)
+        The columns of X less the origin one after the other, samples sorted by class, and columns of 0 that make their
+        number d' a multiple of 4.
     sq : ndarray of float64, shape (m,)
         |x|^2 of each sample.
     diag : ndarray of float64, shape (m,)
@@ -84,7 +87,7 @@ def _compute(source, i, out):
     raise NotImplementedError("compiled code only")
 
 
-@overload(_compute, inline="never")
+@overload(_compute, jit_options={"fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True})  # type: ignore[typeddict-unknown-key]
 def _compute_compiled(source, i, out):
     if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:  # type: ignore[attr-defined]
         return _gathered
@@ -100,46 +103,40 @@ def _gathered(source, i, out):
 
 def _computed(source, i, out):
     at = source.a + i if i < source.n_a else source.b + i - source.n_a
-    _segment(source, at, source.a, out[: source.n_a])
-    _segment(source, at, source.b, out[source.n_a :])
+    T, m, form, gamma, coef0 = source.T, source.sq.size, source.form, source.gamma, source.coef0
+    lo, part = source.a, out[: source.n_a]
+    for _ in range(2):
+        n = part.size
+        for j in range(n):
+            part[j] = 0.0
+        for f in range(0, T.size, 4 * m):
+            first, second, third = f + m, f + 2 * m, f + 3 * m
+            p, q, r, s = T[f + at], T[first + at], T[second + at], T[third + at]
+            a, b = T[f + lo : f + lo + n], T[first + lo : first + lo + n]
+            c, d = T[second + lo : second + lo + n], T[third + lo : third + lo + n]
+            for j in range(n):
+                part[j] = part[j] + p * a[j] + q * b[j] + r * c[j] + s * d[j]
+        if form == 1:  # as `evaluate`, without its other precision and kernels
+            sq_at, sq = source.sq[at], source.sq[lo : lo + n]
+            for j in range(n):
+                square = sq_at + sq[j] - 2.0 * part[j]
+                part[j] = exp64(-gamma * (square if square > 0.0 else 0.0))
+        elif form == 2:
+            for j in range(n):
+                base = gamma * part[j] + coef0
+                value = base
+                for _ in range(source.degree - 1):
+                    value *= base
+                part[j] = value
+        elif form == 3:
+            for j in range(n):
+                part[j] = np.tanh(gamma * part[j] + coef0)
+        lo, part = source.b, out[source.n_a :]
     out[i] = source.diag[at]
     return out.size
 
 
-@njit(cache=True)
-def _segment(source, at, lo, out):
-    """Write the kernel values of the sample `at` with the samples from lo on."""
-    if out.size == 0:
-        return
-    line = np.zeros((1, out.size))
-    _dots(source.T, at, lo, line[0])
-    sq = source.sq
-    epilogue(
-        line, sq[at : at + 1], sq[lo : lo + out.size], source.form, source.gamma, source.coef0, source.degree, line
-    )
-    for j in range(out.size):
-        out[j] = line[0, j]
-
-
-@njit(fastmath={"contract", "nsz"}, cache=True)
-def _dots(T, at, lo, out):
-    """Add the products of the column `at` of T with the columns from lo on."""
-    f, d = 0, T.shape[0]
-    while f + 4 <= d:
-        p, q, r, s = T[f, at], T[f + 1, at], T[f + 2, at], T[f + 3, at]
-        a, b = T[f, lo : lo + out.size], T[f + 1, lo : lo + out.size]
-        c, e = T[f + 2, lo : lo + out.size], T[f + 3, lo : lo + out.size]
-        for j in range(out.size):
-            out[j] = out[j] + p * a[j] + q * b[j] + r * c[j] + s * e[j]
-        f += 4
-    while f < d:
-        p, a = T[f, at], T[f, lo : lo + out.size]
-        for j in range(out.size):
-            out[j] += p * a[j]
-        f += 1
-
-
-@njit(cache=True)
+@njit(inline="always")
 def kernel_row(source, slab, i):
     """Return kernel row i (n,), which is computed if it is not there."""
     slot = slab.slot_of[i]
@@ -171,11 +168,12 @@ def fill(source, slab, idx):
 
 
 @njit(nogil=True, cache=True)
-def combine(source, slab, idx, coef, out):
-    """Set out (n,) to the sum of the kernel rows `idx`, each times its coefficient, in this order."""
-    out[:] = 0.0
+def combine(slab, idx, coef, out):
+    """Set out (n,) to the sum of the kernel rows `idx`, which are there, each times its coefficient, in this order."""
+    for j in range(out.size):
+        out[j] = 0.0
     for p in range(idx.size):
-        row, weight = kernel_row(source, slab, idx[p]), coef[p]
+        row, weight = slab.rows[slab.slot_of[idx[p]]], coef[p]
         for j in range(out.size):
             out[j] += weight * row[j]
 

@@ -118,5 +118,6 @@ def product_error(value: float, largest: float, panel: int, n: int, size: float)
     """
     if size == 0.0:
         return 0.0
-    of_sum = (min(n, panel + -(-n // panel)) + 4) * U + MEMO  # relative to the sum of the absolute values
+    steps = panel + -(-n // panel)
+    of_sum = ((n if n < steps else steps) + 4) * U + MEMO  # relative to the sum of the absolute values
     return (value + of_sum * (largest + value)) * size + n * TINY

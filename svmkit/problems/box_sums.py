@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.rounding import TINY, product_error
+from svmkit.runtime.compiling import njit
 
 
 class Bounds(NamedTuple):
@@ -55,10 +55,10 @@ class Values(NamedTuple):
     norm: float
 
 
-_product_error = njit(cache=True)(product_error)
+_product_error = njit(inline="always")(product_error)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _sum_error(m, size, unit):
     """Return `svmkit.problems.rounding.dot_error` of m products whose absolute values have the sum `size`."""
     return (m + 1) * (unit * size + TINY) if size != 0.0 else 0.0
@@ -86,32 +86,32 @@ def box_values(y, h, beta, C, ridge, diag, squared, bias, bounds):
     """
     m, unit, total, most, support, widest = y.size, bounds.unit, 0.0, 0.0, 0, 0.0
     for i in range(m):
-        total += beta[i]
-        most = max(most, beta[i])
-        support += beta[i] != 0.0
-        widest = max(widest, diag[i])
+        weight = beta[i]
+        total += weight
+        most = weight if weight > most else most
+        support += weight != 0.0
+        widest = diag[i] if diag[i] > widest else widest
     # the error of each h, for the nearest kernel matrix that is positive semidefinite
     of_h = _product_error(bounds.value, bounds.largest, bounds.panel, support, total) + bounds.shift * most
     norm = ridged = balance = loss = size = off = 0.0
     for i in range(m):
-        slack = 1.0 - y[i] * (h[i] + bias)
-        error = of_h + 4.0 * unit * (1.0 + abs(h[i]) + abs(bias))
-        above = max(slack, 0.0)
-        if slack != slack:
-            above = slack
+        label, image, weight, cost = y[i], h[i], beta[i], C[i]
+        slack = 1.0 - label * (image + bias)
+        error = of_h + 4.0 * unit * (1.0 + abs(image) + abs(bias))
+        above = 0.0 if slack < 0.0 else slack  # a slack that is not a number remains
         moved = error if not slack <= -error else 0.0
-        loss += C[i] * (above * above if squared else above)
-        off += C[i] * (moved * (2.0 * above + moved) if squared else moved)
-        if beta[i] != 0.0:
-            norm += beta[i] * y[i] * h[i]
-            size += abs(beta[i] * h[i])
-            ridged += beta[i] * (beta[i] * ridge[i])
-            balance += y[i] * beta[i]
+        loss += cost * (above * above if squared else above)
+        off += cost * (moved * (2.0 * above + moved) if squared else moved)
+        if weight != 0.0:
+            norm += weight * label * image
+            size += abs(weight * image)
+            ridged += weight * (weight * ridge[i])
+            balance += label * weight
     primal = 0.5 * norm + loss
     of_norm = total * of_h + _sum_error(m, size, unit)
     of_sum = _sum_error(m, total, unit)
     # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
-    largest = 1.0 + math.sqrt(2.0 * max(primal, 0.0) * widest)
+    largest = 1.0 + math.sqrt(2.0 * (primal if primal > 0.0 else 0.0) * widest)
     balanced = (abs(balance) + of_sum) * largest
     of_primal = 0.5 * of_norm + off + _sum_error(m, loss, 2.0 * unit if squared else unit)
     of_dual = 0.5 * of_norm + of_sum + _sum_error(m, ridged, unit) + balanced
@@ -119,14 +119,14 @@ def box_values(y, h, beta, C, ridge, diag, squared, bias, bounds):
 
 
 @njit(nogil=True, cache=True)
-def hinge_bias(y, h, C):
+def hinge_bias(y, c, cost):
     """Return the exact argmin over b of sum_i C_i max(0, 1 - y_i (h_i + b)), as `svmkit.problems.loss.best_bias`.
 
+    The arrays c = y - h and cost = C, which are not compiled as sums and copies of arrays would be, are reordered.
     The derivative rises by C_i at c_i = y_i - h_i, from minus the costs of the positive samples. The c at which it
     reaches 0 is selected as in quickselect, with a pivot that splits the costs.
     """
     n = y.size
-    c, cost = y - h, C.copy()
     left, level = 0.0, 0.0  # the costs that the c up to the minimum have, and what rounding leaves of them
     for i in range(n):
         level += 1e-12 * cost[i]
@@ -134,21 +134,24 @@ def hinge_bias(y, h, C):
             left += cost[i]
     lo, hi, beyond = 0, n, np.inf
     while True:
-        a, b, pivot = c[lo], c[hi - 1], c[(lo + hi) // 2]
-        pivot = max(min(a, b), min(max(a, b), pivot))
+        pivot, a, b = c[(lo + hi) // 2], c[lo], c[hi - 1]
+        a, b = (a, b) if a < b else (b, a)
+        pivot = a if pivot < a else b if pivot > b else pivot
         below, at, r, of_below, of_same = lo, hi, lo, 0.0, 0.0
         while r < at:  # below the pivot | the pivot | above it
-            if c[r] < pivot:
-                of_below += cost[r]
-                c[r], c[below], cost[r], cost[below] = c[below], c[r], cost[below], cost[r]
+            value, weight, other = c[r], cost[r], r
+            if value < pivot:
+                of_below += weight
+                other = below
                 below += 1
-                r += 1
-            elif c[r] > pivot:
+            elif value > pivot:
                 at -= 1
-                c[r], c[at], cost[r], cost[at] = c[at], c[r], cost[at], cost[r]
+                other = at
             else:
-                of_same += cost[r]
-                r += 1
+                of_same += weight
+            c[r], cost[r] = c[other], cost[other]
+            c[other], cost[other] = value, weight
+            r += not value > pivot
         if of_below >= left - level and below > lo:
             beyond, hi = pivot, below
             continue
@@ -157,6 +160,6 @@ def hinge_bias(y, h, C):
             if rise > level:
                 return pivot
             for r in range(at, hi):
-                beyond = min(beyond, c[r])
+                beyond = c[r] if c[r] < beyond else beyond
             return 0.5 * (pivot + beyond) if beyond < np.inf else pivot
         left, lo = -rise, at

@@ -72,7 +72,7 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
     if loss is Loss.HINGE:
         from svmkit.problems.box_sums import hinge_bias  # here: it needs numba
 
-        return float(hinge_bias(y, h, np.ascontiguousarray(C)))
+        return float(hinge_bias(y, y - h, np.array(C)))
     order = np.argsort(y - h, kind="stable")
     c, plus = (y - h)[order], y[order] > 0.0
     costs = np.asarray(C)[order]

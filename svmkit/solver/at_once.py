@@ -97,7 +97,7 @@ class Room(NamedTuple):
         Kernel rows of the largest class pair.
     slot_of, done : ndarray of int64, shape (n,) and (2,)
         As for `svmkit.kernels.complete_rows.Slab`.
-    vectors : ndarray of float64, shape (6, n)
+    vectors : ndarray of float64, shape (7, n)
         For vectors of a class pair.
     support : ndarray of int64, shape (n,)
         For the support vectors of a class pair.
@@ -126,7 +126,7 @@ class Room(NamedTuple):
         """Return the memory for class pairs of at most n samples, with the memory for their kernel rows."""
         slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
         owners = np.empty(LINES, dtype=np.int64)
-        return cls(rows, slots, done, np.empty((6, n)), np.empty_like(slots), side, np.zeros(5), trail, owners)
+        return cls(rows, slots, done, np.empty((7, n)), np.empty_like(slots), side, np.zeros(5), trail, owners)
 
 
 class SolvesPairs(Protocol):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from svmkit.runtime.compiling import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 64
@@ -48,7 +49,7 @@ class Box(NamedTuple):
     side: np.ndarray
 
 
-@njit(cache=True)
+@njit(inline="always")
 def side_of(y, beta, upper):
     """Return the bits UP and LOW of a point: whether y beta has room above and below."""
     above = UP if beta < upper else 0
@@ -75,12 +76,12 @@ def _key(x):
     return bits ^ ((bits >> np.int64(63)) & MOST)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _first(v, side, lo, bit, key):
     """Return the first point of the block at `lo` that has `bit` and whose v has this key; -1 for lo = -1."""
     if lo >= 0:
         value = np.int64(key ^ ((key >> np.int64(63)) & MOST)).view(np.float64)
-        for r in range(lo, min(lo + BLOCK, v.size)):
+        for r in range(lo, lo + BLOCK if lo + BLOCK < v.size else v.size):
             if v[r] == value and side[r] & bit:
                 return r
     return -1
@@ -95,8 +96,9 @@ def extremes(v, side):
         bottom, top = MOST, LEAST
         for r in range(part.size):
             key = _key(part[r])
-            bottom = min(bottom, key if sides[r] & UP else MOST)
-            top = max(top, key if sides[r] & LOW else LEAST)
+            of_up, of_low = key if sides[r] & UP else MOST, key if sides[r] & LOW else LEAST
+            bottom = of_up if of_up < bottom else bottom
+            top = of_low if of_low > top else top
         if bottom < low:
             low, at_low = bottom, lo
         if top > high:
@@ -116,8 +118,9 @@ def move(v, side, row_i, row_k, t):
             value = part[r] + t * (np.float64(plus[r]) - np.float64(minus[r]))
             part[r] = value
             key = _key(value)
-            bottom = min(bottom, key if sides[r] & UP else MOST)
-            top = max(top, key if sides[r] & LOW else LEAST)
+            of_up, of_low = key if sides[r] & UP else MOST, key if sides[r] & LOW else LEAST
+            bottom = of_up if of_up < bottom else bottom
+            top = of_low if of_low > top else top
         if bottom < low:
             low, at_low = bottom, lo
         if top > high:

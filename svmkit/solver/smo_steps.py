@@ -13,10 +13,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from svmkit.errors import SvmkitError
 from svmkit.kernels.row_loops import find
+from svmkit.runtime.compiling import njit
 from svmkit.solver.smo_box import BLOCK, FAST, LOW, move, side_of
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
@@ -76,21 +76,23 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU):
             curvature = own + diags[r] - twice * values[r]
             gain = violation * violation / (curvature if curvature > floor else floor)
             gain = gain if sides[r] & LOW and violation > 0.0 else 0.0
-            top = max(top, np.float64(gain).view(np.int64))
+            key = np.float64(gain).view(np.int64)
+            top = key if key > top else top
         if top > best:
             best, at = top, lo
     k, most = -1, 0.0
     if at >= 0:
-        for r in range(at, min(at + BLOCK, v.size)):
+        for r in range(at, at + BLOCK if at + BLOCK < v.size else v.size):
             violation = v[r] - base
             if side[r] & LOW and violation > 0.0:
-                gain = violation * violation / max(own + diag[r] - twice * row[r], floor)
+                curvature = own + diag[r] - twice * row[r]
+                gain = violation * violation / (curvature if curvature > floor else floor)
                 if gain > most:
                     k, most = r, gain
     return k
 
 
-@njit(cache=True)
+@njit(inline="always")
 def step(box, i, k, k_ik, floor=TAU):
     """Take the exact step on points i and k within the box: update their beta and side, but not v.
 
@@ -114,26 +116,30 @@ def step(box, i, k, k_ik, floor=TAU):
     change : float
         Change of the objective, <= 0.
     """
-    y, upper, beta, ridge = box.y, box.upper, box.beta, box.ridge[i] + box.ridge[k]
+    beta, ridge = box.beta, box.ridge[i] + box.ridge[k]
+    beta_i, upper_i, up_i = beta[i], box.upper[i], box.y[i] > 0.0
+    beta_k, upper_k, up_k = beta[k], box.upper[k], box.y[k] > 0.0
     violation = box.v[k] - box.v[i]
     size = box.diag[i] + box.diag[k]
     curvature = size - 2.0 * k_ik
-    room_i = upper[i] - beta[i] if y[i] > 0.0 else beta[i]
-    room_k = beta[k] if y[k] > 0.0 else upper[k] - beta[k]
-    if curvature < -ROUNDING * abs(size) and min(room_i, room_k) == np.inf:
+    room_i = upper_i - beta_i if up_i else beta_i
+    room_k = beta_k if up_k else upper_k - beta_k
+    if curvature < -ROUNDING * abs(size) and room_i == np.inf and room_k == np.inf:
         return np.inf, -np.inf
-    t = min(violation / max(curvature, ridge, floor), room_i, room_k)
-    before_i, before_k = beta[i], beta[k]
-    beta[i] = _shifted(beta[i], t if y[i] > 0.0 else -t, upper[i], t == room_i)
-    beta[k] = _shifted(beta[k], -t if y[k] > 0.0 else t, upper[k], t == room_k)
-    if beta[i] == before_i and beta[k] == before_k:
+    least = ridge if ridge > curvature else curvature
+    t = violation / (floor if floor > least else least)
+    t = room_i if room_i < t else t
+    t = room_k if room_k < t else t
+    new_i = _shifted(beta_i, t if up_i else -t, upper_i, t == room_i)
+    new_k = _shifted(beta_k, -t if up_k else t, upper_k, t == room_k)
+    if new_i == beta_i and new_k == beta_k:
         return 0.0, 0.0
-    box.side[i] = side_of(y[i], beta[i], upper[i])
-    box.side[k] = side_of(y[k], beta[k], upper[k])
+    beta[i], beta[k] = new_i, new_k
+    box.side[i], box.side[k] = side_of(box.y[i], new_i, upper_i), side_of(box.y[k], new_k, upper_k)
     return t, t * (0.5 * t * curvature - violation)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _shifted(beta, t, upper, to_bound):
     """Return beta + t.
 
@@ -141,7 +147,9 @@ def _shifted(beta, t, upper, to_bound):
     """
     if to_bound:
         return upper if t > 0.0 else 0.0
-    return min(max(beta + t, 0.0), upper)
+    moved = beta + t
+    moved = moved if moved > 0.0 else 0.0
+    return moved if moved < upper else upper
 
 
 @njit(cache=True)

@@ -184,6 +184,8 @@ def at_once(
 ) -> None:
     """Train class pairs in few calls of compiled code, if the solver has such code and the stop rules allow it.
 
+    A single pair is left to other code: a tenth of a millisecond is not worth the seconds of a first compilation.
+
     Parameters
     ----------
     trainer : Pairwise
@@ -201,7 +203,7 @@ def at_once(
     """
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
     goal, members = stop.goal, data.complete.sizes if ks else np.zeros(1)
-    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
+    if len(ks) < 2 or goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
         return
     if allowance.left < math.inf or trainer.start is not None or data.kernel.semidefinite is not True:
         return
