@@ -16,7 +16,7 @@ from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
 from svmkit.solver import by_name
-from svmkit.solver.base import Solver
+from svmkit.solver.base import Reads, Solver
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
@@ -202,11 +202,12 @@ class Trainer:
         return part
 
     def pair(self, k: int) -> ClassPair:
-        """Return the k-th class pair, with shared kernel values unless the solver needs none or their order matters."""
+        """Return the k-th class pair; single kernel rows are shared with other class pairs unless their order matters."""
         if self.is_complete(k):
             return self.data.pair(k, complete=True)
-        linear = self.solver.problem_for(self.data.kernel).is_linear
-        return self.data.pair(k, shared=not linear and not isinstance(self.sampler, Cyclic))
+        # products of many rows take less time than copies of what other class pairs know
+        rows = self.solvers[k].reads is not Reads.BLOCKS and not self.solver.problem_for(self.data.kernel).is_linear
+        return self.data.pair(k, shared=rows and not isinstance(self.sampler, Cyclic))
 
     def train(
         self,
