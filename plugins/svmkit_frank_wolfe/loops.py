@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 256
 HUGE = 1e300
+MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
 
 
 @njit(cache=True, fastmath=FAST)
@@ -75,26 +77,34 @@ def survey(g, w):
     return f, active
 
 
-# The two searches below run in two stages, so that the long stage is a plain maximum, which vectorises: first the best
-# block, then the best element of that block.
+# The two searches below run in two stages, so that the long stage is a plain extremum, which vectorises: first the best
+# block, then the best element of that block. Extrema of floats do not vectorise, extrema of integers do; `_key` keeps
+# the order. Blocks are slices, since an index that might be negative does not vectorise either.
+
+
+@njit(cache=True, inline="always")
+def _key(x):
+    """Map a float to an integer so that the order is kept."""
+    bits = np.float64(x).view(np.int64)
+    return bits ^ ((bits >> np.int64(63)) & MOST)
 
 
 @njit(cache=True, fastmath=FAST)
 def away_vertex(g, alpha):
     """Return argmax of g over alpha > 0."""
-    best, at = -HUGE, 0
+    best, at = LEAST, 0
     for lo in range(0, g.size, BLOCK):
-        top = -HUGE
-        for r in range(lo, min(lo + BLOCK, g.size)):
-            value = g[r] if alpha[r] > 0.0 else -HUGE
-            top = value if value > top else top
+        part, weights = g[lo : lo + BLOCK], alpha[lo : lo + BLOCK]
+        top = LEAST
+        for r in range(part.size):
+            top = max(top, _key(part[r]) if weights[r] > 0.0 else LEAST)
         if top > best:
             best, at = top, lo
     j = -1
-    best = -HUGE
+    highest = -HUGE
     for r in range(at, min(at + BLOCK, g.size)):
-        if alpha[r] > 0.0 and g[r] > best:
-            best = g[r]
+        if alpha[r] > 0.0 and g[r] > highest:
+            highest = g[r]
             j = r
     return j
 
@@ -102,29 +112,31 @@ def away_vertex(g, alpha):
 @njit(cache=True, fastmath=FAST, error_model="numpy")
 def second_order_away(g, alpha, y, diag, row, i, y_i, bias, tiny):
     """Return argmax over alpha_j > 0, g_j > g_i of (g_j - g_i)^2 / (A_ii - 2 A_ij + A_jj), or -1; row = k_i."""
-    best, at = 0.0, 0
+    best, at = np.int64(0), 0
     g_i, a_ii, twice = g[i], diag[i], 2.0 * y_i
     for lo in range(0, g.size, BLOCK):
-        top = 0.0
-        for r in range(lo, min(lo + BLOCK, g.size)):
-            slope = g[r] - g_i
-            curvature = a_ii + diag[r] - twice * y[r] * (row[r] + bias)
+        part, weights, labels = g[lo : lo + BLOCK], alpha[lo : lo + BLOCK], y[lo : lo + BLOCK]
+        diags, values = diag[lo : lo + BLOCK], row[lo : lo + BLOCK]
+        top = np.int64(0)
+        for r in range(part.size):
+            slope = part[r] - g_i
+            curvature = a_ii + diags[r] - twice * labels[r] * (values[r] + bias)
             gain = slope * slope / (curvature if curvature > tiny else tiny)
-            gain = gain if alpha[r] > 0.0 and slope > 0.0 else 0.0
-            top = gain if gain > top else top
+            gain = gain if weights[r] > 0.0 and slope > 0.0 else 0.0
+            top = max(top, np.float64(gain).view(np.int64))  # bits of floats >= 0 have their order
         if top > best:
             best, at = top, lo
     j = -1
-    if best == 0.0:
+    if best == 0:
         return j
-    best = 0.0
+    most = 0.0
     for r in range(at, min(at + BLOCK, g.size)):
         slope = g[r] - g_i
         if alpha[r] > 0.0 and slope > 0.0 and r != i:
             curvature = a_ii + diag[r] - twice * y[r] * (row[r] + bias)
             gain = slope * slope / (curvature if curvature > tiny else tiny)
-            if gain > best:
-                best = gain
+            if gain > most:
+                most = gain
                 j = r
     return j
 

@@ -15,6 +15,7 @@ from support.problems import (
     qp_optimum,
     state_of,
 )
+from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.line_search import Direction, line_search
 
 from svmkit.kernels.functions import RBF
@@ -93,6 +94,23 @@ def test_takes_the_steps_of_its_paper(name, C):
         assert info.gap_abs == pytest.approx(2 * (alpha @ g - g.min()), rel=1e-6)
         assert info.gap == pytest.approx(info.gap_abs / info.objective, rel=1e-9)
         assert info.n_support == np.count_nonzero(alpha)
+
+
+@pytest.mark.parametrize("m", [1, 255, 256, 1000])
+def test_searches_find_the_first_of_the_best_vertices(m):
+    rng = np.random.default_rng(m)
+    for signs in (1.0, -1.0, 0.0):
+        g = np.round(rng.normal(size=m), 1) + 3.0 * signs  # many ties
+        alpha = np.maximum(rng.normal(size=m), 0.0)
+        alpha[rng.integers(m)] = 1.0
+        y, row, i = np.sign(rng.normal(size=m)), np.round(rng.uniform(size=m), 1), int(np.argmin(g))
+        active = alpha > 0.0
+        assert loops.away_vertex(g, alpha) == np.argmax(np.where(active, g, -np.inf))
+        diag = np.full(m, 3.0)
+        gain = (g - g[i]) ** 2 / (6.0 - 2.0 * y[i] * y * (row + 1.0))
+        gain[~active | (g <= g[i])] = 0.0
+        j = loops.second_order_away(g, alpha, y, diag, row, i, y[i], 1.0, 1e-12)
+        assert gain[j] == pytest.approx(gain.max(), rel=1e-12) if gain.max() > 0.0 else j == -1
 
 
 @pytest.mark.parametrize("name", [n for n in CLASSIC if n != "partan"])
