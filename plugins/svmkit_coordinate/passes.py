@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.coordinate_descent import coordinate_pass
+from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)

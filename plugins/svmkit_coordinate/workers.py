@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.linear_risk import LinearDual
+from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import LEAST, spread
 from svmkit_coordinate import atomic
 from svmkit_coordinate.passes import shuffle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from svmkit.kernels.arithmetic import as_type_of
@@ -13,6 +13,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_loops import in_order
 from svmkit.kernels.row_table import RowTable
 from svmkit.kernels.vectors import widest
+from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 BATCH = 256  # points whose values are computed together

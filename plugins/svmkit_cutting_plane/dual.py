@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.matrix import ArrayMatrix, MatrixGram
 from svmkit.problems.simplex import SimplexQP
+from svmkit.runtime.compiling import njit
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion

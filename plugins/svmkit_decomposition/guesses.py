@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from svmkit.runtime.compiling import njit
 from svmkit.solver.smo_box import LOW, UP
 from svmkit.solver.smo_steps import TAU
 

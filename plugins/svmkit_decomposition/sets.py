@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.row_loops import find, in_order
+from svmkit.runtime.compiling import njit
 from svmkit.solver.smo_box import BLOCK, FAST, LOW, UP, Box, extremes
 from svmkit.solver.smo_steps import take_steps
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from svmkit.runtime.compiling import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 256

@@ -6,9 +6,9 @@ import math
 from collections import OrderedDict
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.gram import Gram
+from svmkit.runtime.compiling import njit
 
 KEPT = 3  # rows kept whatever the budget: an iteration uses two, and the next iteration one of these again
 LATE = 64  # columns written together at most: this touches one page of memory a row instead of 64

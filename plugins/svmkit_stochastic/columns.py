@@ -8,8 +8,10 @@ for k in range(lo, hi):
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from svmkit.runtime.compiling import njit
 
 
 def span(X, i):

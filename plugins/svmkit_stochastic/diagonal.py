@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.design import CSR
 from svmkit.problems.linear_risk import LinearRisk
+from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.columns import column, span, value
 from svmkit_stochastic.linear import LinearState

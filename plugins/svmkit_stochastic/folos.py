@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.linear_risk import LinearRisk
+from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Streaming, require
 from svmkit_stochastic.columns import column, soften, span

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.risk import KernelRisk
+from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, clock
 from svmkit_stochastic.steps import Weights, arrive, average, pull, rate, shrink

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.base import Problem
 from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
 from svmkit.problems.linear_risk import LinearRisk
+from svmkit.runtime.compiling import njit
 from svmkit.solver.base import Requires
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, Stochastic, clock

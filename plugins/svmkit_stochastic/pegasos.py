@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.functions import Kernel
 from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.problems.risk import KernelRisk, Risk
+from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require
 from svmkit_stochastic.kernel import KernelState

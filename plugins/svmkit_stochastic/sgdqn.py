@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.linear_risk import LinearRisk
+from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import require
 from svmkit_stochastic.diagonal import ScaledState, change, move, rescale, scaled_push, size

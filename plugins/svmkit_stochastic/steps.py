@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from svmkit.runtime.compiling import njit
 
 LATE = 3.0  # polynomial-decay averaging: weights of the iterates grow like k^3 (Shamir, Zhang 2013, section 4)
 TINY, HUGE = 1e-6, 1e9  # bounds of the factors, which are multiplied out beyond them

@@ -6,10 +6,11 @@ numba's cache watches only the file of the calling loop: clear __pycache__ after
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from svmkit.kernels.vectors import widest
+from svmkit.runtime.compiling import njit
 
 
 def fast_exp(x):

@@ -8,13 +8,14 @@ k(x, x) is exactly 1, and the value at a distance that overflows is 0, never NaN
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from svmkit.kernels.arithmetic import epilogue
 from svmkit.kernels.form import Form
 from svmkit.kernels.tile_dots import add_product, place
 from svmkit.kernels.tiles import TILE, n_tiles
+from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 NO_NORMS = np.empty(0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.row_table import RowTable
+from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)

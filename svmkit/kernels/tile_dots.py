@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.arithmetic import as_type_of, of_type
 from svmkit.kernels.vectors import ROWS, dense_dots, sparse_dots, widest
+from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)

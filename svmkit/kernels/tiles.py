@@ -11,7 +11,6 @@ always run in one BLAS thread (`svmkit.runtime.threads`), because the tiles are 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from svmkit.kernels.arithmetic import as_type_of, evaluate
 from svmkit.kernels.form import Form
@@ -28,6 +27,7 @@ from svmkit.kernels.tile_dots import (
     turned,
 )
 from svmkit.kernels.vectors import LANES, ROWS
+from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2

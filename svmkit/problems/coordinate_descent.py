@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
+from svmkit.runtime.compiling import njit
 
 
 class Pass(NamedTuple):

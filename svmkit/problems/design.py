@@ -12,12 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from llvmlite import ir
 from llvmlite.binding import llvm_version_info
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 FAST = {"contract", "nsz", "reassoc"}

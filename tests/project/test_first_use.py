@@ -16,6 +16,17 @@ with compiling.counted() as counts:
     model.predict(X)
 print(*counts.functions)
 """
+ONCE = """
+import sys
+from sklearn.datasets import load_breast_cancer
+from numba.core.registry import CPUDispatcher
+from svmkit import SVMClassifier
+X, y = load_breast_cancer(return_X_y=True)
+SVMClassifier().fit(X, y)
+ours = {name: module for name, module in sys.modules.items() if name.startswith("svmkit")}
+found = {value for module in ours.values() for value in vars(module).values() if isinstance(value, CPUDispatcher)}
+print(*(f"{value.py_func.__name__}:{len(value.signatures)}" for value in found if value.signatures))
+"""
 MOST = 8  # functions, each of which takes some tenths of a second
 
 
@@ -27,3 +38,12 @@ def test_a_first_fit_on_few_rows_compiles_few_functions(tmp_path):
     assert functions, done.stderr
     assert len(functions) <= MOST
     assert not {"_dense_block", "_dense_product", "epilogue"} & set(functions)
+
+
+@pytest.mark.slow
+def test_a_first_fit_compiles_each_function_once(tmp_path):
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", ONCE], env=env, capture_output=True, text=True, timeout=280)
+    compiled = dict(entry.split(":") for entry in done.stdout.split())
+    assert "take_slice" in compiled, done.stderr
+    assert set(compiled.values()) == {"1"}, compiled
