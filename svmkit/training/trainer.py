@@ -202,7 +202,7 @@ class Trainer:
         return part
 
     def pair(self, k: int) -> ClassPair:
-        """Return the k-th class pair; single kernel rows are shared with other class pairs unless their order matters."""
+        """Return the k-th class pair, which shares kernel rows with others unless their order matters."""
         if self.is_complete(k):
             return self.data.pair(k, complete=True)
         # products of many rows take less time than copies of what other class pairs know

@@ -9,6 +9,7 @@ from support.problems import blobs
 from svmkit import SVMClassifier, plugins
 from svmkit.kernels import RBF, Gram, Poly, Precomputed, Sigmoid
 from svmkit.problems import BoxQP
+from svmkit.problems.box_sums import Bounds
 from svmkit.problems.certificate import Certificate
 from svmkit.solver import Gap, Iterations, Status, Violation, solve
 
@@ -48,7 +49,7 @@ def test_an_indefinite_precomputed_matrix():
 
 def test_rounding_that_allows_no_smaller_gap_ends_the_solve(monkeypatch):
     problem = box(RBF(0.5))
-    monkeypatch.setattr(Gram, "product_error", lambda self, coef: 1e-4 * float(np.abs(coef).sum()))
+    monkeypatch.setattr(BoxQP, "_bounds", lambda self: Bounds(1e-4, 0.0, 1, 0.0, 2.0**-53))
     solution = solve(problem, plugins.build("solver", "smo", {}), stop=Gap(1e-6) | Iterations(100_000))
     certificate = solution.certificate
     assert solution.status is Status.STALLED and certificate.is_exhausted
