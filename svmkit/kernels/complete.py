@@ -26,6 +26,7 @@ PART = 4  # a class pair may take one in so many parts of the memory for kernel 
 OF_ALL = 2  # and the matrix of all samples one in so many
 LARGEST = 8000  # samples of a class pair: steps on more of them are worth the threads and the blocks of other engines
 WIDE = 100  # entries of a row from which on all values are computed at once: products of matrices are that much faster
+WIDER = 3  # times as many of more than two classes, whose pairs need parts of the rows and use all threads anyway
 PANEL = 256  # kernel rows of the matrix that are computed together
 MIRRORED = 16  # entries of a row from which on it is faster to copy a value than to compute it
 BETWEEN = 0.1  # density from which on sparse rows are stored as dense ones
@@ -78,7 +79,7 @@ class CompleteKernel:
         fits = 8 * self.m * self.m <= memory // OF_ALL
         products = kernel.form is not None and kernel.form is not Form.LAPLACIAN
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
-        self.whole = fits and not (self.by_row and self.entries < WIDE)
+        self.whole = fits and not (self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
         self._lock = threading.Lock()
 
     def holds(self, n: int) -> bool:
@@ -127,7 +128,7 @@ class CompleteKernel:
     def columns(self) -> np.ndarray:
         """The columns of the samples less the origin, one after the other, as in `FromDense`."""
         X, origin = self.engine.X, self.engine.origin
-        T = np.zeros((-(-X.shape[1] // 4) * 4, self.m))
+        T = np.zeros((-(-X.shape[1] // 8) * 8, self.m))
         np.subtract(X.T, origin[:, None], out=T[: X.shape[1]]) if origin.size else np.copyto(T[: X.shape[1]], X.T)
         return T.ravel()
 

@@ -40,7 +40,7 @@ class FromDense(NamedTuple):
     ----------
     T : ndarray of float64, shape (d' * m,)
         The columns of X less the origin one after the other, samples sorted by class, and columns of 0 that make their
-        number d' a multiple of 4.
+        number d' a multiple of 8.
     sq : ndarray of float64, shape (m,)
         |x|^2 of each sample.
     diag : ndarray of float64, shape (m,)
@@ -109,13 +109,24 @@ def _computed(source, i, out):
         n = part.size
         for j in range(n):
             part[j] = 0.0
-        for f in range(0, T.size, 4 * m):
-            first, second, third = f + m, f + 2 * m, f + 3 * m
-            p, q, r, s = T[f + at], T[first + at], T[second + at], T[third + at]
-            a, b = T[f + lo : f + lo + n], T[first + lo : first + lo + n]
-            c, d = T[second + lo : second + lo + n], T[third + lo : third + lo + n]
+        for f in range(0, T.size, 8 * m):  # so many at once since each sum is loaded and stored once for them
+            f1, f2, f3, f4, f5, f6, f7 = f + m, f + 2 * m, f + 3 * m, f + 4 * m, f + 5 * m, f + 6 * m, f + 7 * m
+            x0, x1, x2, x3, x4, x5, x6, x7 = (
+                T[f + at],
+                T[f1 + at],
+                T[f2 + at],
+                T[f3 + at],
+                T[f4 + at],
+                T[f5 + at],
+                T[f6 + at],
+                T[f7 + at],
+            )
+            z0, z1, z2 = T[f + lo : f + lo + n], T[f1 + lo : f1 + lo + n], T[f2 + lo : f2 + lo + n]
+            z3, z4, z5 = T[f3 + lo : f3 + lo + n], T[f4 + lo : f4 + lo + n], T[f5 + lo : f5 + lo + n]
+            z6, z7 = T[f6 + lo : f6 + lo + n], T[f7 + lo : f7 + lo + n]
             for j in range(n):
-                part[j] = part[j] + p * a[j] + q * b[j] + r * c[j] + s * d[j]
+                total = part[j] + x0 * z0[j] + x1 * z1[j] + x2 * z2[j] + x3 * z3[j]
+                part[j] = total + x4 * z4[j] + x5 * z5[j] + x6 * z6[j] + x7 * z7[j]
         if form == 1:  # as `evaluate`, without its other precision and kernels
             sq_at, sq = source.sq[at], source.sq[lo : lo + n]
             for j in range(n):

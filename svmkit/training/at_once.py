@@ -69,14 +69,14 @@ class AtOnce:
         self.solve, self._rooms = solve, list[Room]()
         solver.check_kernel(data.kernel)
         require_finite_values(data.kernel, shared.engine.largest)
-        where = np.array([shared.where(*data.pairs[k]) for k in ks], dtype=np.int64)
-        sizes = where[:, 1] + where[:, 3]
-        order = np.argsort(-sizes, kind="stable")
-        self.ks, self.sizes, where = np.array(ks)[order], sizes[order], where[order]
+        places = sorted(((shared.where(*data.pairs[k]), k) for k in ks), key=lambda at: -(at[0][1] + at[0][3]))
+        self.ks = [k for _, k in places]
+        where = np.array([at for at, _ in places], dtype=np.int64)
+        self.sizes = [at[1] + at[3] for at, _ in places]
         y, costs = signs(data.codes[shared.order], 0, 1, 2), C * data.weights[shared.order]
         if not (costs.min() > 0.0 and costs.max() < math.inf):
             raise InputError(f"C must be finite and > 0 for every sample, not {costs.min():g}")
-        most, largest = min(goal.iterations, solver.patience(int(self.sizes[0]))), int(self.sizes[0])
+        most, largest = min(goal.iterations, solver.patience(self.sizes[0])), self.sizes[0]
         from svmkit.problems.box_sums import Bounds  # here: it needs numba
 
         self.bounds = Bounds(shared.engine.error, shared.engine.largest, shared.m, 0.0, U)
@@ -85,9 +85,9 @@ class AtOnce:
             ready = shared.whole and len(shared.sizes) == 2
             self.pairs = Pairs(source, where, y, costs, shared.diag, shared.order, goal.gap, most, ready)
             around = time.perf_counter() - began
-            spread(self.train, len(ks), WORK * float(np.square(self.sizes, dtype=np.float64).mean()))
+            spread(self.train, len(ks), WORK * sum(float(m) * m for m in self.sizes) / len(ks))
         if self.parts:
-            k = int(self.ks[0])
+            k = self.ks[0]
             first = self.parts[k]
             seconds, values = first.seconds + around, first.kernel_values + values
             self.parts[k] = first._replace(kernel_values=values, seconds=seconds, around=around)
@@ -95,16 +95,18 @@ class AtOnce:
     def train(self, first: int, last: int) -> None:
         """Train the class pairs with these numbers in the order of their sizes."""
         while first < last:
-            ends = np.cumsum(self.sizes[first:last])
-            upto = min(last, first + max(1, int(np.searchsorted(ends, MOST))))
+            upto, total = first + 1, self.sizes[first]
+            while upto < last and total + self.sizes[upto] <= MOST:
+                total += self.sizes[upto]
+                upto += 1
             if self._some(first, upto) < upto:
                 return
             first = upto
 
     def _some(self, first: int, last: int) -> int:
         """Train some class pairs and keep their parts; return the number of the one before which a signal ended it."""
-        pairs = self.pairs._replace(where=self.pairs.where[first:last])
-        answers, room, hurry = Answers.empty(self.sizes[first:last]), self._room(int(self.sizes[first])), False
+        pairs, sizes = self.pairs._replace(where=self.pairs.where[first:last]), self.sizes[first:last]
+        answers, room, hurry = Answers.empty(np.array(sizes)), self._room(sizes[0]), False
         at, trail, owners, began = 0, list[list[float]](), list[int](), time.perf_counter()
         while at < last - first and not hurry:
             hurry = bool(self.flag)
@@ -112,12 +114,24 @@ class AtOnce:
             trail += room.trail[:lines].tolist()
             owners += room.pair_of[:lines].tolist()
         seconds = time.perf_counter() - began
-        took = (seconds * _shares(answers, self.sizes[first : first + at])).tolist()
         self._rooms.append(room)
-        histories = _histories(trail, owners, answers.counts[:, 0].tolist(), took)
-        numbers = zip(self.ks[first : first + at].tolist(), self.sizes[first : first + at].tolist(), took, strict=True)
-        for p, (k, m, of_pair) in enumerate(numbers):
-            self.parts[k] = self._part(p, m, answers, histories[p], of_pair)
+        counts, firsts, supports = answers.counts[:at].tolist(), answers.first.tolist(), answers.size.tolist()
+        biases, values = answers.bias.tolist(), answers.values.tolist()
+        work = [2.0 * m * (steps + 1) + 4.0 * computed for m, (steps, computed) in zip(sizes, counts, strict=False)]
+        total = sum(work)
+        took = [seconds * part / total for part in work]
+        histories = _histories(trail, owners, [steps for steps, _ in counts], took)
+        for p, (n_iter, computed) in enumerate(counts):
+            of_pair = slice(firsts[p], firsts[p] + sizes[p])
+            of_support = slice(firsts[p], firsts[p] + supports[p])
+            primal, dual, of_primal, of_dual, _ = values[p]
+            gradient, errors = answers.gradient[of_pair], (of_primal, of_dual)
+            certificate = Certificate.of(primal, dual, gradient, biases[p], errors=errors)
+            proven = certificate.gap is not None and certificate.gap <= self.goal.gap
+            status = Status.CONVERGED if proven else Status.INTERRUPTED
+            solution = Solution(answers.beta[of_pair], status, n_iter, took[p], certificate, histories[p])
+            decision = DecisionFunction(answers.coef[of_support], biases[p], None, answers.rows[of_support])
+            self.parts[self.ks[first + p]] = Part(solution, decision, computed, took[p])
         return first + at
 
     def _room(self, n: int) -> Room:
@@ -129,26 +143,6 @@ class AtOnce:
         except IndexError:
             return Room.of(n, np.empty(n * n), np.zeros(2, dtype=np.int64))
         return room if len(room.side) >= n else Room.of(n, np.empty(n * n), room.done)
-
-    def _part(self, p: int, m: int, answers: Answers, history: History, seconds: float) -> Part:
-        """Return the result of the class pair whose answer is the p-th one."""
-        lo, size, bias = int(answers.first[p]), int(answers.size[p]), float(answers.bias[p])
-        primal, dual, of_primal, of_dual, _ = answers.values[p].tolist()
-        n_iter, values = answers.counts[p].tolist()
-        gradient, errors = answers.gradient[lo : lo + m], (of_primal, of_dual)
-        certificate = Certificate.of(primal, dual, gradient, bias, errors=errors)
-        proven = certificate.gap is not None and certificate.gap <= self.goal.gap
-        status = Status.CONVERGED if proven else Status.INTERRUPTED
-        solution = Solution(answers.beta[lo : lo + m], status, n_iter, seconds, certificate, history)
-        decision = DecisionFunction(answers.coef[lo : lo + size], bias, None, answers.rows[lo : lo + size])
-        return Part(solution, decision, values, seconds)
-
-
-def _shares(answers: Answers, sizes: np.ndarray) -> np.ndarray:
-    """Return the share of each class pair in the work of all that have an answer: float64, shape (len(sizes),)."""
-    steps, values = answers.counts[: len(sizes)].T
-    work = 2.0 * sizes * (steps + 1.0) + 4.0 * values
-    return work / work.sum()
 
 
 def _histories(lines: list[list[float]], owners: list[int], steps: list[int], took: list[float]) -> list[History]:

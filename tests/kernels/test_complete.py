@@ -103,7 +103,7 @@ def test_a_precomputed_kernel():
 def test_memory_decides_what_is_kept():
     assert complete.has_room(100, 4 * 8 * 100**2) and not complete.has_room(101, 4 * 8 * 100**2)
     assert not complete.has_room(complete.LARGEST + 1, 1 << 50)
-    X = np.random.default_rng(0).normal(size=(240, complete.WIDE))
+    X = np.random.default_rng(0).normal(size=(240, complete.WIDER * complete.WIDE))
     small = CompleteKernel(RBF(0.01), X, MEMBERS, 8 * 240**2)
     assert not small.whole and small.holds(120) and not small.holds(121) and small.most_at_once(120) == 4
     large = CompleteKernel(RBF(0.01), X, MEMBERS, 2 * 8 * 240**2)

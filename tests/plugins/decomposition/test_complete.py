@@ -191,7 +191,7 @@ def test_an_exception_in_a_thread_comes_through(monkeypatch):
     for module in (at_once, side_by_side):
         monkeypatch.setattr(module, "WORK", 1e6)
     monkeypatch.setattr(slices.CompleteState, "step", lambda self: 1 / 0)
-    monkeypatch.setattr(at_once.AtOnce, "_part", lambda self, *args: 1 / 0)
+    monkeypatch.setattr(at_once, "_histories", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained(X, y)
 
