@@ -100,13 +100,11 @@ def _begin(pairs, at, slab, box):
     a, n_a, b, n_b = pairs.where[at, 0], pairs.where[at, 1], pairs.where[at, 2], pairs.where[at, 3]
     for r in range(n_a + n_b):
         s = a + r if r < n_a else b + r - n_a
-        box.y[r] = pairs.y[s] if n_b == 0 else 1.0 if r < n_a else -1.0
+        box.y[r] = 1.0 if r < n_a else -1.0
         box.upper[r], box.diag[r] = pairs.C[s], pairs.diag[s]
         box.beta[r], box.v[r], box.ridge[r] = 0.0, -box.y[r], 0.0
-        if not pairs.ready:
-            slab.slot_of[r] = -1
-    if not pairs.ready:
-        slab.done[0] = slab.done[1] = 0
+        slab.slot_of[r] = -1
+    slab.done[0] = slab.done[1] = 0
 
 
 @njit(cache=True)

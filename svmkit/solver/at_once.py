@@ -14,16 +14,14 @@ LINES = 1024  # of history that one call may write
 
 
 class Pairs(NamedTuple):
-    """Class pairs of one training, all of whose kernel rows fit in memory.
+    """Class pairs of one training of more than two classes, all of whose kernel rows fit in memory.
 
     Attributes
     ----------
     source : FromMatrix or FromDense
         The kernel values of all samples, sorted by class.
     where : ndarray of int64, shape (n_pairs, 4)
-        `a`, `n_a`, `b` and `n_b` of `FromMatrix`, of each class pair.
-    y : ndarray of float64, shape (m,)
-        The labels of a class pair with n_b = 0. Of all others the first class is +1.
+        `a`, `n_a`, `b` and `n_b` of `FromMatrix`, of each class pair; its first class is +1.
     C, diag : ndarray of float64, shape (m,)
         The cost and k(x, x) of each sample.
     order : ndarray of int64, shape (m,)
@@ -32,19 +30,15 @@ class Pairs(NamedTuple):
         The relative gap at which a class pair ends.
     most : float
         The number of iterations after which a class pair ends.
-    ready : bool
-        Whether all kernel rows are in `Room.rows`, for all class pairs.
     """
 
     source: FromMatrix | FromDense
     where: np.ndarray
-    y: np.ndarray
     C: np.ndarray
     diag: np.ndarray
     order: np.ndarray
     gap: float
     most: float
-    ready: bool
 
 
 class Answers(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.extent import require_finite_values
 from svmkit.kernels.rounding import U
-from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime.interrupt import Flag
@@ -26,8 +25,8 @@ from svmkit.solver.stopping import Criterion, Gap, Stop
 from svmkit.training.allowance import Allowance
 from svmkit.training.data import ClassPair, TrainingData
 from svmkit.training.part import Part
+from svmkit.training.side_by_side import WORK
 
-WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads
 BUDGET = 6e6  # kernel values and entries of vectors that a call may compute and read: some milliseconds
 MOST = 1 << 22  # samples of all class pairs that a thread has results of at a time
 
@@ -73,7 +72,7 @@ class AtOnce:
         self.ks = [k for _, k in places]
         where = np.array([at for at, _ in places], dtype=np.int64)
         self.sizes = [at[1] + at[3] for at, _ in places]
-        y, costs = signs(data.codes[shared.order], 0, 1, 2), C * data.weights[shared.order]
+        costs = C * data.weights[shared.order]
         if not (costs.min() > 0.0 and costs.max() < math.inf):
             raise InputError(f"C must be finite and > 0 for every sample, not {costs.min():g}")
         most, largest = min(goal.iterations, solver.patience(self.sizes[0])), self.sizes[0]
@@ -82,8 +81,7 @@ class AtOnce:
         self.bounds = Bounds(shared.engine.error, shared.engine.largest, shared.m, 0.0, U)
         with using(min(in_use(), shared.most_at_once(largest))):
             source, values = shared.source(shared.where(*data.pairs[ks[0]]))
-            ready = shared.whole and len(shared.sizes) == 2
-            self.pairs = Pairs(source, where, y, costs, shared.diag, shared.order, goal.gap, most, ready)
+            self.pairs = Pairs(source, where, costs, shared.diag, shared.order, goal.gap, most)
             around = time.perf_counter() - began
             spread(self.train, len(ks), WORK * sum(float(m) * m for m in self.sizes) / len(ks))
         if self.parts:
@@ -136,8 +134,6 @@ class AtOnce:
 
     def _room(self, n: int) -> Room:
         """Return memory for class pairs of at most n samples: that of a thread that needs it no more, or new one."""
-        if self.pairs.ready:
-            return Room.of(n, self.pairs.source.K.reshape(-1), np.array([n, 0]))  # type: ignore[union-attr]
         try:
             room = self._rooms.pop()
         except IndexError:
