@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,8 @@ def _with_test(train: Dataset, test: str) -> tuple[Dataset, Dataset]:
     held = load(test, encoding=train.encoding)
     width = max(train.n_features, held.n_features)
     wide = [
-        Dataset(pad_or_refuse_columns(data.X, width, what=data.name, name="the other file", pad=sparse), *rest)
+        replace(data, X=pad_or_refuse_columns(data.X, width, what=data.name, name="the other file", pad=sparse))
         for data, sparse in ((train, held.is_sparse), (held, train.is_sparse))
-        for rest in [(data.y, data.name, data.encoding)]
     ]
     return wide[0], wide[1]
 
@@ -90,7 +89,7 @@ def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Datase
     chosen = data.y.astype(str) == str(positive)
     if must and not chosen.any():
         raise InputError(f"{data.name} has no label {positive!r}; it has {', '.join(map(str, np.unique(data.y)[:20]))}")
-    return Dataset(data.X, np.where(chosen, 1, -1), data.name, data.encoding)
+    return replace(data, y=np.where(chosen, 1, -1))
 
 
 def _kernel(where: str, settings: dict[str, Any], X: Any) -> Kernel:

@@ -4,6 +4,7 @@ from .features import as_features, require_finite
 from .fetching import fetch
 from .labels import encode_labels
 from .loading import load
+from .reading import Reading
 from .scaling import Scaling
 from .sources import Entry, available, cache_dir
 
@@ -11,6 +12,7 @@ __all__ = [
     "Dataset",
     "Encoding",
     "Entry",
+    "Reading",
     "Scaling",
     "as_features",
     "available",

@@ -21,19 +21,27 @@ class Dataset:
     Attributes
     ----------
     X : float64 ndarray or scipy csr_array of shape (n_samples, n_features)
-        Dense when at least half of the entries are stored; CSR with sorted indices, int32 where they fit.
+        Dense when at least half of the entries are stored; CSR with sorted indices, int32 where they fit. NaN stands
+        for a hole in a number column, if holes were asked for.
     y : ndarray of shape (n_samples,) or None
         int64, float64 or text labels as the file has them; None when it has none.
     name : str
         The name asked for, or the file's name without its endings.
     encoding : Encoding or None
         How the columns of a table became features; None for every other format.
+    flags : ndarray of bool, shape (n_features,), or None
+        The features of a training table that are 0/1 indicators: categories, truth values, and number columns whose
+        values are all 0 or 1. None for every other format, and for a table that was read in a given encoding.
+    notes : tuple of str
+        Lines that tell a user how a training table was read: columns taken for dates, columns that look like an ID.
     """
 
     X: Any
     y: np.ndarray | None
     name: str
     encoding: Encoding | None = None
+    flags: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n_samples(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -146,7 +147,7 @@ def _require_csr(X: Any, what: str) -> int:
     return nnz
 
 
-def require_finite(X: Features, *, what: str = "X") -> None:
+def require_finite(X: Features, *, what: str = "X", holes: bool = False) -> None:
     """Refuse NaN and infinity with a message that names the first such entry.
 
     Parameters
@@ -155,6 +156,8 @@ def require_finite(X: Features, *, what: str = "X") -> None:
         Read in row chunks of about a million entries; never copied.
     what : str, default="X"
         Name of X in the message.
+    holes : bool, default=False
+        Let NaN pass; infinity is refused all the same.
 
     Raises
     ------
@@ -168,7 +171,8 @@ def require_finite(X: Features, *, what: str = "X") -> None:
         # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer check
         if np.isfinite(values.sum()):
             return
-    place = _first_bad_sparse(X) if is_sparse(X) else _first_bad_dense(X)
+    good = _is_no_infinity if holes else np.isfinite
+    place = _first_bad_sparse(X, good) if is_sparse(X) else _first_bad_dense(X, good)
     if place is None:
         return
     row, column, value = place
@@ -179,19 +183,23 @@ def require_finite(X: Features, *, what: str = "X") -> None:
     )
 
 
-def _first_bad_dense(X: np.ndarray) -> tuple[int, int, float] | None:
+def _is_no_infinity(values: np.ndarray) -> np.ndarray:
+    return ~np.isinf(values)
+
+
+def _first_bad_dense(X: np.ndarray, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:
     step = max(1, _CHUNK // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
-        good = np.isfinite(X[start : start + step])
+        good = is_good(X[start : start + step])
         if not good.all():
             row, column = np.unravel_index(int(np.argmin(good)), good.shape)
             return start + int(row), int(column), float(X[start + row, column])
     return None
 
 
-def _first_bad_sparse(X: Any) -> tuple[int, int, float] | None:
+def _first_bad_sparse(X: Any, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:
     for start in range(0, len(X.data), _CHUNK):
-        good = np.isfinite(X.data[start : start + _CHUNK])
+        good = is_good(X.data[start : start + _CHUNK])
         if not good.all():
             at = start + int(np.argmin(good))
             row = int(np.searchsorted(X.indptr, at, side="right")) - 1

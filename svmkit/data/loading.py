@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from svmkit.data.builtin import load_builtin
 from svmkit.data.dataset import Dataset
 from svmkit.data.encoding import Encoding
 from svmkit.data.features import pad_or_refuse_columns, require_finite
 from svmkit.data.files import read_start, refuse_binary, split_endings
+from svmkit.data.reading import Reading
 from svmkit.data.sources import find
 from svmkit.errors import InputError
 
@@ -27,6 +31,8 @@ def load(
     encoding: Encoding | None = None,
     label: str | int | None = None,
     labelled: bool = True,
+    reading: Reading | None = None,
+    holes: bool = False,
 ) -> Dataset:
     """Read a data set.
 
@@ -44,66 +50,80 @@ def load(
         Encoding of the model's training table, which is applied to a table instead of learning a new one.
     label : str or int, default=None
         The label column of a table: a name, or a position from 0 (negative: from the end). Default: the one
-        called label, target, class or y in any case, else the last.
+        called label, target, class or y in any case, else the last. The same as `reading.label`.
     labelled : bool, default=True
         Whether labels are required. Without them, as for prediction, y is None if the file has none.
+    reading : Reading, default=None
+        How a table is to be read: its label, decimal mark and character encoding, the columns to drop, the columns of
+        categories. Together with `encoding`, which knows all else, only its label counts.
+    holes : bool, default=False
+        Whether NaN may stand in X, for the cells of a table's number columns that hold no value, and as the files of
+        other formats have it. Infinity is always refused.
 
     Returns
     -------
     Dataset
-        X float64, dense when at least half full, else CSR; finite.
+        X float64, dense when at least half full, else CSR; finite but for `holes`.
 
     Raises
     ------
     InputError
         If the data set is not found, unreadable or broken (the message begins with ``FILE:LINE:`` if it concerns a
-        line), holds NaN or infinity, has no rows, or has columns that do not fit `n_features` or `encoding`.
+        line), holds infinity or holes that were not asked for, has no rows, or has columns that do not fit
+        `n_features` or `encoding`.
 
     Warns
     -----
     SvmkitWarning
         Once, if a table holds categories that `encoding` does not know; these count as zeros.
     """
+    reading = reading or Reading()
+    if label is not None:
+        reading = replace(reading, label=label)
     found = find(source)
     if isinstance(found, str):
-        _refuse_label(found, label)
+        _refuse_reading(found, reading)
         X, y = load_builtin(found)
         return Dataset(_fitted(X, n_features, found), y, found)
     kind = _kind(found)
     learnt: Encoding | None = None
+    flags: np.ndarray | None = None
     y_or_none: Any = None
     if kind == "table" or kind == "parquet":
         from svmkit.data.tables import read_table
 
-        X, y_or_none, learnt = read_table(
-            found, kind, n_features=n_features, encoding=encoding, label=label, labelled=labelled
+        X, y_or_none, learnt, flags = read_table(
+            found, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
     elif kind == "npz":
         from svmkit.data.npz import read_npz
 
-        _refuse_label(found, label)
+        _refuse_reading(found, reading)
         X, y_or_none = read_npz(found, labelled)
     else:
         from svmkit.data.svmlight import read_svmlight
 
-        _refuse_label(found, label)
+        _refuse_reading(found, reading)
         X, y_or_none = read_svmlight(found, n_features)
     try:
-        require_finite(X)
+        require_finite(X, holes=holes)
     except InputError as err:
         raise InputError(f"{found}: {err}") from err
     if encoding is None or learnt is None:
         X = _fitted(X, n_features, found)
-    return Dataset(X, y_or_none, split_endings(found.name)[0], learnt)
+    return Dataset(X, y_or_none, split_endings(found.name)[0], learnt, flags)
 
 
 def _fitted(X: Any, n_features: int | None, source: str | Path) -> Any:
     return X if n_features is None else pad_or_refuse_columns(X, n_features, what=str(source), name="the model")
 
 
-def _refuse_label(source: str | Path, label: str | int | None) -> None:
-    if label is not None:
-        raise InputError(f"{source}: a label column ({label!r}) can be named for CSV and Parquet only: leave it out")
+def _refuse_reading(source: str | Path, reading: Reading) -> None:
+    if reading.label is not None:
+        label = f"a label column ({reading.label!r})"
+        raise InputError(f"{source}: {label} can be named for CSV and Parquet only: leave it out")
+    if reading.given:
+        raise InputError(f"{source}: {', '.join(reading.given)}: for CSV, TSV and Parquet only: leave it out")
 
 
 def _kind(path: Path) -> str:

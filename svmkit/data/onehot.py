@@ -28,8 +28,10 @@ class Column(NamedTuple):
     is_text: bool
 
 
-def learn(table: Table, positions: list[int]) -> tuple[Any, tuple[tuple[str, ...] | None, ...]]:
-    """Return the matrix of these columns and the sorted categories of each, None for numbers."""
+def learn(
+    table: Table, positions: list[int], *, holes: bool = False
+) -> tuple[Any, tuple[tuple[str, ...] | None, ...], np.ndarray]:
+    """Return the matrix of these columns, the sorted categories of each (None for numbers), and which are flags."""
     columns: list[Column] = []
     categories: list[tuple[str, ...] | None] = []
     for position in positions:
@@ -45,10 +47,13 @@ def learn(table: Table, positions: list[int]) -> tuple[Any, tuple[tuple[str, ...
         if found is None:
             columns.append(Column(_numbers(table, position), 1, False))
         categories.append(found)
-    return _assembled(columns, len(table.frame)), tuple(categories)
+    if not holes:
+        _require_no_holes(table, positions, columns)
+    flags = np.concatenate([np.full(column.width, column.is_text or _is_flag(column.values)) for column in columns])
+    return _assembled(columns, len(table.frame)), tuple(categories), flags
 
 
-def apply(table: Table, positions: list[int], encoding: Encoding) -> Any:
+def apply(table: Table, positions: list[int], encoding: Encoding, *, holes: bool = False) -> Any:
     """Return the matrix of these columns in a learnt encoding. Unknown categories become zeros, with one warning."""
     columns: list[Column] = []
     unseen, first = 0, ""
@@ -71,6 +76,8 @@ def apply(table: Table, positions: list[int], encoding: Encoding) -> Any:
             SvmkitWarning,
             stacklevel=4,
         )
+    if not holes:
+        _require_no_holes(table, positions, columns)
     return _assembled(columns, len(table.frame))
 
 
@@ -133,7 +140,7 @@ def _number(text: str) -> float | None:
 
 
 def _numbers(table: Table, position: int) -> np.ndarray:
-    """Return a number column as float64, or refuse a cell that is missing, infinite or text."""
+    """Return a number column as float64, NaN for a hole, or refuse a cell that is infinite or text."""
     if _is_text(table, position):
         codes, texts = _factorized(table, position)
         slipped = np.array([_number(text) is None for text in texts])[codes]
@@ -143,12 +150,27 @@ def _numbers(table: Table, position: int) -> np.ndarray:
         values = np.array([_number(text) for text in texts])[codes]
     else:
         values = table.frame[position].to_numpy(dtype=np.float64, na_value=np.nan)
-    good = np.isfinite(values)
-    if not good.all():
-        row = int(np.argmin(good))
-        problem = "has a missing value" if np.isnan(values[row]) else "holds an infinite value"
-        raise table.refusal(row, position, problem, "fill it in, or drop the row")
+    if np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
+        raise table.refusal(row, position, "holds an infinite value", "fill it in, or drop the row")
     return values
+
+
+def _is_flag(values: np.ndarray) -> bool:
+    """Return whether all numbers of a column are 0 or 1, some of them holes perhaps."""
+    known = values[~np.isnan(values)]
+    return bool(len(known)) and bool(((known == 0.0) | (known == 1.0)).all())
+
+
+def _require_no_holes(table: Table, positions: list[int], columns: list[Column]) -> None:
+    """Refuse holes in number columns, with the line of the first and the number of each column."""
+    counts, first = {}, len(table.frame)
+    for position, column in zip(positions, columns, strict=True):
+        empty = np.isnan(column.values) if not column.is_text else np.zeros(0, dtype=bool)
+        if empty.any():
+            counts[position], first = int(empty.sum()), min(first, int(np.argmax(empty)))
+    if counts:
+        raise table.refusal_of_holes(first, counts)
 
 
 def _assembled(columns: list[Column], rows: int) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from svmkit.data.dataset import Dataset
@@ -52,4 +54,4 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 
 def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:
     """Return some rows of a data set as a data set of the same name."""
-    return Dataset(data.X[rows], None if data.y is None else data.y[rows], data.name, data.encoding)
+    return replace(data, X=data.X[rows], y=None if data.y is None else data.y[rows])

@@ -34,3 +34,18 @@ class Table:
             line, fields = line_of(self.path, self.layout, row)
             value, place = fields[position], f"{self.path}:{line}"
         return InputError(f"{place}: {self.column(position)} {problem} ({shown(value)}): {mend}")
+
+    def refusal_of_holes(self, row: int, counts: dict[int, int]) -> InputError:
+        """Return the error for holes in number columns: the first row with one, and their number by position."""
+        if self.layout is None:
+            place = f"{self.path}: row {row + 1} (counted from 1)"
+        else:
+            place = f"{self.path}:{line_of(self.path, self.layout, row)[0]}"
+        total, n = sum(counts.values()), len(counts)
+        listed = [f"{self.names[position]} {count:,}" for position, count in list(counts.items())[:12]]
+        more = f" and {n - 12} more" if n > 12 else ""
+        return InputError(
+            f"{place}: {'the first of ' if total > 1 else ''}{total:,} hole{'s' * (total > 1)} "
+            f"in {n} column{'s' * (n > 1)}: {', '.join(listed)}{more}; --impute median fills them, "
+            "--drop COL leaves a column out"
+        )

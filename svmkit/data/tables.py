@@ -14,6 +14,7 @@ from svmkit.data.csvtext import MISSING, Dialect, dialect, not_utf8, require_eve
 from svmkit.data.encoding import Encoding
 from svmkit.data.files import opened, split_endings
 from svmkit.data.layout import integral
+from svmkit.data.reading import Reading
 from svmkit.data.table import Table
 from svmkit.errors import InputError, one_line
 
@@ -28,9 +29,10 @@ def read_table(
     *,
     n_features: int | None,
     encoding: Encoding | None,
-    label: str | int | None,
+    reading: Reading,
     labelled: bool,
-) -> tuple[Any, np.ndarray | None, Encoding]:
+    holes: bool,
+) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None]:
     """Read samples, labels and encoding from a CSV file (kind "table") or a Parquet file (kind "parquet").
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
@@ -44,6 +46,8 @@ def read_table(
     y : ndarray of shape (n_samples,) or None
     encoding : Encoding
         The given encoding, or the learnt one.
+    flags : ndarray of bool or None
+        The features that are 0/1 indicators; None with a given encoding.
 
     Raises
     ------
@@ -51,6 +55,7 @@ def read_table(
         With file, line (Parquet: row) and column of a missing value, of text among numbers or of an uneven
         line; or naming the columns that are missing.
     """
+    label = reading.label
     table = _read_parquet(path) if kind == "parquet" else _outline(path, encoding, label)
     if encoding is None:
         at = _label_to_learn(table, label, labelled, n_features)
@@ -69,8 +74,8 @@ def read_table(
         raise InputError(f"{path}: has a header but no rows below it: it needs one line a sample")
     y = None if at is None else _labels(table, at, encoding, labelled)
     if encoding is not None:
-        return onehot.apply(table, positions, encoding), y, encoding
-    X, categories = onehot.learn(table, positions)
+        return onehot.apply(table, positions, encoding, holes=holes), y, encoding, None
+    X, categories, flags = onehot.learn(table, positions, holes=holes)
     learnt = Encoding(
         columns=tuple(table.names[i] for i in positions),
         categories=categories,
@@ -79,7 +84,7 @@ def read_table(
         label_index=at,
         label_text=y is not None and y.dtype.kind == "U",
     )
-    return X, y, learnt
+    return X, y, learnt, flags
 
 
 def _outline(path: Path, encoding: Encoding | None, label: str | int | None) -> Table:

@@ -73,7 +73,7 @@ DATA = [
     (["nan.svm"], ["nan.svm:5", "1:nan"]),
     (["inf.svm"], ["inf.svm:5", "2:inf"]),
     (["nan.csv"], ["nan.csv:3", "'b'"]),
-    (["hole.csv"], ["hole.csv:3", "'b'", "missing"]),
+    (["hole.csv"], ["hole.csv:3", "1 hole", "b 1", "--impute", "--drop"]),
     (["inf.csv"], ["inf.csv:3", "'b'", "inf"]),
     (["nan.npz"], ["nan.npz", "row 3", "column 2"]),
     (["noy.npz"], ["noy.npz", "y"]),

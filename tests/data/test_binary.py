@@ -36,9 +36,9 @@ def test_parquet_refusals():
     import pandas as pd
 
     pd.DataFrame({"n": [1.0, None], "y": [0, 1]}).to_parquet("t.parquet")
-    not_loaded(r"row 2 .*column 'n' has a missing value", "t.parquet")
+    not_loaded(r"row 2 .*1 hole in 1 column: n 1", "t.parquet")
     pd.DataFrame({"b": pd.array([True, None], "boolean"), "y": [0, 1]}).to_parquet("t.parquet")
-    not_loaded(r"row 2 .*column 'b' has a missing value", "t.parquet")
+    not_loaded(r"row 2 .*1 hole in 1 column: b 1", "t.parquet")
     pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 2), "y": [0, 1]}).to_parquet("t.parquet")
     not_loaded("column 'when' has type datetime", "t.parquet")
     pd.DataFrame({"many": [[1], [2]], "y": [0, 1]}).to_parquet("t.parquet")

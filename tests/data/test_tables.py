@@ -88,10 +88,10 @@ ROWS = "".join(f"{i},{'red' if i % 3 else 'blue'},{i % 2}\n" for i in range(1, 3
 @pytest.mark.parametrize(
     ("row", "match"),
     [
-        (",red,1", "has a missing value \\(''\\)"),
-        ("NA,red,1", "has a missing value \\('NA'\\)"),
-        ("?,red,1", "has a missing value"),
-        ("nan,red,1", "has a missing value"),
+        (",red,1", "1 hole in 1 column: .*1; --impute median .*--drop COL"),
+        ("NA,red,1", "1 hole in 1 column"),
+        ("?,red,1", "1 hole in 1 column"),
+        ("nan,red,1", "1 hole in 1 column"),
         ("inf,red,1", "holds an infinite value"),
         ("1e999,red,1", "holds an infinite value"),
         ("abc,red,1", "is numbers but for text \\('abc'\\)"),
@@ -110,11 +110,27 @@ def test_bad_cell_names_line_and_column(header, row, match, far):
     line = before.count("\n") + 1 + bool(header)
     message = not_loaded(match, path)
     assert message.startswith(f"t.csv:{line}: ")
-    if "fields" not in message:
+    if "fields" not in message and "hole" not in message:
         number = 3 if "label" in match else 1
         assert (
             f"column {['a', 'colour', 'y'][number - 1]!r}" if header else f"column {number} (counted from 1)"
         ) in message
+
+
+def test_holes_of_all_columns_are_counted_at_once():
+    path = write("t.csv", "a,b,c,f,y\n1,2,x,0,0\n,3,y,1,1\n2,NA,,0,0\n,?,x,,1\n")
+    message = not_loaded("^t.csv:3: the first of 5 holes in 3 columns: a 2, b 2, f 1; --impute", path)
+    assert message.count("\n") == 0
+    data = load(path, holes=True)
+    nan = np.nan
+    np.testing.assert_array_equal(
+        dense(data.X), [[1, 2, 0, 1, 0, 0], [nan, 3, 0, 0, 1, 1], [2, nan, 1, 0, 0, 0], [nan, nan, 0, 1, 0, nan]]
+    )
+    assert data.flags.tolist() == [False, False, True, True, True, True]
+    again = load(path, encoding=data.encoding, holes=True)
+    np.testing.assert_array_equal(dense(again.X), dense(data.X))
+    not_loaded("5 holes in 3 columns", path, encoding=data.encoding)
+    not_loaded("infinite value", write("t.csv", "a,y\n,0\n1,1\ninf,0\n"), holes=True)
 
 
 def test_missing_text_is_a_category():
@@ -200,7 +216,7 @@ def test_text_in_a_number_column_at_test_time(header, encoding):
     line = 3 if header else 2
     path = write("t.csv", f"{header}1,red,a\nx7,red,a\n")
     not_loaded(f"^t.csv:{line}: column .* holds text, but must hold numbers \\('x7'\\)", path, encoding=encoding)
-    not_loaded(f"^t.csv:{line}: .* missing", write("t.csv", f"{header}1,red,a\n,red,a\n"), encoding=encoding)
+    not_loaded(f"^t.csv:{line}: 1 hole in 1 column", write("t.csv", f"{header}1,red,a\n,red,a\n"), encoding=encoding)
 
 
 def test_number_like_text_stays_text():
@@ -232,7 +248,7 @@ def test_huge_integers_and_truth_values_are_numbers():
 
 
 def test_last_feature_of_an_unlabelled_table_is_no_label():
-    not_loaded("^t.csv:2: column 2 .*missing value .'NA'", write("t.csv", "1,2\n3,NA\n"), labelled=False)
+    not_loaded("^t.csv:2: 1 hole in 1 column: column2 1", write("t.csv", "1,2\n3,NA\n"), labelled=False)
 
 
 def test_wide_text_is_sparse_and_right():

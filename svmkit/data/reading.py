@@ -1,0 +1,66 @@
+"""How a table is to be read: the options of `load` for CSV, TSV and Parquet files."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svmkit.errors import InputError
+
+_SPELT = {"charset": "encoding"}  # the options of the command line that have another name here
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a user says about a table. A column is given by its name or by its position (0 is the first, -1 the last).
+
+    Parameters
+    ----------
+    label : str or int, default=None
+        The label column. Default: the one called label, target, class or y in any case, else the last.
+    decimal : {".", ","}, default=None
+        The decimal mark of the numbers; the other mark may then stand between groups of three digits. Default: a point,
+        and a column of numbers with commas is refused, since these could be either.
+    charset : str, default=None
+        The character encoding of a text file by its name in Python, such as latin-1; default UTF-8.
+    drop, only : sequence of str or int, default=()
+        Columns to leave out, or the only columns to take as features. A text may join several by commas.
+    categorical : sequence of str or int, default=()
+        Columns of which each value becomes a category: numbers, dates and texts of any number of values.
+
+    Raises
+    ------
+    InputError
+        The decimal mark or the character encoding is unknown, or both `drop` and `only` are given.
+    """
+
+    label: str | int | None = None
+    decimal: str | None = None
+    charset: str | None = None
+    drop: Sequence[str | int] = ()
+    only: Sequence[str | int] = ()
+    categorical: Sequence[str | int] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("drop", "only", "categorical"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str | int) else tuple(value or ()))
+        if self.decimal not in (None, ".", ","):
+            raise InputError(f"--decimal {self.decimal!r}: the decimal mark is . or , (a point or a comma)")
+        if self.drop and self.only:
+            raise InputError("give --drop or --only, not both: the columns that --only does not name are left out")
+        if self.charset is not None:
+            try:
+                "".encode(self.charset)  # refuses codecs of bytes, such as hex
+            except (LookupError, ValueError):
+                raise InputError(
+                    f"--encoding {self.charset!r} is no character encoding: give one such as utf-8, latin-1 or cp1252"
+                ) from None
+            object.__setattr__(self, "charset", codecs.lookup(self.charset).name)
+
+    @property
+    def given(self) -> list[str]:
+        """The options that are given, as the command line spells them."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return [f"--{_SPELT.get(name, name)}" for name, value in values.items() if value not in (None, ())]
