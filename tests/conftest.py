@@ -184,3 +184,19 @@ def refused(svmkit):
         return done.err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def churn_bytes():
+    """The CSV file of support/churn.py: 6,000 customers with every trouble of an export."""
+    from support.churn import churn
+
+    return churn()
+
+
+@pytest.fixture
+def churn_csv(alone, churn_bytes):
+    """That file as churn.csv in the working directory of the test."""
+    path = Path("churn.csv")
+    path.write_bytes(churn_bytes)
+    return path
