@@ -19,7 +19,8 @@ HOLES = {"age": 0.02, "income": 0.05, "visits": 0.01, "last_order": 0.03}  # col
 
 _CITIES = ["Aachen", "Bautzen", "Düren", "Fürth", "Görlitz", "Köln", "Lübeck", "Münster"]
 _PLANS, _PAYMENTS = ["basic", "plus", "premium"], ["card", "invoice", "direct debit", "transfer"]
-(_FIRST,)
+_FIRST = ["Anna", "Björn", "Cem", "Dörte", "Emil", "Fee"]
+_LAST = ["Müller", "Schäfer", "Koch", "Größ"]
 
 
 def churn(
