@@ -7,6 +7,7 @@ import numpy as np
 from svmkit.kernels.gram import Gram
 from svmkit.solver import smo_box
 from svmkit.solver.smo_box import Box
+from svmkit_corrective.sparse import SparseSquare
 from svmkit_corrective.square import Square
 
 CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
@@ -32,8 +33,8 @@ class WorkingSet:
 
     Attributes
     ----------
-    square : Square
-        The matrix of the set.
+    square : Square or SparseSquare
+        The matrix of the set; sparse rows where nearly all kernel values are too small to matter.
     slot_of : ndarray of shape (m,)
         Slot of each point, -1 outside the set.
     joined : ndarray of shape (n,)
@@ -43,7 +44,9 @@ class WorkingSet:
     """
 
     def __init__(self, gram: Gram, signs: np.ndarray | None, bias: float, origin: bool = False) -> None:
-        self.square = Square(gram, signs, bias, origin=origin)
+        plain = signs is None and bias == 0.0 and not origin
+        sparse = SparseSquare.fitting(gram) if plain else None
+        self.square: Square | SparseSquare = sparse or Square(gram, signs, bias, origin=origin)
         self.slot_of = np.full(gram.m, -1, dtype=np.int64)
         self.joined = np.empty(0, dtype=np.int64)
         self.round = 0
@@ -68,7 +71,7 @@ class WorkingSet:
             Draws the points.
         """
         self.round += 1
-        most = self.square.most
+        most = self.square.at_once
         support = np.argsort(-weights, kind="stable")[: min(np.count_nonzero(weights), most)]
         chosen = [support]
         room = min(most - len(support), first)
@@ -116,7 +119,7 @@ class WorkingSet:
         if not len(outside):
             return False
         self._drop(box.side, -depths[self.idx], CLEAR * float(depths[outside].max()), len(outside))
-        wanted = min(wanted, len(outside), self.square.most - len(self.idx))
+        wanted = min(wanted, len(outside), self.square.most - len(self.idx), self.square.at_once)
         self._join(np.sort(_worst(depths, outside, box.v[outside] > level, wanted)))
         return True
 
@@ -125,7 +128,10 @@ class WorkingSet:
 
         `side` is that of all m points, `safety` that of the points of the set.
         """
-        side, n, most = side[self.idx], len(safety), self.square.most
+        square = self.square
+        if not isinstance(square, Square):  # sparse rows are so short that all of them stay
+            return
+        side, n, most = side[self.idx], len(safety), square.most
         safety = np.where(side == (smo_box.UP | smo_box.LOW), 0.0, safety)
         must = min(n - (most - most // 2), wanted - (most - n))  # at most half of the room is given to other points
         leaving = safety > clear
@@ -137,7 +143,7 @@ class WorkingSet:
         staying = np.flatnonzero(~leaving)
         if len(staying) < n:
             self.slot_of[self.idx] = -1
-            self.square.keep(staying)
+            square.keep(staying)
             self.slot_of[self.idx] = np.arange(len(staying))
             self.joined = self.joined[staying]
 
@@ -145,8 +151,9 @@ class WorkingSet:
         """Append these points, which must not be in the set, in the next slots."""
         n = len(self.idx)
         self.square.append(points)
-        self.slot_of[points] = np.arange(n, n + len(points))
-        self.joined = np.append(self.joined, np.full(len(points), self.round))
+        joined = self.idx[n:]
+        self.slot_of[joined] = np.arange(n, len(self.idx))
+        self.joined = np.append(self.joined, np.full(len(joined), self.round))
 
 
 def violations(box: Box, level: float) -> np.ndarray:

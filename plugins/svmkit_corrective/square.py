@@ -15,6 +15,7 @@ from svmkit.kernels.row_table import RowTable
 from svmkit.kernels.vectors import widest
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
+from svmkit.solver.smo_steps import take_steps
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
@@ -47,11 +48,14 @@ class Square:
 
     Attributes
     ----------
-    most : int
-        Number of points that it has room for.
+    most, at_once : int
+        Number of points that it has room for, and of points that may join in a round.
     idx : ndarray of shape (n,)
         Its points, by slot.
     """
+
+    full = False
+    steps = staticmethod(take_steps)
 
     def __init__(
         self,
@@ -66,7 +70,7 @@ class Square:
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
-        self.most = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
+        self.most = self.at_once = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
         # with a power of two between them, all rows would fall into the same lines of the processor's cache
         rows = self.most + origin
         width = max(32 * (rows // 32 | 1), rows) if rows >= 32 else rows
@@ -85,6 +89,14 @@ class Square:
         """Return an empty square of higher precision, None if there is none."""
         if self.coarse or self.gram.promote():
             return Square(self.gram, self.signs, self.bias, False, self.origin)
+        return None
+
+    def limits(self, drift: float) -> bool:
+        """Return whether the precision of the matrix limits a solve whose gradient was off by `drift`."""
+        return True
+
+    def product(self, points: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+        """Return K[:, points] @ weights from stored values; None, as there are none of points outside the set."""
         return None
 
     def append(self, points: np.ndarray) -> None:

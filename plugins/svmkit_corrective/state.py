@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver import smo_box, smo_steps
+from svmkit.solver import smo_box
 from svmkit.solver.smo_box import Box
 from svmkit_corrective.growth import WorkingSet
 
@@ -177,12 +177,20 @@ class CorrectiveState:
         """Compute the effect of the next changes of weights on v of all points; add it to v after the last of them."""
         n = max(1, WORK // self.problem.m)
         now = np.s_[self.done : self.done + n]
-        self.ahead += self.face.sign * self.problem.image(
-            self.change[now], self.changed[now], dtype=self.problem.gram.dtype
-        )
+        self.ahead += self.face.sign * self.effect(self.change[now], self.changed[now])
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
             self._settle()
+
+    def effect(self, weights: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """Return the change of the gradient (m,) when the points `idx` get additional weights, from what is stored."""
+        sign, problem = self.face.sign, self.problem
+        product = self.working.square.product(idx, sign[idx] * weights)
+        if product is None:
+            return problem.image(weights, idx, dtype=problem.gram.dtype)
+        change = sign * product
+        change[idx] += problem.ridge[idx] * weights
+        return change
 
     def _settle(self) -> None:
         """Add `ahead` to v and forget the changes.
@@ -212,7 +220,7 @@ class CorrectiveState:
         exact = self.v_of(certificate.gradient)
         drift = np.abs(self.box.v - exact).max()
         self.box.v[:] = exact
-        self.imprecise = drift > 0.1 * self.violation()
+        self.imprecise = drift > 0.1 * self.violation() and self.working.square.limits(drift)
 
     def v_of(self, gradient: np.ndarray) -> np.ndarray:
         """Return v (m,) from the problem's own gradient at the iterate."""
@@ -234,7 +242,7 @@ class CorrectiveState:
         if not len(working.idx):
             working.seed(self.problem.y, self.box.beta, first, self.rng)
         else:
-            if self.imprecise:
+            if self.imprecise or working.square.full:
                 working.refine()
             violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)))
             # the set stays the same a second time, unsolved: its matrix was not precise enough to solve for it
@@ -246,7 +254,7 @@ class CorrectiveState:
             origin = (1.0, np.inf, tilt, tilt, ENDLESS, slope, smo_box.UP | smo_box.LOW)
             inner = Box(*(np.append(a, np.asarray(b, a.dtype)) for a, b in zip(inner, origin, strict=True)))
         self.inner = inner
-        self.rows = working.square.rows
+        self.steps, self.rows = working.square.steps, working.square.rows
         self.i, self.k = smo_box.extremes(inner.v, inner.side)
         self.phase = Phase.SOLVING
 
@@ -268,7 +276,7 @@ class CorrectiveState:
             Whether no further step is possible.
         """
         assert self.inner is not None
-        done, self.i, self.k, fell, _ = smo_steps.take_steps(self.inner, self.rows, self.i, self.k, True, most, 0.0)
+        done, self.i, self.k, fell, _ = self.steps(self.inner, self.rows, self.i, self.k, True, most, 0.0)
         return done, fell * self.face.worth, done < most
 
     def leave(self) -> None:
