@@ -56,6 +56,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     "status": _words,
     "gap": _number,
     "test_accuracy": _share,
+    "test_balanced_accuracy": _share,
     "n_test": _count,
     "test_data": _words,
     "test_sha256": _words,

@@ -1,4 +1,4 @@
-"""svmkit evaluate: the accuracy of a model on labelled data."""
+"""svmkit evaluate: what the predictions of a model are worth on labelled data."""
 
 from __future__ import annotations
 
@@ -10,48 +10,40 @@ from svmkit.cli.common import JSON, THREADS, TRACKING_URI
 def evaluate(
     model: str = typer.Argument(help="Model file, or models:/name@alias."),
     data: str = typer.Argument(help="Labelled data: file, or name of a set."),
+    plot: str = typer.Option(
+        None, help="Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves."
+    ),
     threads: int = THREADS,
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
-    """Accuracy, and recall by class, of MODEL on DATA."""
+    """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA."""
     import time
 
-    from svmkit.cli.common import emit, labels_of, load_for, load_model, rows, warnings_as_notes
-    from svmkit.model.accuracy import accuracy
+    from svmkit.cli import evaluation, evaluation_table
+    from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
+    from svmkit.model.decided import decided
 
+    if plot:
+        from svmkit.cli import evaluation_picture
+
+        evaluation_picture.require_drawable(plot)
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
         test = load_for(loaded, data)
         began = time.perf_counter()
-        predicted = loaded.predict(test.X, n_threads=threads)
+        predicted, decision = decided(loaded, test.X, threads)
         seconds = time.perf_counter() - began
-    truth = labels_of(test)
-    as_text = truth.astype(str)
-    recall = {
-        str(label): accuracy(predicted[as_text == str(label)], truth[as_text == str(label)])
-        for label in loaded.classes
-        if (as_text == str(label)).any()
-    }
-    result = {
-        "model": model,
-        "data": test.name,
-        "n_test": test.n_samples,
-        "test_accuracy": accuracy(predicted, truth),
-        "recall": recall,
-        "balanced_accuracy": sum(recall.values()) / len(recall) if recall else None,
-        "n_support": int(loaded.n_support.sum()),
-        "predict_s": seconds,
-    }
+    found = evaluation.Evaluation.of(loaded, test, predicted, decision)
+    for line in found.notes:
+        note(line)
+    result = found.result(model, seconds) | {"plot": plot}
+    failure = evaluation_picture.drawn(found, plot) if plot else None
+    if failure:
+        result["plot"] = None
     if json:
         emit(result)
-        return
-    rows(
-        [
-            ("data", f"{test.name}: {test.n_samples:,} rows"),
-            ("accuracy", f"{result['test_accuracy']:.2%}"),
-            *((f"recall {label}", f"{value:.2%}") for label, value in recall.items()),
-            ("support", f"{result['n_support']:,} vectors"),
-            ("time", f"{seconds:.2f} s"),
-        ]
-    )
+    else:
+        evaluation_table.show(result)
+    if failure:
+        raise failure

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli import lineage
+from svmkit.cli import lineage, quality
 from svmkit.cli.common import labels_of, note, where
 from svmkit.cli.sets import Sets
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.data import Dataset
 from svmkit.errors import InputError, SvmkitError
-from svmkit.model.accuracy import accuracy
 from svmkit.model.model import SVMModel
+from svmkit.model.scores import Scores
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import RunRecord, Tracker
 from svmkit.training.result import Fit
@@ -57,6 +57,7 @@ def finish(
     points: Sequence[HistoryPoint] | None = None,
     more: Mapping[str, float | None] | None = None,
     compile_s: float = 0.0,
+    search: str = "svmkit tune",
 ) -> Outcome:
     """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
 
@@ -82,6 +83,8 @@ def finish(
         Scalars to log besides those of every run.
     compile_s : float, default=0.0
         Seconds of the fit in which numba compiled.
+    search : str, default="svmkit tune"
+        What finds better parameters, for the warning about a model that is no use.
     """
     data, keeper = sets.train, Keeper(options)
     record = RunRecord(method.solver, method.kernel, fitted, data.name, sets.n_samples, sets.n_features)
@@ -92,18 +95,35 @@ def finish(
     keeper.save(model)
     try:
         record = _measured(record, model, sets, options)
-        if sets.test is not None and record.test_accuracy is not None and options.is_kept:
-            model = replace(model, about=model.about | lineage.of_test(sets.test, record.test_accuracy))
+        if sets.test is not None and record.test_scores is not None and options.is_kept:
+            model = replace(model, about=model.about | lineage.of_test(sets.test, record.test_scores))
             keeper.save(model)
         logged = record.log(tracker, model, data.X[:5], points=points, more=more, register=options.register)
     finally:
         if options.register and logged is None:
             keeper.keep_for_later(model, options.register)
+    is_linear = method.solver.problem_for(method.kernel).is_linear
+    warning = quality.doubt(
+        fitted.model,
+        train=record.train_scores,
+        test=record.test_scores,
+        status=fitted.status,
+        share=None if is_linear or options.is_stream else quality.vector_share(fitted, sets.n_samples),
+        n_samples=sets.n_samples,
+        weighted=method.class_weight is not None,
+        streamed=options.is_stream,
+        search=search,
+    )
+    if warning:
+        note(warning)
     settings = {"C": method.C, "tol": options.tol, "seed": options.seed, "sampler": str(method.sampler)}
     result = record.result() | {
         "params": settings | method.solver.params,
         "train_accuracy": record.train_accuracy,
         "test_accuracy": record.test_accuracy,
+        "train_scores": quality.summary(record.train_scores),
+        "test_scores": quality.summary(record.test_scores),
+        "warning": warning,
         "compile_s": compile_s,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "curve": curve,
@@ -111,25 +131,24 @@ def finish(
         "model": keeper.out or (logged if options.register else None),
         "run_id": tracker.run_id,
     }
-    is_linear = method.solver.problem_for(method.kernel).is_linear
     return Outcome(result, is_linear, where(tracker.uri), keeper.failure)
 
 
 def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions) -> RunRecord:
-    """Return the record with the accuracies and the seconds of the last prediction."""
+    """Return the record with the scores of predictions and the seconds of the last prediction."""
 
-    def of(data: Dataset) -> tuple[float, float]:
+    def of(data: Dataset) -> tuple[Scores, float]:
         began = time.perf_counter()
         predicted = model.predict(data.X, n_threads=options.threads)
         seconds = time.perf_counter() - began
-        return accuracy(predicted, labels_of(data)), seconds
+        return Scores.of(predicted, labels_of(data), model.classes), seconds
 
     if not options.is_stream:
         found, seconds = of(sets.train)
-        record = replace(record, train_accuracy=found, predict_s=seconds)
+        record = replace(record, train_scores=found, predict_s=seconds)
     if sets.test is not None:
         found, seconds = of(sets.test)
-        record = replace(record, test_accuracy=found, predict_s=seconds)
+        record = replace(record, test_scores=found, predict_s=seconds)
     return record
 
 

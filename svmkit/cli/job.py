@@ -70,6 +70,7 @@ def fit_and_finish(
     *,
     start: SVMModel | None = None,
     saver: Checkpoint | None = None,
+    search: str = "svmkit tune",
 ) -> Outcome:
     """Train on the data that `prepare` returned, and finish; on a terminal a live line shows the progress.
 
@@ -85,6 +86,8 @@ def fit_and_finish(
         A model to start from.
     saver : Checkpoint, default=None
         Keeps the progress.
+    search : str, default="svmkit tune"
+        What finds better parameters, for the warning about a model that is no use.
     """
     measured = options.curve or options.max_support  # a limited model is measured as it grows
     validation = (sets.test.X, labels_of(sets.test)) if sets.test is not None and measured else None
@@ -105,4 +108,13 @@ def fit_and_finish(
         if fitted.choices:
             note(f"{method.solver.name}: {in_words(fitted.choices)}")
         fitted = replace(fitted, seconds=seconds + fitted.seconds)
-        return finish(fitted, options, method, sets, tracker, curve=curve.points(fitted), compile_s=compiled.seconds)
+        return finish(
+            fitted,
+            options,
+            method,
+            sets,
+            tracker,
+            curve=curve.points(fitted),
+            compile_s=compiled.seconds,
+            search=search,
+        )

@@ -31,3 +31,9 @@ NO_TRACK = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_
 OPTIONS = typer.Option(
     [], "-o", help="KEY=VALUE of the solver, such as loss=squared_hinge where it has a choice; or kernel.KEY=VALUE."
 )
+METRIC = typer.Option(
+    None,
+    help="Scorer of scikit-learn, as f1 or roc_auc; default accuracy, or balanced_accuracy with --class-weight or if a "
+    "class has less than a tenth of the rows.",
+    rich_help_panel=RUN,
+)

@@ -114,6 +114,7 @@ def _run(options: TrainOptions) -> Outcome:
 
 def report(outcome: Outcome, as_json: bool) -> None:
     """Print the result, as one JSON object or as lines for a reader."""
+    from svmkit.cli import quality
     from svmkit.cli.common import emit, rows
 
     result = outcome.result
@@ -134,11 +135,6 @@ def report(outcome: Outcome, as_json: bool) -> None:
         known = "not known"
     passed = " (one pass)" if streamed and result["status"] == "max_iter" else ""
     skipped = f"; {result['skipped']:,} lines skipped" if result.get("skipped") else ""
-    accuracies = {
-        "train": result["train_accuracy"],
-        "ahead of learning": result.get("progressive_accuracy"),
-        f"test ({result['n_test']:,} rows)": result["test_accuracy"],
-    }
     chosen = f" ({', '.join(choice['solver'] for choice in result['choice'])})" if result["choice"] else ""
     counted = f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")
     rows(
@@ -156,7 +152,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
             ("time", taken(result["fit_s"], result["compile_s"])
                      + ("" if linear else f", {result['kernel_values']:,} kernel values")),
-            ("accuracy", ", ".join(f"{v:.2%} {name}" for name, v in accuracies.items() if v is not None) or None),
+            *quality.rows_of(result),
             *curve_rows(result["curve"]),
             ("model", result["model"]),
             ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),

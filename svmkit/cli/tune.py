@@ -14,6 +14,7 @@ from svmkit.cli.spelling import (
     EXPERIMENT,
     KERNEL,
     LABEL,
+    METRIC,
     MODEL,
     N_FEATURES,
     NO_TRACK,
@@ -56,7 +57,8 @@ def tune(
     cv: int = typer.Option(5, min=2, help="Folds, stratified and shuffled.", rich_help_panel=SEARCH),
     jobs: int = typer.Option(1, min=1, help="Fits at a time, which share threads and memory.", rich_help_panel=SEARCH),
     backend: str = typer.Option("loky", help="loky, threading, dask or ray (joblib).", rich_help_panel=SEARCH),
-    plot: str = typer.Option(None, help="Picture of the accuracy: .png, .svg or .pdf.", rich_help_panel=SEARCH),
+    metric: str = METRIC,
+    plot: str = typer.Option(None, help="Picture of the metric: .png, .svg or .pdf.", rich_help_panel=SEARCH),
     test: str = typer.Option(None, help="Test set of the best model.", rich_help_panel=RUN),
     test_size: float = typer.Option(
         None, help="Fraction of DATA held out to test the best model, before the search.", rich_help_panel=RUN
@@ -92,7 +94,7 @@ def tune(
 ) -> None:
     """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.
 
-    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Among equal accuracies
+    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Among equal metrics
     the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: the candidates that were tried in
     all folds count.
     """
@@ -112,13 +114,13 @@ def tune(
 
 def report(job: TuneJob, outcome: Outcome) -> None:
     """Print the best candidates, then the model of the best one as `svmkit train` prints it."""
+    from svmkit.cli.candidates import table
     from svmkit.cli.train import report as report_model
-    from svmkit.cli.tuning import table
 
     found = job.found
     print(
         f"{job.search} search over {', '.join(found.best.params)}: {len(found.candidates):,} candidates, "
-        f"{job.cv} folds, {found.n_fits:,} fits in {found.seconds:.2f} s"
+        f"{job.cv} folds, {found.n_fits:,} fits in {found.seconds:.2f} s, by {job.metric.title}"
     )
     print("\n".join(table(found, SHOWN)))
     if job.plot:

@@ -11,13 +11,16 @@ from typing import Any
 
 from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
+from svmkit.cli.candidates import SCORES, numbers, progress_line, row, text
 from svmkit.cli.common import labels_of, note
 from svmkit.cli.finish import Outcome
 from svmkit.cli.job import fit_and_finish, prepare
 from svmkit.cli.sets import advise_scaling, read
 from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.data.labels import encode_labels
 from svmkit.errors import InputError, SvmkitError, one_line
+from svmkit.model.metric import Metric, require_metric
 from svmkit.runtime import files
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
@@ -44,6 +47,8 @@ class TuneJob:
         The backend of joblib.
     plot : str or None
         The file of the picture.
+    metric : str or None
+        The name of the metric; None stands for the default of `svmkit.model.metric.Metric.of`.
     C : float or None
         The weight of the summed losses if it is not searched; 1 by default.
     **options : object
@@ -66,6 +71,7 @@ class TuneJob:
         jobs: int,
         backend: str,
         plot: str | None,
+        metric: str | None,
         C: float | None,
         **options: Any,
     ) -> None:
@@ -76,7 +82,7 @@ class TuneJob:
         if factor is not None and search != "halving":
             raise InputError(f"--factor is for --search halving: leave it out of --search {search}")
         self.search, self.cv, self.jobs, self.backend, self.plot = search, cv, jobs, backend, plot
-        self.factor = factor or 3
+        self.factor, self.named = factor or 3, None if metric is None else require_metric(metric)
         fixed = self._fixed(C)
         self.grids = grid or grids.defaults(self.method.kernel.params, fixed, drawn=search == "random")
         parsed = grids.parse(self.grids)
@@ -113,6 +119,10 @@ class TuneJob:
         self.sets = read(self.options)
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name = self.method.solver, self.sets.train.name
+        classes, codes = encode_labels(self.sets.train.y, n_samples=self.sets.train.n_samples)
+        self.metric = Metric.of(self.named, classes, codes, self.method.class_weight)
+        if self.metric.note:
+            note(self.metric.note)
         with tracked(
             self.options, f"tune {solver.name} {name}", self._params(), tracking.tags(solver), self.sets.train
         ) as tracker:
@@ -122,10 +132,12 @@ class TuneJob:
                 tracker.end("KILLED")
                 raise
             data, seconds = prepare(self.options, self.method, self.sets)
-            outcome = fit_and_finish(self.options, self.method, self.sets, data, seconds, tracker)
+            outcome = fit_and_finish(
+                self.options, self.method, self.sets, data, seconds, tracker, search="another --grid"
+            )
             if self.plot:
                 try:
-                    picture.draw(self.found.candidates, self.plot, self._caption())
+                    picture.draw(self.found.candidates, self.plot, self._caption(), self.metric)
                 except InputError as error:  # the search and the model are not lost with the picture
                     self.plot, outcome = None, replace(outcome, failure=outcome.failure or SvmkitError(str(error)))
             if tracker.run_id:
@@ -145,6 +157,7 @@ class TuneJob:
                 search=self.search,
                 factor=self.factor,
                 cv=self.cv,
+                metric=self.metric,
                 sampler=method.sampler,
                 stop=method.stop,
                 class_weight=method.class_weight,
@@ -154,7 +167,7 @@ class TuneJob:
                 n_threads=options.threads,
                 jobs=self.jobs,
                 backend=self.backend,
-                report=(lambda at: show(_line(at))) if show else None,
+                report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
         tried, best = self.found.candidates, self.found.best
         if self.found.interrupted:
@@ -175,6 +188,7 @@ class TuneJob:
         method, data = self.method, self.sets.train
         shown = ("tol", "seed", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit")
         found = {"solver": method.solver.name, "kernel": method.kernel.name, "search": self.search, "cv": self.cv}
+        found["metric"] = self.metric.name
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}
         found |= {key: value for key in shown if (value := getattr(self.options, key)) is not None}
         fixed = {"C": method.C} | method.kernel.params
@@ -184,18 +198,18 @@ class TuneJob:
     def _log_search(self, tracker: Tracker, fit_s: float) -> None:
         """Log the best candidate, the picture and a list of all candidates, and each candidate as a nested run."""
         best = self.found.best
-        numbers = {"C": best.C, "log10_C": math.log10(best.C)}
+        place = {"C": best.C, "log10_C": math.log10(best.C)}
         if best.gamma is not None:
-            numbers |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
-        of_best = {f"best/{name}": value for name, value in numbers.items()} | _numbers(best)
+            place |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
+        of_best = {f"best/{name}": value for name, value in place.items()} | numbers(best, self.metric)
         tracker.metrics(tracking.scalars(of_best | {"search_s": self.found.seconds, "fit_s": fit_s}))
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "candidates.json"
-            table.write_text(json.dumps([_row(c, self.search) for c in self.found.candidates], indent=1))
+            table.write_text(json.dumps([row(c, self.search) for c in self.found.candidates], indent=1))
             tracker.artifact(table)
             drawn = Path(self.plot or Path(folder) / "accuracy.png")
             if not self.plot and picture.axes_of([c for c in self.found.candidates if not c.failed]):
-                picture.draw(self.found.candidates, drawn, self._caption())
+                picture.draw(self.found.candidates, drawn, self._caption(), self.metric)
             if drawn.exists():
                 tracker.artifact(drawn)
         assert tracker.run_id is not None
@@ -216,11 +230,11 @@ class TuneJob:
         options, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
         params = tracking.params(c.solver, kernel, c.C, self.sets.train, tol=options.tol, seed=options.seed, cv=self.cv)
         params = c.params | params  # searched options are logged even if they have their default values
-        name = ", ".join(f"{k}={_text(v)}" for k, v in c.params.items())
+        name = ", ".join(f"{k}={text(v)}" for k, v in c.params.items())
         tracker.start(name, params, tracking.tags(c.solver) | reason, parent=parent)
         if tracker.run_id is None:
             return False
-        tracker.metrics(tracking.scalars(_numbers(c)))
+        tracker.metrics(tracking.scalars(numbers(c, self.metric)))
         tracker.end("FAILED" if c.failed else "FINISHED")
         return True
 
@@ -236,56 +250,15 @@ class TuneJob:
             },
             "search": self.search,
             "cv": self.cv,
+            "metric": self.metric.about(),
             "n_candidates": len(found.candidates),
             "n_fits": found.n_fits,
             "seconds": found.seconds,
             "interrupted": found.interrupted,
-            "best": {key: _row(found.best, self.search)[key] for key in ("params", "mean_accuracy", "std_accuracy")},
-            "candidates": [_row(c, self.search) for c in found.candidates],
+            "best": {key: row(found.best, self.search)[key] for key in ("params", *SCORES)},
+            "candidates": [row(c, self.search) for c in found.candidates],
             "plot": self.plot,
             "model": refit["model"],
             "run_id": refit["run_id"],
             "refit": refit,
         }
-
-
-def table(found: tune.Result, most: int) -> list[str]:
-    """Return the best candidates as lines of aligned columns, best first."""
-    names = list(found.best.params)
-    halved = len({c.n_rows for c in found.candidates}) > 1
-    head = ["", *names, "accuracy", *(["rows"] if halved else []), "support", "fit"]
-    lines = [head]
-    for k, c in enumerate(c for c in found.candidates[:most] if not c.failed):
-        accuracy = f"{c.mean_accuracy:.2%} ± {100 * c.std_accuracy:.2f}"
-        rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
-        lines.append([str(k + 1), *(_text(c.params[name]) for name in names), accuracy, *rest])
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-
-
-def _row(c: tune.Candidate, search: str) -> dict[str, Any]:
-    number = {key: None if c.failed else getattr(c, key) for key in ("mean_accuracy", "std_accuracy")}
-    row: dict[str, Any] = {"params": c.params, **number}
-    if search == "halving":
-        row["n_resources"] = c.n_rows
-    return row | {"fit_s": None if c.failed else c.fit_s} | ({"reason": c.reason} if c.reason else {})
-
-
-def _numbers(c: tune.Candidate) -> dict[str, float]:
-    """Return the numbers that are logged for a candidate, by the names of `tracking.METRICS`."""
-    return {key: getattr(c, key) for key in ("mean_accuracy", "std_accuracy", "fit_s", "n_support", "n_rows")}
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _line(at: tune.Progress) -> str:
-    """Return the progress of the search in words."""
-    if at.fits == 0:
-        return "searching (the first run compiles)"
-    best = "" if math.isnan(at.best) else f"  best so far {at.best:.2%}"
-    if at.of is None:
-        return f"{at.fits:,} fits{best}"
-    left = at.seconds / at.fits * (at.of - at.fits)
-    return f"{at.fits:,} of {at.of:,} fits{best}  about {left:,.0f} s left"

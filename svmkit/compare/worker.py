@@ -23,7 +23,7 @@ from svmkit.compare.spec import Cell, sampler_of
 from svmkit.compare.store import FAILED, names
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
-from svmkit.model.accuracy import accuracy
+from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
@@ -147,8 +147,9 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         began = time.perf_counter()
         predicted = trained.fitted.model.predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
-        record["test_accuracy"] = accuracy(predicted, sets.test.y)
-        trained = replace(trained, test_accuracy=record["test_accuracy"], predict_s=record["predict_s"])
+        scores = Scores.of(predicted, sets.test.y, trained.fitted.model.classes)
+        record |= {"test_accuracy": scores.accuracy, "test_scores": plain(scores.summary())}
+        trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _noted() as notes:
             record |= {"run_id": _log(record, cell, trained, sets, tracking), "parent_run_id": tracking.parent}
@@ -175,6 +176,7 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
         "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
         "test_accuracy": None,
+        "test_scores": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "history": _thinned(History(trained.history())),
         "details": trained.details,

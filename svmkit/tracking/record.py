@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
+from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from svmkit.data.encoding import Encoding
 
 PAIRS = 1000  # the most class pairs that have a point of their own in the history of a run
+RECALLS = 10  # the most classes whose recall is logged; of more, the lowest
 
 METRICS = {
     "fit_s": "time/fit_s",
@@ -34,6 +37,10 @@ METRICS = {
     "kernel_values": "final/kernel_values",
     "train_accuracy": "train/accuracy",
     "test_accuracy": "test/accuracy",
+    "train_balanced_accuracy": "train/balanced_accuracy",
+    "test_balanced_accuracy": "test/balanced_accuracy",
+    "train_majority_share": "train/majority_share",
+    "test_majority_share": "test/majority_share",
     "mean_accuracy": "cv/mean_accuracy",
     "std_accuracy": "cv/std_accuracy",
     "n_rows": "cv/n_rows",
@@ -111,8 +118,8 @@ class RunRecord:
         Name of the training data.
     n_samples, n_features : int
         Size of the training data.
-    train_accuracy, test_accuracy : float or None
-        The fractions of correct labels; None if not measured.
+    train_scores, test_scores : Scores or None
+        What the predictions are worth on the training rows and on the test rows; None if not measured.
     predict_s : float or None
         The seconds of the last prediction; None without a prediction.
     """
@@ -123,9 +130,19 @@ class RunRecord:
     data: str
     n_samples: int
     n_features: int
-    train_accuracy: float | None = None
-    test_accuracy: float | None = None
+    train_scores: Scores | None = None
+    test_scores: Scores | None = None
     predict_s: float | None = None
+
+    @property
+    def train_accuracy(self) -> float | None:
+        """The fraction of correct labels on the training rows; None if not measured."""
+        return None if self.train_scores is None else self.train_scores.accuracy
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """The fraction of correct labels on the test rows; None if not measured."""
+        return None if self.test_scores is None else self.test_scores.accuracy
 
     def result(self) -> dict[str, Any]:
         """Return the method and the results under the keys that `svmkit train` and `svmkit compare` print as JSON."""
@@ -166,6 +183,8 @@ class RunRecord:
             "train_accuracy": self.train_accuracy,
             "test_accuracy": self.test_accuracy,
         }
+        for part, of in (("train", self.train_scores), ("test", self.test_scores)):
+            found |= {} if of is None else _of_scores(part, of)
         return scalars(found | {f"model/{name}": value for name, value in self.details.items()})
 
     @property
@@ -254,6 +273,18 @@ class RunRecord:
         to.metrics(self.metrics() | scalars(more or {}))
         to.curve(self.history() if points is None else list(points))
         return to.model(model, example, register)
+
+
+def _of_scores(part: str, scores: Scores) -> dict[str, float | None]:
+    """Return the scalars of `train` or `test` rows besides accuracy, by the names of `METRICS`, or the full names."""
+    found: dict[str, float | None] = {
+        f"{part}_balanced_accuracy": scores.balanced_accuracy,
+        f"{part}_majority_share": scores.majority_share,
+    }
+    names = [re.sub(r"[^\w. -]", "_", label, flags=re.ASCII)[:50] for label in scores.recall]
+    if len(set(names)) == len(names) <= RECALLS:
+        return found | {f"{part}/recall_{n}": of for n, of in zip(names, scores.recall.values(), strict=True)}
+    return found | {f"{part}/lowest_recall": scores.worst[0][1]}
 
 
 def _log10(value: float) -> float:

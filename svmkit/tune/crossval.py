@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, Stratifie
 
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.gram import parse_bytes
+from svmkit.model.metric import Metric
 from svmkit.runtime import threads
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
@@ -51,7 +52,7 @@ class Progress:
     seconds : float
         Time since the search began.
     best : float
-        The highest mean accuracy so far; nan before the first.
+        The highest mean of the metric so far; nan before the first.
     """
 
     fits: int
@@ -129,6 +130,7 @@ def run(
     search: str = "grid",
     factor: int = 3,
     cv: int = 5,
+    metric: str | Metric | None = None,
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
@@ -157,6 +159,9 @@ def run(
         By halving, 1 / factor of the candidates go on to the next round.
     cv : int, default=5
         Number of folds, stratified and shuffled.
+    metric : str or Metric, default=None
+        The name of a scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy
+        where `class_weight` is given or a class has less than a tenth of the samples.
     memory : str or int, default="1GB"
         Budget of the row caches of all jobs together.
     n_threads : int, default=None
@@ -189,6 +194,7 @@ def run(
     data = TrainingData.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
+    metric = metric if isinstance(metric, Metric) else Metric.of(metric, classes, codes, class_weight)
     if search == "halving" and factor < 2:
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()
@@ -203,6 +209,7 @@ def run(
         training = Training(
             width=max(len(path.Cs) for path in paths),
             folder=folder,
+            metric=metric,
             sampler=sampler,
             stop=stop,
             class_weight=class_weight,
@@ -229,7 +236,7 @@ def run(
     if candidates[0].failed:
         raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
     n_fits = cv * sum(len(paths[t.path].Cs) for t in tried)
-    return Result(candidates, n_fits, time.perf_counter() - began, interrupted)
+    return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
 
 
 class _Halving(HalvingGridSearchCV):

@@ -9,14 +9,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmkit.kernels.functions import Precomputed
-from svmkit.model.accuracy import accuracy
+from svmkit.model.decided import decided
+from svmkit.model.metric import Metric
+from svmkit.model.model import SVMModel
 from svmkit.runtime.threads import most
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.result import Fit
 from svmkit.training.train import c_path
-from svmkit.tune.prediction import predictions
+from svmkit.tune.prediction import decisions
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
@@ -34,12 +36,15 @@ class Training:
         The most values of C that any path has.
     folder : str
         Folder of the `Records`.
+    metric : Metric
+        By what candidates are compared.
     sampler, stop, class_weight, scale, memory, seed, n_threads
         As for `svmkit.c_path`.
     """
 
     width: int
     folder: str
+    metric: Metric
     sampler: str | Sampler | None = None
     stop: Criterion | Stop | None = None
     class_weight: str | dict | None = None
@@ -132,28 +137,31 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``FACT_i`` for the i-th C, nan beyond the last C and where a fit failed; `score` is the best accuracy.
+        ``FACT_i`` for the i-th C, nan beyond the last C and where a fit failed; `score` is the best metric.
     """
     path, training = estimator.path, estimator.training
     assert path is not None and training is not None
     found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
-    reasons = dict(estimator.reasons_)
+    reasons, metric = dict(estimator.reasons_), training.metric
     trained = [fitted for fitted in estimator.fits_ if fitted is not None]
     try:
-        together = predictions(trained, X, training.threads)
-    except Exception:  # one model may be the cause: each predicts alone
+        together = decisions(trained, X, training.threads)
+    except Exception:  # one model may be the cause: each decides alone
         together = None
-    labels = iter(together or ())
+    truth, shared = metric.codes(y), iter(() if together is None else together)
+    rows = np.bincount(truth, minlength=len(metric.classes))
     for i, fitted in enumerate(estimator.fits_):
         if fitted is None:
             continue
         try:
-            predicted = next(labels) if together else fitted.model.predict(X, n_threads=training.threads)
+            predicted, decision = _predicted(fitted.model, X, next(shared, None), training)
         except Exception as error:
             reasons[i] = reason(error)
             continue
+        codes = metric.codes(predicted)
         facts = (
-            accuracy(predicted, y),
+            float((codes == truth).mean()),
+            metric.value(truth, codes, decision, rows),
             fitted.seconds,
             fitted.n_iter,
             fitted.kernel_values,
@@ -161,11 +169,22 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
             fitted.status is Status.CONVERGED,
         )
         found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
-    known = [found[f"accuracy_{i}"] for i in range(training.width) if not math.isnan(found[f"accuracy_{i}"])]
+    known = [found[f"metric_{i}"] for i in range(training.width) if not math.isnan(found[f"metric_{i}"])]
     found["score"] = max(known, default=math.nan)
     record = {"path": path.number, "n_rows": estimator.n_samples_ + X.shape[0], "n_fits": len(path.Cs), "scores": found}
     Records(training.folder).add(record | {"reasons": {str(i): text for i, text in reasons.items()}})
     return found
+
+
+def _predicted(
+    model: SVMModel, X, decision: np.ndarray | None, training: Training
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return labels, and decisions as the metric takes them if it needs any; `decision` is known for two classes."""
+    needed = training.metric.needs_decisions
+    if decision is None and not needed:
+        return model.predict(X, n_threads=training.threads), None
+    labels, decision = decided(model, X, training.threads) if decision is None else (model.labels(decision), decision)
+    return labels, training.metric.by_class(model, decision) if needed else None
 
 
 def reason(error: BaseException) -> str:

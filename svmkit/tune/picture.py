@@ -1,4 +1,4 @@
-"""The picture of a search: accuracy as a contour over two numbers, or as lines with error bars over one."""
+"""The picture of a search: its metric as a contour over two numbers, or as lines with error bars over one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.model.metric import Metric
 from svmkit.tune.result import Candidate
 from svmkit.tune.space import Path as Setting
 
@@ -55,7 +56,7 @@ def value(candidate: Candidate, name: str) -> float | None:
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
-def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
+def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: Metric) -> None:
     """Write the picture of the candidates to a file.
 
     Parameters
@@ -66,6 +67,8 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
         The file, whose ending gives the format.
     title : str
         Title of the picture.
+    metric : Metric
+        By what the candidates were compared; a share is drawn in per cent.
 
     Raises
     ------
@@ -81,9 +84,9 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     if len(names) > 1:
-        _contour(figure, axes, tried, names)
+        _contour(figure, axes, tried, names, metric)
     else:
-        _lines(axes, tried, names[0])
+        _lines(axes, tried, names[0], metric)
     axes.set_title(title, fontsize=11, loc="left")
     try:
         figure.savefig(path, dpi=150)
@@ -91,31 +94,33 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str) -> None:
         raise InputError(f"cannot write {path}: {error.strerror or error}; give another path") from None
 
 
-def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence[str]) -> None:
+def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence[str], metric: Metric) -> None:
+    scale = _scale(metric)
     (to_x, to_y), best = [_axis(axes, tried, name, k) for k, name in enumerate(names[:2])], tried[0]
     top: dict[tuple[float, float], float] = {}  # over all other options that were searched
     for c in tried:
         at = to_x(value(c, names[0])), to_y(value(c, names[1]))
-        top[at] = max(top.get(at, 0.0), 100 * c.mean_accuracy)
+        top[at] = max(top.get(at, -math.inf), scale * c.mean_score)
     x, y = np.array(list(top)).T
     z = np.array(list(top.values()))
-    drawn = _filled(axes, x, y, z)
+    drawn = _filled(axes, x, y, z, scale)
     axes.use_sticky_edges = False
     axes.margins(0.03)
     axes.plot(x, y, ".", color="0.15", markersize=4, label="tried")
     at = to_x(value(best, names[0])), to_y(value(best, names[1]))
-    axes.plot(*at, "*", color="crimson", markeredgecolor="white", markersize=17, label=_name(best, names), zorder=5)
-    figure.colorbar(drawn, ax=axes, label="accuracy in cross-validation, %")
+    star: dict[str, Any] = {"color": "crimson", "markeredgecolor": "white", "markersize": 17, "zorder": 5}
+    axes.plot(*at, "*", label=_name(best, names, metric), **star)
+    figure.colorbar(drawn, ax=axes, label=_title(metric))
     others = [name for name in tried[0].params if name not in names[:2]]
     note = f"best over {', '.join(others)}" if others else None
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False, title=note)
 
 
-def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
+def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, scale: float) -> Any:
     """Draw filled contours of a complete grid, else of a triangulation; draw dots if the points span no area."""
     from matplotlib.ticker import MaxNLocator
 
-    levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + LEAST))
+    levels = MaxNLocator(LEVELS).tick_values(z.min(), max(z.max(), z.min() + LEAST * scale / 100))
     xs, ys = np.unique(x), np.unique(y)
     whole = len(z) == len(xs) * len(ys)
     fill, lines, data = axes.tricontourf, axes.tricontour, (x, y, z)
@@ -127,14 +132,15 @@ def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
         drawn = fill(*data, levels=levels, cmap="viridis")
     except (ValueError, RuntimeError):  # fewer than three points, or all on one line
         return axes.scatter(x, y, c=z, s=160, cmap="viridis", vmin=levels[0], vmax=levels[-1])
-    below = [z.max() - points for points in BELOW if z.max() - points > z.min()]
+    below = [at for points in BELOW if (at := z.max() - points * scale / 100) > z.min()]
     if below:
-        axes.clabel(lines(*data, levels=below, colors="black", linewidths=0.7), fmt="%.1f", fontsize=8)
+        digits = "%.1f" if scale > 1 else "%.3f"
+        axes.clabel(lines(*data, levels=below, colors="black", linewidths=0.7), fmt=digits, fontsize=8)
     return drawn
 
 
-def _lines(axes: Any, tried: Sequence[Candidate], name: str) -> None:
-    to_x, best = _axis(axes, tried, name, 0), tried[0]
+def _lines(axes: Any, tried: Sequence[Candidate], name: str, metric: Metric) -> None:
+    to_x, best, scale = _axis(axes, tried, name, 0), tried[0], _scale(metric)
     lines = defaultdict(list)
     for c in tried:
         lines[", ".join(f"{k}={v}" for k, v in c.params.items() if k != name)].append(c)
@@ -143,19 +149,19 @@ def _lines(axes: Any, tried: Sequence[Candidate], name: str) -> None:
     for label, points in lines.items() if len(lines) > 1 else [("", tried)]:
         points = sorted(points, key=lambda c: value(c, name) or 0.0)
         x = [to_x(value(c, name)) for c in points]
-        mean, std = (100 * np.array([getattr(c, k) for c in points]) for k in ("mean_accuracy", "std_accuracy"))
+        mean, std = (scale * np.array([getattr(c, k) for c in points]) for k in ("mean_score", "std_score"))
         axes.errorbar(x, mean, std, fmt="o-", markersize=4, capsize=3, linewidth=1.3, label=label or None)
     axes.plot(
         to_x(value(best, name)),
-        100 * best.mean_accuracy,
+        scale * best.mean_score,
         "*",
         color="crimson",
         markeredgecolor="white",
         markersize=17,
-        label=_name(best, [name]),
+        label=_name(best, [name], metric),
         zorder=5,
     )
-    axes.set_ylabel("accuracy in cross-validation, %\n(bars: standard deviation over the folds)")
+    axes.set_ylabel(f"{_title(metric)}\n(bars: standard deviation over the folds)")
     axes.grid(alpha=0.3)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
 
@@ -194,7 +200,16 @@ def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[
     return math.log10
 
 
-def _name(best: Candidate, names: Sequence[str]) -> str:
+def _scale(metric: Metric) -> float:
+    return 100.0 if metric.is_share else 1.0
+
+
+def _title(metric: Metric) -> str:
+    return f"{metric.title} in cross-validation{', %' if metric.is_share else ''}"
+
+
+def _name(best: Candidate, names: Sequence[str], metric: Metric) -> str:
     known = {name: value(best, name) for name in names} | {k: v for k, v in best.params.items() if k not in names}
     shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in known.items())
-    return f"best: {100 * best.mean_accuracy:.2f} % at {shown}"
+    value_text = f"{100 * best.mean_score:.2f} %" if metric.is_share else f"{best.mean_score:.4f}"
+    return f"best: {value_text} at {shown}"

@@ -1,4 +1,4 @@
-"""Labels of held-out samples by the models of one path, which share kernel values: one product serves every C."""
+"""Decisions on held-out samples by the models of one path, which share kernel values: one product serves every C."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from svmkit.runtime import threads
 from svmkit.training.result import Fit
 
 
-def predictions(fits: Sequence[Fit], X, n_threads: int) -> list[np.ndarray] | None:
-    """Return the labels of X by each model, as `SVMModel.predict` gives them; None where each has to predict alone.
+def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
+    """Return the decisions of each model, as `SVMModel.decision_function` gives them; None where each decides alone.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def predictions(fits: Sequence[Fit], X, n_threads: int) -> list[np.ndarray] | No
 
     Returns
     -------
-    list of ndarray of shape (n,), or None
+    ndarray of shape (n_fits, n), or None
         None for a single fit, for linear models, whose predictions are cheap, for more than two classes, whose models
         share kernel values among their class pairs, and where a decision is not finite.
     """
@@ -44,8 +44,6 @@ def predictions(fits: Sequence[Fit], X, n_threads: int) -> list[np.ndarray] | No
         coef[at, k] = coefficients_by_column(fitted.model.coef, fitted.model.n_support)[:, 0]
     X = model.scaling.apply(X) if model.scaling else X
     with threads.using(n_threads):
-        decisions = engine_for(model.kernel, X, Extent.of(model.kernel, vectors)).product(vectors, coef)
-    decisions += np.array([fitted.model.intercept[0] for fitted in fits])
-    if not np.isfinite(decisions).all():
-        return None
-    return [fitted.model.labels(decisions[:, k]) for k, fitted in enumerate(fits)]
+        found = engine_for(model.kernel, X, Extent.of(model.kernel, vectors)).product(vectors, coef)
+    found += np.array([fitted.model.intercept[0] for fitted in fits])
+    return found.T if np.isfinite(found).all() else None

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit.kernels.functions import Kernel
+from svmkit.model.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.tune.space import Path
 
-FACTS = ("accuracy", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # known of each C in each fold
+FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # of each C in each fold
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Candidate:
         which the candidate was tried.
     mean_accuracy, std_accuracy : float
         Mean and standard deviation of the accuracy over the folds, between 0 and 1; nan if a fit failed.
+    mean_score, std_score : float
+        Mean and standard deviation of the metric over the folds; nan if a fit failed or the metric is not defined.
     fit_s, n_iter, kernel_values, n_support : float
         Means over the folds; `fit_s` is in seconds.
     converged : bool
@@ -50,6 +53,8 @@ class Candidate:
     n_rows: int
     mean_accuracy: float
     std_accuracy: float
+    mean_score: float
+    std_score: float
     fit_s: float
     n_iter: float
     kernel_values: float
@@ -59,7 +64,7 @@ class Candidate:
 
     @property
     def failed(self) -> bool:
-        return math.isnan(self.mean_accuracy)
+        return math.isnan(self.mean_score)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Result:
     ----------
     candidates : list of Candidate
         Best first.
+    metric : Metric
+        By what they were compared.
     n_fits : int
         Number of models that were trained.
     seconds : float
@@ -79,13 +86,14 @@ class Result:
     """
 
     candidates: list[Candidate]
+    metric: Metric
     n_fits: int
     seconds: float
     interrupted: bool = False
 
     @property
     def best(self) -> Candidate:
-        """The candidate with the highest mean accuracy; among equals the one of smallest C, then of smallest gamma.
+        """The candidate with the highest mean metric; among equals the one of smallest C, then of smallest gamma.
 
         In a halving search, candidates of the last round come first.
         """
@@ -192,7 +200,7 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
 def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
     """Return a candidate for each C of each path, best first.
 
-    Candidates that were tried on more samples come first, then those of higher accuracy, of smaller C and of smaller
+    Candidates that were tried on more samples come first, then those of a higher metric, of smaller C and of smaller
     gamma. Failed candidates come last.
 
     Parameters
@@ -220,7 +228,7 @@ def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, i
         for i, C in enumerate(path.Cs):
             reason = why.get((path.number, i))
             found.append(_candidate(path, i, C, gammas.of(path.kernel), last[path.number], reason))
-    return sorted(found, key=lambda c: (c.failed, -c.n_rows, -round(c.mean_accuracy, 9), c.C, c.gamma or 0.0))
+    return sorted(found, key=lambda c: (c.failed, -c.n_rows, -round(c.mean_score, 9), c.C, c.gamma or 0.0))
 
 
 def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
@@ -228,6 +236,8 @@ def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, 
     means = {fact: float(of[fact].mean()) for fact in FACTS}
     if math.isnan(means["accuracy"]):
         reason = reason or "a fit failed in a worker that could not say why"
+    elif math.isnan(means["metric"]):
+        reason = reason or "the metric is not defined for the predictions in some fold"
     return Candidate(
         params=path.params(C),
         solver=path.solver,
@@ -237,6 +247,8 @@ def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, 
         n_rows=tried.n_rows,
         mean_accuracy=means["accuracy"],
         std_accuracy=float(of["accuracy"].std()),
+        mean_score=means["metric"],
+        std_score=float(of["metric"].std()),
         fit_s=means["fit_s"],
         n_iter=means["n_iter"],
         kernel_values=means["kernel_values"],

@@ -78,7 +78,8 @@ def test_for_a_reader(piped, text):
     assert lines["data"].startswith("standard input: 200 rows, 3 features, 2 classes")
     assert lines["status"] == "max_iter (one pass) after 200 iterations"
     assert lines["gap"].startswith("not known; the optimum is at least") and "objective" not in lines
-    assert "ahead of learning" in lines["accuracy"] and "test (200 rows)" in lines["accuracy"]
+    assert "ahead of learning" in lines["accuracy"] and "test (200 rows;" in lines["accuracy"]
+    assert lines["balanced"].endswith("% test") and lines["recall"].endswith("% (test)")
     assert "inf" not in done.out and "nan" not in done.out
     done = piped(text + "x\n", "--solver", "sfw", "--no-track", "--on-error", "skip")
     assert "; 1 lines skipped" in done.out

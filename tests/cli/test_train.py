@@ -18,7 +18,7 @@ KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
     "compile_s", "n_support", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
-    "formulation",
+    "formulation", "train_scores", "test_scores", "warning",
 }  # fmt: skip
 
 
@@ -44,7 +44,9 @@ def test_human_output(svmkit):
     done = svmkit("train", "--no-track", "--scale", "standard", "--test-size", "0.25", "--out", "m.model")
     assert done.code == 0 and done.err == "svmkit: auto: smo for 427 samples (the kernel matrix fits)\n"
     lines = dict(line.split("  ", 1) for line in done.out.splitlines())
-    assert {"data", "solver", "status", "gap", "objective", "support", "time", "accuracy", "model"} == set(lines)
+    assert set(lines) == {
+        "data", "solver", "status", "gap", "objective", "support", "time", "accuracy", "balanced", "recall", "model",
+    }  # fmt: skip
     assert "breast_cancer" in lines["data"] and "converged" in lines["status"] and "test" in lines["accuracy"]
     assert "\x1b" not in done.out
 
@@ -202,13 +204,15 @@ def test_out_evaluate_predict(train, svmkit):
     scored = svmkit("evaluate", "m.model", "iris", "--json").json
     assert set(scored) == {
         "model", "data", "n_test", "test_accuracy", "recall", "balanced_accuracy", "n_support", "predict_s",
+        "majority", "majority_share", "precision", "f1", "rows", "never_predicted", "unknown_labels", "positive",
+        "roc_auc", "average_precision", "confusion", "warning", "plot",
     }  # fmt: skip
     assert scored["n_test"] == 150 and scored["n_support"] == result["n_support"]
     weighted = (result["n_samples"] * result["train_accuracy"] + result["n_test"] * result["test_accuracy"]) / 150
     assert scored["test_accuracy"] == pytest.approx(weighted)
 
     human = svmkit("evaluate", "m.model", "iris")
-    assert human.code == 0 and f"{scored['test_accuracy']:.2%}" in human.out and "recall setosa" in human.out
+    assert human.code == 0 and f"{scored['test_accuracy']:.2%}" in human.out and "true \\ predicted" in human.out
 
     labels = svmkit("predict", "m.model", "iris").out.split()
     assert len(labels) == 150 and labels.count("setosa") == 50

@@ -145,3 +145,13 @@ def people(name, order=("age", "city", "score", "answer"), rows=PEOPLE):
     places = [("age", "city", "score", "answer").index(column) for column in order]
     lines = [",".join(order), *(",".join(str(row[i]) for i in places) for row in rows)]
     return write(name, "\n".join(lines) + "\n")
+
+
+def lopsided(name="lopsided.csv", n=400, rare=20, shift=1.6, seed=0):
+    """A table of two overlapping classes, "stay" and "leave", the second one rare; the label is the last column."""
+    rng = np.random.default_rng(seed)
+    leaves = np.arange(n) % (n // rare) == 0
+    X = rng.normal(size=(n, 3)) + shift * leaves[:, None]
+    answers = np.where(leaves, "leave", "stay")
+    lines = [f"{a:.5f},{b:.5f},{c:.5f},{answer}" for (a, b, c), answer in zip(X, answers, strict=True)]
+    return write(name, "a,b,c,answer\n" + "\n".join(lines) + "\n")

@@ -28,8 +28,8 @@ def tune(svmkit):
 def test_the_json(tune):
     found = tune(svmlight(), *GRID, "--out", "m.svmkit", "--plot", "p.png", "--seed", 4)
     assert list(found) == [
-        "data", "solver", "kernel", "search", "cv", "n_candidates", "n_fits", "seconds", "interrupted", "best",
-        "candidates", "plot", "model", "run_id", "refit",
+        "data", "solver", "kernel", "search", "cv", "metric", "n_candidates", "n_fits", "seconds", "interrupted",
+        "best", "candidates", "plot", "model", "run_id", "refit",
     ]  # fmt: skip
     assert (found["data"], found["solver"], found["search"], found["cv"]) == ("clouds", "auto", "grid", 3)
     assert found["kernel"] == {"name": "rbf", "params": {}}
@@ -233,12 +233,14 @@ def test_a_store_that_fails_costs_one_warning(svmkit):
 
 
 def test_progress_in_words():
-    from svmkit.cli.tuning import _line
+    from svmkit.cli.candidates import progress_line
+    from svmkit.model.metric import Metric
     from svmkit.tune import Progress
 
-    assert _line(Progress(0, 30, 1.0, np.nan)).startswith("searching")
-    assert _line(Progress(10, 30, 4.0, 0.875)) == "10 of 30 fits  best so far 87.50%  about 8 s left"
-    assert _line(Progress(1000, None, 4.0, np.nan)) == "1,000 fits"
+    metric = Metric("accuracy", np.array([0, 1]))
+    assert progress_line(Progress(0, 30, 1.0, np.nan), metric).startswith("searching")
+    assert progress_line(Progress(10, 30, 4.0, 0.875), metric) == "10 of 30 fits  best so far 87.50%  about 8 s left"
+    assert progress_line(Progress(1000, None, 4.0, np.nan), metric) == "1,000 fits"
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,17 @@ import pytest
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
+from svmkit.model.metric import Metric
 from svmkit.tune import Candidate, picture, plan
 
 SMO = plugins.build("solver", "smo")
+ACCURACY = Metric("accuracy", np.array([0, 1]))
 
 
 def candidate(params, accuracy, gamma=0.1):
     C = params.get("C", 1.0)
-    return Candidate(params, SMO, RBF(gamma), C, gamma, 100, accuracy, 0.01, 0.1, 10.0, 100.0, 5.0, True)
+    scores = accuracy, 0.01, accuracy, 0.01
+    return Candidate(params, SMO, RBF(gamma), C, gamma, 100, *scores, 0.1, 10.0, 100.0, 5.0, True)
 
 
 def grid(Cs=(0.1, 1.0, 10.0), gammas=(0.01, 0.1, 1.0)):
@@ -28,11 +31,11 @@ def drawn(tmp_path, monkeypatch):
     """drawn(candidates, name) -> (figure's axes, bytes of the file)"""
     from matplotlib.figure import Figure
 
-    def run(candidates, name="p.png"):
+    def run(candidates, name="p.png", metric=ACCURACY):
         figures = []
         save = Figure.savefig
         monkeypatch.setattr(Figure, "savefig", lambda self, *a, **k: (figures.append(self), save(self, *a, **k)))
-        picture.draw(candidates, tmp_path / name, "title")
+        picture.draw(candidates, tmp_path / name, "title", metric)
         return figures[0].axes, (tmp_path / name).read_bytes()
 
     return run
@@ -82,6 +85,14 @@ def test_one_number_is_a_line_with_error_bars(drawn):
     assert axes.get_xlabel() == "degree" and all(tick == round(tick) for tick in axes.get_xticks())
 
 
+def test_the_metric_is_named_and_only_shares_are_in_per_cent(drawn):
+    (_, bar), _ = drawn(grid(), metric=Metric("balanced_accuracy", np.array([0, 1])))
+    assert bar.get_ylabel() == "balanced accuracy in cross-validation, %"
+    (axes, bar), _ = drawn(grid(), metric=Metric("matthews_corrcoef", np.array([0, 1])))
+    assert bar.get_ylabel() == "matthews corrcoef in cross-validation" and bar.get_ylim()[1] <= 1.0
+    assert "best: 0.9000 at" in axes.get_lines()[1].get_label()
+
+
 def test_what_failed_is_left_out(drawn):
     candidates = [*grid(), candidate({"C": 1000.0, "gamma": 1.0}, math.nan)]
     (axes, _), _ = drawn(candidates)
@@ -98,4 +109,4 @@ def test_files_and_searches_that_cannot_be_drawn(tmp_path):
     for grid_ in ({"C": [1, 2]}, {"gamma": ["scale", "auto"]}, {"gamma": [1, 2], "loss": ["hinge"]}):
         picture.require_drawable("p.PNG", plan(SMO, RBF(), grid_))
     with pytest.raises(InputError, match="cannot write"):
-        picture.draw(grid(), tmp_path / "nowhere" / "p.png", "title")
+        picture.draw(grid(), tmp_path / "nowhere" / "p.png", "title", ACCURACY)

@@ -172,9 +172,9 @@ def test_a_model_that_cannot_predict_counts_as_failed(monkeypatch):
         return predict(model, X, **options)
 
     def together(*args):
-        raise MemoryError  # then each model predicts alone
+        raise MemoryError  # then each model decides alone
 
-    monkeypatch.setattr(tune.estimator, "predictions", together)
+    monkeypatch.setattr(tune.estimator, "decisions", together)
     monkeypatch.setattr(SVMModel, "predict", failing)
     found = tune.search(*overlapping(60), grid={"C": CS}, cv=3)
     assert [(c.C, c.reason) for c in found.candidates if c.failed] == [(1.0, "MemoryError")]

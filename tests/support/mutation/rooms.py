@@ -85,6 +85,7 @@ ROOMS = [
     Room("svmkit/model/one_vs_one.py", ["tests/model/test_one_vs_one.py"]),
     Room("svmkit/model/accuracy.py", ["tests/model/test_accuracy.py"]),
     Room("svmkit/kernels/row_cache.py", ["tests/kernels/test_row_cache.py"]),
+    Room("svmkit/model/scores.py", ["tests/model/test_scores.py"]),
     Room("svmkit/training/result.py", ["tests/training/test_result.py"]),
     Room("svmkit/training/weights.py", ["tests/training/test_weights.py"]),
 ]

@@ -1,0 +1,42 @@
+"""The labels of a model and its decisions by class, taken of a part of the rows at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmkit.model.model import SVMModel
+
+VALUES = 1 << 22  # decisions of class pairs that are held at a time
+
+
+def decided(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Predict labels with the decisions behind them.
+
+    Parameters
+    ----------
+    model : SVMModel
+        The model.
+    X : ndarray or CSR of shape (n_samples, n_features)
+        The samples.
+    n_threads : int or None, default=None
+        The number of threads; None uses all.
+
+    Returns
+    -------
+    predicted : ndarray of shape (n_samples,)
+        The labels, of the type of `model.classes`.
+    decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
+        The larger, the more it speaks for `classes[1]`, or for the class of the column (`SVMModel.scores`).
+    """
+    if len(model.classes) == 2:
+        decision = model.decision_function(X, n_threads=n_threads)
+        return model.labels(decision), decision
+    step = max(1, VALUES // len(model.intercept))
+    votes = [
+        model.scores(model.decision_function(X[lo : lo + step], n_threads=n_threads))
+        for lo in range(0, X.shape[0], step)
+    ]
+    found = np.concatenate(votes)
+    return model.classes[found.argmax(axis=1)], found

@@ -1,0 +1,286 @@
+"""The metric by which models are compared: accuracy, balanced accuracy or any other scorer of scikit-learn."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError, one_line
+from svmkit.model.accuracy import comparable
+from svmkit.model.decided import decided
+from svmkit.model.model import SVMModel
+from svmkit.model.scores import balanced_accuracy
+
+COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
+RARE = 0.1  # share of the rows below which a class is lost in accuracy
+_UNBOUNDED = ("neg_", "matthews", "positive_likelihood", "mutual_info")  # begin the names of metrics that are no shares
+_USUAL = "accuracy, balanced_accuracy, f1, f1_macro, precision, recall, roc_auc, average_precision"
+
+
+def require_metric(name: str) -> str:
+    """Return the name of a metric that predictions and decisions of some classes suffice for.
+
+    Raises
+    ------
+    InputError
+        scikit-learn has no such scorer, it measures quantities and not classes, or it needs probabilities.
+    """
+    name = name.strip().replace("-", "_")
+    if name in COUNTED:
+        return name
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    if name not in get_scorer_names():
+        close = difflib.get_close_matches(name, get_scorer_names(), n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_USUAL}, and scikit-learn's others"
+        raise InputError(f"metric {name!r} is not known; {hint}")
+    if "regression" in getattr(getattr(get_scorer(name), "_score_func", None), "__module__", ""):
+        raise InputError(f"metric {name} measures quantities, not classes: give one of {_USUAL}")
+    failures = [_probe(name, n_classes).failure for n_classes in (2, 3)]
+    if all(failures):
+        if any("predict_proba" in str(failure) for failure in failures):
+            raise InputError(
+                f"metric {name} needs probabilities, which the models do not have: give roc_auc or average_precision"
+            )
+        raise InputError(f"metric {name} cannot be taken of one label a row: {failures[0]}")
+    return name
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A metric of the predictions for some classes; greater is better.
+
+    Attributes
+    ----------
+    name : str
+        The name of scikit-learn's scorer.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    positive : str or None
+        The class that a metric of two classes is about; None where the metric treats all classes alike.
+    reason : str
+        Why this metric was taken, or this class, in words; "" where nothing was chosen.
+    """
+
+    name: str
+    classes: np.ndarray
+    positive: str | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(cls, name: str | None, classes: np.ndarray, codes: np.ndarray, class_weight: Any = None) -> Metric:
+        """Return the metric for some labels; None stands for accuracy, or balanced accuracy where that would mislead.
+
+        Parameters
+        ----------
+        name : str or None
+            The name of a scorer. None stands for balanced accuracy where classes have weights or one has less than a
+            tenth of the rows, else for accuracy.
+        classes : ndarray of shape (n_classes,)
+            The labels, sorted.
+        codes : ndarray of shape (n_samples,), int
+            The class of each row.
+        class_weight : object, default=None
+            The weights of classes; None where they have none.
+
+        Raises
+        ------
+        InputError
+            The metric is not known, or not one of so many classes.
+        """
+        rows = np.bincount(codes, minlength=len(classes))
+        if name is None:
+            share = rows.min() / len(codes)
+            if class_weight is not None:
+                return cls("balanced_accuracy", classes, reason="classes have weights")
+            if share < RARE:
+                why = f"class {classes[rows.argmin()]} has {share:.1%} of the rows"
+                return cls("balanced_accuracy", classes, reason=why)
+            return cls("accuracy", classes)
+        name = require_metric(name)
+        if name in COUNTED:
+            return cls(name, classes)
+        failure = _probe(name, min(len(classes), 3)).failure
+        if failure is not None:
+            raise InputError(_wrong_number(name, len(classes), failure))
+        if len(classes) > 2 or not _probe(name, 2).takes_sides:
+            return cls(name, classes)
+        if set(classes.tolist()) <= {-1, 0, 1}:
+            return cls(name, classes, str(classes[1]))
+        rarer = int(rows[1] <= rows[0])
+        return cls(name, classes, str(classes[rarer]), f"class {classes[rarer]} is the rarer one")
+
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return self.name.replace("_", " ")
+
+    @property
+    def note(self) -> str | None:
+        """One line about what was chosen; None where nothing was."""
+        if not self.reason:
+            return None
+        if self.positive is not None:
+            return f"the metric is {self.title} of class {self.positive}, the rarer one"
+        return f"the metric is {self.title}, since {self.reason} (--metric takes another)"
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the metric is a number from 0 to 1, which is shown in per cent."""
+        return not self.name.startswith(_UNBOUNDED)
+
+    @property
+    def needs_decisions(self) -> bool:
+        """Whether predicted labels do not suffice."""
+        return self.name not in COUNTED and _probe(self.name, min(len(self.classes), 3)).needs_decisions
+
+    def shown(self, value: float | None) -> str:
+        """Return a value in words."""
+        if value is None or math.isnan(value):
+            return "not known"
+        return f"{value:.2%}" if self.is_share else f"{value:.4f}"
+
+    def about(self) -> dict[str, Any]:
+        """Return what was measured, for JSON."""
+        return {"name": self.name, "positive": self.positive, "reason": self.reason or None}
+
+    def codes(self, labels: np.ndarray) -> np.ndarray:
+        """Return the class of each label (n_samples,), `n_classes` for a label that is no class."""
+        labels, classes = comparable(labels, self.classes)
+        order = np.argsort(classes)
+        at = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
+        return np.where(classes[order[at]] == labels, order[at], len(classes))
+
+    def value(
+        self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
+    ) -> float:
+        """Return the metric of some predictions; nan where it is not defined for them.
+
+        Parameters
+        ----------
+        truth, predicted : ndarray of shape (n_samples,), int
+            The class of each row and its prediction.
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), default=None
+            The larger, the more it speaks for `classes[1]`, or for the class of the column.
+        rows : ndarray of shape (n_classes,), default=None
+            The rows of each class, if they have been counted.
+        """
+        if self.name == "accuracy":
+            return float((predicted == truth).mean())
+        if self.name == "balanced_accuracy":
+            rows = np.bincount(truth) if rows is None else rows
+            return balanced_accuracy(predicted == truth, truth, rows)
+        if self.positive is not None and self.positive == str(self.classes[0]):
+            truth, predicted = (np.where(c < 2, 1 - c, c) for c in (truth, predicted))
+            decision = None if decision is None else -decision
+        try:
+            return _scored(self.name, truth, predicted, decision, len(self.classes))
+        except (ValueError, AttributeError):
+            return math.nan
+
+    def of_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
+        """Return the metric of a model on some rows; None where it is not defined for them."""
+        if self.needs_decisions:
+            predicted, decision = decided(model, X, n_threads)
+            found = self.value(self.codes(labels), self.codes(predicted), self.by_class(model, decision))
+        else:
+            predicted = model.predict(X, n_threads=n_threads)
+            found = self.value(self.codes(labels), self.codes(predicted))
+        return None if math.isnan(found) else found
+
+    def by_class(self, model: SVMModel, decision: np.ndarray) -> np.ndarray:
+        """Return the decisions of `decided` as `value` takes them; the model may know fewer classes than there are."""
+        if len(self.classes) == 2:
+            return decision
+        votes = decision if decision.ndim == 2 else np.stack([-decision, decision], axis=1)
+        found = np.full((len(votes), len(self.classes)), votes.min() - 1.0)
+        found[:, self.codes(model.classes)] = votes
+        return found
+
+
+def _wrong_number(name: str, n_classes: int, failure: Exception) -> str:
+    from sklearn.metrics import get_scorer_names
+
+    if n_classes == 2:
+        return f"metric {name} is not one of two classes: {one_line(failure)}"
+    known = [f"{name}_{kind}" for kind in ("macro", "weighted")]
+    known = [other for other in known if other in get_scorer_names()] or ["balanced_accuracy", "f1_macro"]
+    return f"metric {name} is one of two classes, and there are {n_classes}: give {' or '.join(known)}"
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """What a scorer does with a few made-up predictions.
+
+    Attributes
+    ----------
+    failure : Exception or None
+        Why it cannot be taken.
+    needs_decisions : bool
+        Whether predicted labels do not suffice.
+    takes_sides : bool
+        Whether it changes when two classes change places.
+    """
+
+    failure: Exception | None = None
+    needs_decisions: bool = False
+    takes_sides: bool = False
+
+
+@lru_cache
+def _probe(name: str, n_classes: int) -> _Probe:
+    truth = np.repeat(np.arange(n_classes), (4, 3, 2)[:n_classes])
+    predicted = np.roll(truth, 1)
+    decision = np.eye(n_classes)[predicted] + np.linspace(0.0, 0.3, len(truth))[:, None] * np.arange(n_classes)
+    if n_classes == 2:
+        decision = decision[:, 1] - decision[:, 0]
+    try:
+        value = _scored(name, truth, predicted, decision, n_classes)
+    except Exception as error:
+        return _Probe(error)
+    try:
+        _scored(name, truth, predicted, None, n_classes)
+        needs = False
+    except AttributeError:
+        needs = True
+    if n_classes > 2:
+        return _Probe(None, needs)
+    return _Probe(None, needs, not math.isclose(value, _scored(name, 1 - truth, 1 - predicted, -decision, 2)))
+
+
+def _scored(name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int) -> float:
+    """Return the value of a scorer of scikit-learn for predictions of the classes 0 to n_classes - 1."""
+    from sklearn.metrics import get_scorer
+
+    answers = _answers()(predicted, decision, np.arange(n_classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an undefined value is told by the value
+        return float(get_scorer(name)(answers, np.empty((len(truth), 0)), truth))
+
+
+@lru_cache(maxsize=1)
+def _answers() -> Callable[..., Any]:
+    """Return the class of classifiers that know their answers; a scorer of scikit-learn asks a classifier."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.metaestimators import available_if
+
+    class Answers(ClassifierMixin, BaseEstimator):
+        def __init__(self, predicted, decision, classes):
+            self.predicted, self.decision, self.classes = predicted, decision, classes
+            self.classes_ = classes
+
+        def predict(self, X):
+            return self.predicted
+
+        @available_if(lambda self: self.decision is not None)
+        def decision_function(self, X):
+            return self.decision
+
+    return Answers

@@ -1,0 +1,131 @@
+"""What predictions are worth: accuracy, the share of the largest class, recall, balanced accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.layout import integral
+from svmkit.model.accuracy import comparable
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The counts of labels and predictions by class, and the measures that follow from them.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes of the model and any others among the labels, in sorted order; text where labels or predictions are.
+    rows : ndarray of shape (n_classes,), int64
+        The number of rows whose label is the class.
+    predicted : ndarray of shape (n_classes,), int64
+        The number of rows that were predicted as the class.
+    hits : ndarray of shape (n_classes,), int64
+        The number of rows of the class that were predicted as it.
+    """
+
+    classes: np.ndarray
+    rows: np.ndarray
+    predicted: np.ndarray
+    hits: np.ndarray
+
+    @classmethod
+    def of(cls, predicted: np.ndarray, labels: np.ndarray, classes: np.ndarray | None = None) -> Scores:
+        """Count predictions against labels, which compare as in `svmkit.model.accuracy.accuracy`.
+
+        Parameters
+        ----------
+        predicted, labels : ndarray of shape (n_samples,)
+            Numbers, booleans or text.
+        classes : ndarray, default=None
+            The classes of the model, of the type of `predicted`; None stands for the distinct predictions.
+        """
+        known = given = np.unique(predicted) if classes is None else np.asarray(classes)
+        predicted, labels = comparable(predicted, labels)
+        if labels.dtype.kind == "U":
+            known = known.astype(str)
+        known = np.unique(known)
+        unknown = labels[~_places(labels, known)[1]]
+        if len(unknown):
+            known = np.union1d(known, unknown)
+        counts = [
+            np.bincount(_places(values, known)[0], minlength=len(known))
+            for values in (labels, predicted, labels[predicted == labels])
+        ]
+        return cls(integral(known) if known.dtype.kind == "f" and given.dtype.kind != "f" else known, *counts)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return int(self.rows.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """The fraction of predictions that equal their labels, from 0 to 1."""
+        return float(self.hits.sum() / self.rows.sum())
+
+    @property
+    def majority(self) -> str:
+        """The class that most labels are of; of several, the first."""
+        return str(self.classes[self.rows.argmax()])
+
+    @property
+    def majority_share(self) -> float:
+        """The fraction of labels that are of the largest class: the accuracy of predicting nothing else."""
+        return float(self.rows.max() / self.rows.sum())
+
+    @cached_property
+    def recall(self) -> dict[str, float]:
+        """The fraction of the rows of each class that were predicted as it; classes without rows are left out."""
+        present = np.flatnonzero(self.rows)
+        return {str(self.classes[c]): float(self.hits[c] / self.rows[c]) for c in present.tolist()}
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean recall of the classes that have rows."""
+        return float(np.mean(list(self.recall.values())))
+
+    @property
+    def worst(self) -> list[tuple[str, float]]:
+        """The classes that have rows and their recall, lowest first."""
+        return sorted(self.recall.items(), key=lambda item: item[1])
+
+    def never_predicted(self, least: int = 1) -> list[str]:
+        """Return the classes that have at least `least` rows, none of any class predicted as them."""
+        return [str(label) for label in self.classes[(self.rows >= least) & (self.predicted == 0)]]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures besides accuracy, as `svmkit train --json` prints them."""
+        return {
+            "balanced_accuracy": self.balanced_accuracy,
+            "majority": self.majority,
+            "majority_share": self.majority_share,
+            "recall": self.recall,
+            "never_predicted": self.never_predicted(),
+        }
+
+
+def balanced_accuracy(hits: np.ndarray, codes: np.ndarray, rows: np.ndarray) -> float:
+    """Return the balanced accuracy of many predictions of one set, whose labels were encoded once.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (n_samples,), bool
+        Which predictions equal their labels.
+    codes : ndarray of shape (n_samples,), int
+        The class of each label.
+    rows : ndarray of shape (n_classes,), int
+        The number of rows of each class; classes without rows do not count.
+    """
+    present = rows > 0
+    return float(np.mean(np.bincount(codes[hits], minlength=len(rows))[present] / rows[present]))
+
+
+def _places(values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each value among sorted labels, and whether it is one of them."""
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return at, known[at] == values

@@ -1,0 +1,143 @@
+"""What train says beyond accuracy: the largest class, balanced accuracy, recall, and one warning of a useless model."""
+
+import numpy as np
+import pytest
+from support.cli import lopsided
+from support.problems import write
+
+from svmkit.cli import quality
+from svmkit.kernels.functions import RBF
+from svmkit.model.model import SVMModel
+from svmkit.model.scores import Scores
+from svmkit.solver.solution import Status
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+LONELY = ("--solver", "smo", "-C", 0.5, "--gamma", 1000)  # each row knows itself only
+
+
+def lines_of(text):
+    return dict(line.split(maxsplit=1) for line in text.splitlines())
+
+
+def test_the_majority_model_is_told_by_the_numbers_and_one_line(svmkit):
+    done = svmkit("train", lopsided(), *LONELY, "--test-size", 0.25, "--no-track")
+    assert done.code == 0
+    lines = lines_of(done.out)
+    assert lines["accuracy"] == "95.00% train, 95.00% test (100 rows; largest class 95.00%)"
+    assert lines["balanced"] == "50.00% train, 50.00% test"
+    assert lines["recall"] == "leave 0.00%, stay 100.00% (test)"
+    warnings = [line for line in done.err.splitlines() if "never" in line or "vectors" in line]
+    assert len(warnings) == 1
+    assert "class leave is never predicted and 100.0% of the rows are support vectors" in warnings[0]
+    assert "gamma is likely too large" in warnings[0] and "--scale standard" in warnings[0]
+
+
+def test_the_json_has_the_same(train):
+    found = train(lopsided(), *LONELY, "--test-size", 0.25)
+    assert found["test_accuracy"] == 0.95 == found["test_scores"]["majority_share"]
+    assert found["test_scores"] == {
+        "balanced_accuracy": 0.5, "majority": "stay", "majority_share": 0.95, "recall": {"leave": 0.0, "stay": 1.0},
+        "never_predicted": ["leave"],
+    }  # fmt: skip
+    assert found["train_scores"]["never_predicted"] == ["leave"] and "never predicted" in found["warning"]
+    good = train(lopsided(), "--solver", "smo", "--class-weight", "balanced")
+    assert good["warning"] is None and good["test_scores"] is None and good["train_scores"]["never_predicted"] == []
+    assert good["train_scores"]["balanced_accuracy"] > 0.8
+
+
+def test_of_many_classes_the_worst_are_shown(svmkit):
+    rng = np.random.default_rng(0)
+    cells = [(k, k % 3 + rng.normal(scale=0.4), k // 3 + rng.normal(scale=0.4)) for k in [*range(9)] * 12]
+    rows = "".join(f"{label},{a:.3f},{b:.3f}\n" for label, a, b in cells)
+    done = svmkit("train", write("nine.csv", "label,a,b\n" + rows), "--no-track")
+    recall = lines_of(done.out)["recall"]
+    assert recall.startswith("worst of 9 classes: ") and recall.count("%") == 3 and "(test)" not in recall
+
+
+# --- the warning, by the counts that lead to it
+
+
+def model(gamma=0.5, n=120, d=2, scaled=False, kernel=None):
+    rng = np.random.default_rng(0)
+    return SVMModel(
+        kernel or RBF(gamma), np.array(["no", "yes"]), rng.normal(size=(n, d)), np.array([n - 10, 10]),
+        np.ones((1, n)), np.zeros(1), d,
+    )  # fmt: skip
+
+
+def scores(no, yes, guessed=0):
+    """Scores of `no` and `yes` rows, of which `guessed` are predicted as yes, rightly."""
+    truth = np.array(["no"] * no + ["yes"] * yes)
+    predicted = np.array(["no"] * (no + yes - guessed) + ["yes"] * guessed)
+    return Scores.of(predicted, truth, np.array(["no", "yes"]))
+
+
+def said(*, of=None, **facts):
+    usual = {"train": scores(190, 10), "test": None, "status": Status.CONVERGED, "share": 0.3, "n_samples": 200}
+    return quality.doubt(of or model(), **usual | facts)
+
+
+def test_a_class_that_is_never_predicted():
+    assert said() == (
+        "class yes is never predicted: what helps is --class-weight balanced or --scale standard or svmkit tune"
+    )
+    assert "--class-weight" not in said(weighted=True) and said(search="another --grid").endswith("another --grid")
+    assert said(train=scores(190, 10, 3)) is None
+    assert "never" in said(train=scores(190, 10, 3), test=scores(90, 12))
+
+
+def test_several_classes_that_are_never_predicted():
+    labels = np.repeat(list("abcdef"), 20)
+    found = said(train=Scores.of(np.full(120, "a"), labels, np.array(list("abcdef"))))
+    assert found.startswith("classes b, c, d and 2 more are never predicted: ")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"train": scores(190, 9)},  # few rows of the class
+        {"train": scores(190, 10, 10), "test": scores(1, 0)},
+        {"train": scores(190, 10, 10), "test": scores(0, 1)},  # one row
+        {"status": Status.TIME_LIMIT},
+        {"status": Status.INTERRUPTED},
+        {"status": Status.MAX_ITER},
+        {"train": scores(190, 10, 10), "share": 0.9},
+        {"train": scores(190, 10, 10), "share": 1.0, "n_samples": 99},  # a small set
+        {"train": scores(190, 10, 10), "share": 1.0, "of": model(d=200)},  # more features than rows
+        {"train": scores(190, 10, 10), "share": None},  # weights of features
+        {"train": None},
+    ],
+    ids=str,
+)
+def test_where_nothing_is_to_be_said(facts):
+    assert said(**facts) is None
+
+
+def test_a_stream_ends_with_its_lines_and_not_too_early():
+    assert "never" in said(status=Status.MAX_ITER, streamed=True)
+    assert said(status=Status.TIME_LIMIT, streamed=True) is None
+
+
+def test_vectors_everywhere_blame_gamma_only_where_the_kernel_tells():
+    good = scores(190, 10, 10)
+    found = said(train=good, share=0.97, of=model(gamma=500.0))
+    assert found.startswith("97.0% of the rows are support vectors: gamma is likely too large; ")
+    assert "a smaller --gamma" in found and "--class-weight" not in found
+    mild = said(train=good, share=0.97)
+    assert "gamma" not in mild and mild.startswith("97.0% of the rows are support vectors: what helps is --scale")
+    assert said(share=0.97).startswith("class yes is never predicted and 97.0% of the rows are support vectors: ")
+
+
+def test_scalars_for_the_tracker():
+    from svmkit.tracking.record import _of_scores, scalars
+
+    found = scalars(_of_scores("test", scores(95, 5)))
+    assert found == {
+        "test/balanced_accuracy": 0.5, "test/majority_share": 0.95, "test/recall_no": 1.0, "test/recall_yes": 0.0,
+    }  # fmt: skip
+    odd = Scores.of(np.array(["a%", "b"]), np.array(["a%", "b"]), np.array(["a%", "b"]))
+    assert "train/recall_a_" in _of_scores("train", odd)
+    for labels in (["a%", "a$"], list(map(str, range(11)))):  # equal names, and too many
+        many = Scores.of(np.array(labels), np.array(labels), np.array(sorted(labels)))
+        assert [name for name in _of_scores("test", many) if "/" in name] == ["test/lowest_recall"]

@@ -1,0 +1,160 @@
+"""The metric of a comparison: names and refusals, its default, the positive class, and values of scikit-learn."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer_names
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Linear
+from svmkit.model.metric import Metric, require_metric
+from svmkit.model.model import SVMModel
+
+TWO, CODES = np.array(["no", "yes"]), np.array([0] * 30 + [1] * 10)
+
+
+def stump(classes):
+    """A linear model of one column for two classes, or of as many columns as class pairs."""
+    k, pairs = len(classes), len(classes) * (len(classes) - 1) // 2
+    vectors, coef = np.eye(k), np.zeros((k - 1, k))
+    for c in range(k):  # each pair decides by the difference of its two columns
+        coef[:, c] = -1.0 if k == 2 and c == 0 else 1.0
+        for other in range(k):
+            if other != c and k > 2:
+                coef[other - (c < other), c] = 1.0 if c < other else -1.0
+    return SVMModel(Linear(), np.array(classes), vectors, np.ones(k, dtype=int), coef, np.zeros(pairs), k)
+
+
+def test_the_default_is_accuracy_unless_it_would_mislead():
+    def named(counts, weight=None):
+        found = Metric.of(None, np.arange(len(counts)), np.repeat(np.arange(len(counts)), counts), weight)
+        return found.name, found.note
+
+    assert named([90, 10]) == named([50, 30, 20]) == ("accuracy", None)
+    name, note = named([91, 9])
+    assert name == "balanced_accuracy" and "class 1 has 9.0% of the rows" in note and "--metric" in note
+    assert named([5, 50, 45])[0] == "balanced_accuracy"
+    name, note = named([50, 50], "balanced")
+    assert name == "balanced_accuracy" and "classes have weights" in note
+    assert Metric.of("accuracy", TWO, np.array([0] * 99 + [1])).name == "accuracy"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("f1_marco", "did you mean f1_macro"),
+        ("acuracy", "did you mean accuracy"),
+        ("zzz", "there are accuracy, balanced_accuracy, f1"),
+        ("neg_log_loss", "needs probabilities"),
+        ("roc_auc_ovr", "needs probabilities"),
+        ("r2", "measures quantities, not classes"),
+        ("neg_mean_squared_error", "measures quantities"),
+        ("f1_samples", "cannot be taken of one label a row"),
+    ],
+)
+def test_refused_by_name(name, words):
+    with pytest.raises(InputError, match=words) as caught:
+        require_metric(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_hyphen_is_an_underscore():
+    assert require_metric("balanced-accuracy") == "balanced_accuracy"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("f1", "f1_macro or f1_weighted"),
+        ("jaccard", "jaccard_macro"),
+        ("roc_auc", "of two classes, and there are 3"),
+    ],
+)
+def test_a_metric_of_two_classes_names_its_variant_for_many(name, words):
+    with pytest.raises(InputError, match=words):
+        Metric.of(name, np.array(["a", "b", "c"]), np.array([0, 1, 2]))
+
+
+def test_the_positive_class():
+    assert Metric.of("f1", TWO, CODES).positive == "yes"
+    assert Metric.of("f1", TWO, CODES).note == "the metric is f1 of class yes, the rarer one"
+    assert Metric.of("f1", TWO, 1 - CODES).positive == "no"
+    assert Metric.of("average_precision", np.array([1, 2]), 1 - CODES).positive == "1"
+    for usual in ([0, 1], [-1, 1], [False, True]):  # the convention, also where the other class is rarer
+        found = Metric.of("f1", np.array(usual), 1 - CODES)
+        assert found.positive == str(np.array(usual)[1]) and found.note is None
+    for alike in ("roc_auc", "balanced_accuracy", "f1_macro", "matthews_corrcoef"):
+        assert Metric.of(alike, TWO, CODES).positive is None
+
+
+def usable():
+    names = []
+    for name in get_scorer_names():
+        try:
+            names.append(require_metric(name))
+        except InputError:
+            continue
+    return names
+
+
+@pytest.mark.parametrize("name", usable())
+def test_every_scorer_has_the_value_of_scikit_learn(name):
+    rng, classes = np.random.default_rng(0), np.array(["no", "yes"])
+    model, X = stump(["no", "yes"]), rng.normal(size=(80, 2))
+    labels = classes[(X[:, 1] - X[:, 0] + rng.normal(size=80) > 0.8).astype(int)]
+    codes = (labels == "yes").astype(int)
+    found = Metric.of(name, classes, codes)
+
+    class Known(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def predict(self, X):
+            return (model.predict(X) == "yes").astype(int)
+
+        def decision_function(self, X):
+            return model.decision_function(X)
+
+    expected = metrics.get_scorer(name)(Known(), X, codes)
+    assert found.of_model(model, X, labels) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["f1_macro", "balanced_accuracy", "average_precision", "recall_weighted"])
+def test_many_classes_and_labels_of_other_kinds(name):
+    rng, classes = np.random.default_rng(1), [1, 2, 10]
+    model, X = stump(classes), rng.normal(size=(90, 3))
+    truth = np.array(classes)[(X + rng.normal(size=X.shape)).argmax(axis=1)]
+    found = Metric.of(name, np.array(classes), np.searchsorted(classes, truth))
+    predicted, votes = model.predict(X), model.scores(model.decision_function(X))
+    expected = {
+        "f1_macro": lambda: metrics.f1_score(truth, predicted, average="macro"),
+        "balanced_accuracy": lambda: metrics.balanced_accuracy_score(truth, predicted),
+        "average_precision": lambda: metrics.average_precision_score(truth, votes),
+        "recall_weighted": lambda: metrics.recall_score(truth, predicted, average="weighted"),
+    }[name]()
+    assert found.of_model(model, X, truth) == pytest.approx(expected, rel=1e-12)
+    assert found.of_model(model, X, truth.astype(float)) == found.of_model(model, X, truth.astype(str))
+
+
+def test_a_model_that_has_not_seen_a_class():
+    """As in a round of halving, whose few rows may lack a class."""
+    metric = Metric.of("average_precision", np.array([1, 2, 10]), np.array([0, 1, 2]))
+    X, truth = np.random.default_rng(2).normal(size=(30, 2)), np.repeat([1, 10], 15)
+    value = metric.of_model(stump([1, 10]), X, truth)
+    columns = metric.by_class(stump([1, 10]), stump([1, 10]).decision_function(X))
+    assert columns.shape == (30, 3) and (columns[:, 1] < columns[:, [0, 2]].min(axis=1)).all()
+    assert value is None or 0.0 <= value <= 1.0
+
+
+def test_what_is_not_defined_is_none():
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    metric = Metric.of("roc_auc", TWO, CODES)
+    assert metric.of_model(stump(["no", "yes"]), X, np.full(20, "no")) is None
+    assert (
+        Metric.of("f1", TWO, CODES).of_model(stump(["no", "yes"]), X, np.array(["no", "yes", "other", "no"] * 5))
+        is None
+    )
+    assert metric.shown(None) == metric.shown(math.nan) == "not known" and metric.shown(0.5) == "50.00%"
+    assert Metric.of("matthews_corrcoef", TWO, CODES).shown(0.5) == "0.5000"
