@@ -6,14 +6,21 @@ import typer
 
 from svmkit.cli.common import JSON, TRACKING_URI
 from svmkit.cli.spelling import (
+    CATEGORICAL,
+    CHARSET,
     CLASS_WEIGHT,
     COEF0,
+    DECIMAL,
     DEGREE,
+    DROP,
     EXPERIMENT,
+    LABEL,
     MODEL,
     NO_TRACK,
+    ONLY,
     RUN,
     SOLVE,
+    TASK,
 )
 
 WHAT = "What"
@@ -33,6 +40,13 @@ def compare(
     option: list[str] = typer.Option([], "-o", help="SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", rich_help_panel=WHAT),
     test: str = typer.Option(None, help="Test set of a single DATA; default DATA.t if any.", rich_help_panel=WHAT),
     test_size: float = typer.Option(None, help="Fraction of each set held out instead.", rich_help_panel=WHAT),
+    label: str = LABEL,
+    decimal: str = DECIMAL,
+    encoding: str = CHARSET,
+    drop: list[str] = DROP,
+    only: list[str] = ONLY,
+    categorical: list[str] = CATEGORICAL,
+    task: str = TASK,
     metrics: str = typer.Option(
         None,
         help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy; default all.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli.options import class_weights, key_values
+from svmkit.cli.options import class_weights, key_values, label_column
 from svmkit.compare.spec import Spec, load_spec, read
 from svmkit.errors import InputError
 from svmkit.runtime import files
@@ -16,6 +16,7 @@ RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
     *("data", "test", "test_size", "C", "kernel", "gamma", "degree", "coef0", "scale", "class_weight"),
     *("tol", "stop", "memory", "option", "metrics"),
+    *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
 _SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
 
@@ -36,6 +37,13 @@ class CompareOptions:
     option: Sequence[str]
     test: str | None
     test_size: float | None
+    label: str | None
+    decimal: str | None
+    encoding: str | None
+    drop: Sequence[str]
+    only: Sequence[str]
+    categorical: Sequence[str]
+    task: str | None
     metrics: str | None
     C: Sequence[float] | None
     kernel: str | None
@@ -127,6 +135,9 @@ class CompareOptions:
             "class_weight": class_weights(self.class_weight),
             "kernel": kernel,
             "test": self.test if self.test_size is None else self.test_size,
+            "label": label_column(self.label),
+            **{key: getattr(self, key) for key in ("decimal", "encoding", "task")},
+            **{key: list(getattr(self, key)) for key in ("drop", "only", "categorical")},
         }
         raw |= {key: value for key, value in named.items() if value not in (None, [])}
         return read(raw | ({"metrics": _listed(self.metrics)} if self.metrics else {}))

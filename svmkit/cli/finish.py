@@ -128,6 +128,7 @@ def finish(
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "curve": curve,
         "details": record.details,
+        "label": data.encoding.label_facts if data.encoding else None,
         "model": keeper.out or (logged if options.register else None),
         "run_id": tracker.run_id,
     }

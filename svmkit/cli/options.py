@@ -52,6 +52,8 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
             continue
         try:  # as text, which is what the command line passes
             text = value if isinstance(value, bool | list) else str(value)
+            if by_name[name].multiple and not isinstance(text, list):
+                text = [text]
             given[name] = by_name[name].process_value(context, text)
         except Exception as error:
             reason = error.format_message() if hasattr(error, "format_message") else str(error)
@@ -91,6 +93,19 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
         except ValueError:
             raise InputError(f"--class-weight: {weight!r} for {label!r} is not a number") from None
     return weights
+
+
+def label_column(text: str | None) -> str | int | None:
+    """Return the label column of a table by its name, or as a number by its position."""
+    return int(text) if text and text.lstrip("-").isdigit() else text
+
+
+def require_task(task: str | None) -> None:
+    """Raise InputError for a task that does not exist."""
+    from svmkit.data.classes import TASKS
+
+    if task not in (None, *TASKS):
+        raise InputError(f"--task {task!r} is not known; there is: {', '.join(TASKS)}")
 
 
 def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:

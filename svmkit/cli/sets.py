@@ -8,6 +8,8 @@ from typing import Any
 from svmkit.cli.common import note
 from svmkit.cli.train_options import TrainOptions
 from svmkit.data import Dataset, load, scaling
+from svmkit.data.classes import with_classes
+from svmkit.data.encoding import LAST
 from svmkit.data.splitting import split
 from svmkit.kernels.functions import Kernel
 
@@ -43,14 +45,25 @@ def read(options: TrainOptions) -> Sets:
     InputError
         A set cannot be found or read, or it cannot be split as asked.
     """
-    train = load(options.data, label=options.label_column, n_features=options.n_features)
+    train = load(options.data, reading=options.reading, n_features=options.n_features)
+    train = with_classes(train, options.task)
     test: Dataset | None = None
     if options.test:
         test = load(options.test, n_features=train.n_features, encoding=train.encoding)
+        test = with_classes(test, "classify")
     elif options.test_size:
         train, test = split(train, options.test_size, options.seed)
+    tell(train)
     sha256 = train.fingerprint() if options.is_kept else None
     return Sets(train, test, train.n_samples, train.n_features, sha256)
+
+
+def tell(data: Dataset) -> None:
+    """Print on stderr what a user should know of the columns of a table, and its label if nobody named it."""
+    encoding = data.encoding
+    label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
+    for line in filter(None, (label, *data.notes)):
+        note(f"{data.name}: {line}")
 
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:

@@ -26,6 +26,12 @@ N_FEATURES = typer.Option(
     None, min=1, help="Columns of an svmlight set whose last ones may be empty.", rich_help_panel=RUN
 )
 LABEL = typer.Option(None, help="Label column of a table: name or position.", rich_help_panel=RUN)
+DECIMAL = typer.Option(None, help="Decimal mark of a table: . or ,", rich_help_panel=RUN)
+CHARSET = typer.Option(None, "--encoding", help="Character encoding of a table; default utf-8.", rich_help_panel=RUN)
+DROP = typer.Option([], help="COL,...: columns of a table to leave out.", rich_help_panel=RUN)
+ONLY = typer.Option([], help="COL,...: columns of a table to take as features.", rich_help_panel=RUN)
+CATEGORICAL = typer.Option([], help="COL,...: columns of which each value is a category.", rich_help_panel=RUN)
+TASK = typer.Option(None, help="classify: each value of the label is a class, however many.", rich_help_panel=RUN)
 EXPERIMENT = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN)
 NO_TRACK = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN)
 OPTIONS = typer.Option(

@@ -8,21 +8,27 @@ import typer
 
 from svmkit.cli.common import JSON, THREADS, TRACKING_URI
 from svmkit.cli.spelling import (
+    CATEGORICAL,
+    CHARSET,
     CLASS_WEIGHT,
     COEF0,
+    DECIMAL,
     DEGREE,
+    DROP,
     EXPERIMENT,
     KERNEL,
     LABEL,
     MODEL,
     N_FEATURES,
     NO_TRACK,
+    ONLY,
     OPTIONS,
     RUN,
     SAMPLER,
     SOLVE,
     SOLVER,
     STOP,
+    TASK,
     TOL,
 )
 
@@ -60,6 +66,12 @@ def train(
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
     n_features: int = N_FEATURES,
     label: str = LABEL,
+    decimal: str = DECIMAL,
+    encoding: str = CHARSET,
+    drop: list[str] = DROP,
+    only: list[str] = ONLY,
+    categorical: list[str] = CATEGORICAL,
+    task: str = TASK,
     memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
     threads: int = THREADS,
     seed: int = typer.Option(0, min=0, help="Seed of all random choices.", rich_help_panel=SOLVE),
@@ -140,7 +152,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
     rows(
         [
             ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
-                     f"{len(result['classes'])} classes"),
+                     f"{len(result['classes'])} classes" + labelled(result.get("label"))),
             ("solver", f"{result['solver']}{chosen} on {result['problem']}, {kernel['name']} kernel"
                        + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
             ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"
@@ -158,6 +170,14 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),
         ]
     )  # fmt: skip
+
+
+def labelled(label: dict[str, Any] | None) -> str:
+    """Return the label column of a table and how it was chosen, in words; nothing for data without columns."""
+    if label is None:
+        return ""
+    name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
+    return f", label column {name} ({label['chosen']})"
 
 
 def taken(seconds: float, compiling: float) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 
 from svmkit import plugins, tracking
 from svmkit.cli.common import require_model_name
-from svmkit.cli.options import class_weights, key_values, seconds, stop_rules
+from svmkit.cli.options import class_weights, key_values, label_column, require_task, seconds, stop_rules
 from svmkit.data import Dataset, scaling
+from svmkit.data.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
@@ -24,17 +25,19 @@ from svmkit.training.checkpoint import EVERY
 STREAM = "-"  # the DATA argument for standard input
 
 _OF_A_STREAM = ("classes", "on_error", "block")
+_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical")
 _NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
     "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
     "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
     "label": "the lines of a stream begin with their label: leave --label out",
+    **{name: f"a stream is svmlight and no table: leave --{name} out" for name in _OF_A_TABLE},
     "sampler": "samples are looked at in the order of the stream: leave --sampler out",
     "stop": "how far from optimal the model of a stream is cannot be known: leave --stop out",
     "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
     "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
 }
-_UNSET = {"curve": False}
+_UNSET: dict[str, Any] = {"curve": False, "drop": (), "only": (), "categorical": ()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +88,18 @@ class TrainOptions:
     classes: str | None = None
     on_error: str | None = None
     block: int | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    drop: Sequence[str] = ()
+    only: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    task: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("drop", "only", "categorical"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        require_task(self.task)
+        _ = self.reading  # refuses what cannot be used
         if self.is_stream:
             self._require_of_a_stream()
         else:
@@ -151,9 +164,10 @@ class TrainOptions:
         return EVERY if self.every is None else seconds(self.every, "--every")
 
     @property
-    def label_column(self) -> str | int | None:
-        """The label column of a table by its name, or as a number by its position."""
-        return int(self.label) if self.label and self.label.lstrip("-").isdigit() else self.label
+    def reading(self) -> Reading:
+        """How a table is to be read."""
+        columns = {"drop": self.drop, "only": self.only, "categorical": self.categorical}
+        return Reading(label_column(self.label), self.decimal, self.encoding, **columns)
 
 
 @dataclass(frozen=True)
@@ -216,5 +230,6 @@ class Method:
         """Return the parameters of a run with this method on `data`; `kernel` is the resolved kernel."""
         first = {key: getattr(options, key) for key in ("tol", "seed", "scale", "memory", "class_weight")}
         budgets = ("stop", "max_iter", "max_epochs", "time_limit", "max_support")
-        rest = {key: getattr(options, key) for key in budgets}
+        rest = {key: getattr(options, key) for key in (*budgets, "label", "decimal", "encoding", "task")}
+        rest |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")}
         return tracking.params(self.solver, kernel, self.C, data, **first, sampler=str(self.sampler), **rest)

@@ -8,9 +8,13 @@ import typer
 
 from svmkit.cli.common import JSON, THREADS, TRACKING_URI
 from svmkit.cli.spelling import (
+    CATEGORICAL,
+    CHARSET,
     CLASS_WEIGHT,
     COEF0,
+    DECIMAL,
     DEGREE,
+    DROP,
     EXPERIMENT,
     KERNEL,
     LABEL,
@@ -18,12 +22,14 @@ from svmkit.cli.spelling import (
     MODEL,
     N_FEATURES,
     NO_TRACK,
+    ONLY,
     OPTIONS,
     RUN,
     SAMPLER,
     SOLVE,
     SOLVER,
     STOP,
+    TASK,
     TOL,
 )
 
@@ -82,6 +88,12 @@ def tune(
     ),
     n_features: int = N_FEATURES,
     label: str = LABEL,
+    decimal: str = DECIMAL,
+    encoding: str = CHARSET,
+    drop: list[str] = DROP,
+    only: list[str] = ONLY,
+    categorical: list[str] = CATEGORICAL,
+    task: str = TASK,
     memory: str = typer.Option("1GB", help="Budget of the row caches of all jobs.", rich_help_panel=SOLVE),
     threads: int = THREADS,
     seed: int = typer.Option(0, min=0, help="Seed of all random choices and of the folds.", rich_help_panel=SOLVE),

@@ -9,6 +9,8 @@ from typing import Any
 from svmkit import plugins
 from svmkit.compare import fields
 from svmkit.data import scaling
+from svmkit.data.classes import TASKS
+from svmkit.data.reading import Reading
 from svmkit.data.sources import find
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -20,6 +22,7 @@ from svmkit.training.weights import require_C
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
     *("test", "kernel", "gamma", "C", "scale", "class_weight", "memory"),
+    *("decimal", "encoding", "drop", "only", "categorical", "task"),
 }
 
 MOST = 10_000  # the most problems of one set: three lists of a hundred values would give a million
@@ -157,6 +160,14 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     if "n_features" in entry:
         fields.count(f"{where}.n_features", entry["n_features"])
     first_rows(where, entry)
+    fields.known(f"{where}.task", [entry[key] for key in ("task",) if key in entry], TASKS)
+    for key in ("drop", "only", "categorical"):
+        if key in entry:
+            entry[key] = [fields.column(f"{where}.{key}", name) for name in fields.as_list(entry[key])]
+    try:
+        Reading.of(entry)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     weight = entry.get("class_weight")
     if weight not in (None, "balanced"):
         for label, value in fields.as_map(f"{where}.class_weight", weight).items():

@@ -149,6 +149,13 @@ def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int
     return value
 
 
+def column(where: str, value: Any) -> str | int:
+    """Return the name or the position of a column; raise InputError for any other value."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(f"{where} should be names or positions of columns, not {_short(value)}")
+    return value
+
+
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -12,13 +12,17 @@ import numpy as np
 
 from svmkit.compare.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
+from svmkit.data.classes import TASKS, with_classes
 from svmkit.data.features import pad_or_refuse_columns
+from svmkit.data.reading import Reading
 from svmkit.data.scaling import Scaling
 from svmkit.data.sources import find
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
+
+OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "task")
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Sets:
 def prepare(settings: dict[str, Any]) -> Sets:
     """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
     where = f"data.{settings['source']}"
-    train = load(settings["source"], n_features=settings.get("n_features"), label=settings.get("label"))
+    train = load(settings["source"], n_features=settings.get("n_features"), reading=Reading.of(settings))
+    train = with_classes(train, TASKS[0] if "positive" in settings else settings.get("task"))
     train = part(train, first_rows(where, settings))
     test = settings["test"]
     held: Dataset | None = None

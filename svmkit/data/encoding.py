@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svmkit.data.dates import ORDERS
+from svmkit.data.reading import Reading
 from svmkit.errors import InputError
+
+GIVEN, BY_NAME, LAST = "given", "by its name", "last column"  # how a label column is chosen
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,18 @@ class Encoding:
         Its position in the training table, from 0.
     label_text : bool
         Whether the labels are text (so that labels that look like numbers stay text).
+    dates : tuple of ({"ymd", "dmy", "mdy"} or None), default=all None
+        For each column of dates what comes first in them; the feature is the days since 1970-01-01.
+    decimal : {".", ","} or None, default=None
+        The decimal mark; the other mark may then stand between groups of three digits. None is a point and no groups.
+    charset : str or None, default=None
+        The character encoding of text files; None is UTF-8.
+    positions : tuple of int or None, default=None
+        The places of `columns` in the training table, from 0; None if it had no others but the label.
+    width : int or None, default=None
+        The number of all columns of the training table; None if it had no others but the label.
+    label_chosen : str or None, default=None
+        How the label was chosen, in words: "given", "by its name", "last column".
     """
 
     columns: tuple[str, ...]
@@ -36,11 +52,35 @@ class Encoding:
     label: str | None
     label_index: int | None
     label_text: bool
+    dates: tuple[str | None, ...] = ()
+    decimal: str | None = None
+    charset: str | None = None
+    positions: tuple[int, ...] | None = None
+    width: int | None = None
+    label_chosen: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.dates:
+            object.__setattr__(self, "dates", (None,) * len(self.columns))
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Whether each column holds numbers."""
-        return tuple(found is None for found in self.categories)
+        """Whether each column holds numbers, rather than text or dates."""
+        return tuple(kind == "number" for kind in self.kinds)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each column holds: "number", "categories" or "date"."""
+        pairs = zip(self.categories, self.dates, strict=True)
+        return tuple("categories" if found is not None else "date" if date else "number" for found, date in pairs)
+
+    @property
+    def label_in_words(self) -> str | None:
+        """The label column and how it was chosen, in words; None if the training table had no labels."""
+        if self.label_index is None:
+            return None
+        name = repr(self.label) if self.header else f"{self.label_index + 1}, counted from 1"
+        return f"label column {name}" + (f" ({self.label_chosen})" if self.label_chosen else "")
 
     @property
     def n_features(self) -> int:
@@ -55,6 +95,14 @@ class Encoding:
             names += [column] if found is None else [f"{column}={category}" for category in found]
         return names
 
+    @property
+    def label_facts(self) -> dict[str, Any] | None:
+        """The label column for JSON: its name, its position from 0, and how it was chosen; None without labels."""
+        if self.label_index is None:
+            return None
+        name = self.label if self.header else None
+        return {"column": name, "position": self.label_index, "chosen": self.label_chosen}
+
     def to_json(self) -> dict[str, Any]:
         """Return the encoding in JSON types, for the header of a model file."""
         return {
@@ -64,11 +112,17 @@ class Encoding:
             "label": self.label,
             "label_index": self.label_index,
             "label_text": self.label_text,
+            "dates": list(self.dates),
+            "decimal": self.decimal,
+            "charset": self.charset,
+            "positions": None if self.positions is None else list(self.positions),
+            "width": self.width,
+            "label_chosen": self.label_chosen,
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Encoding:
-        """Return the Encoding that `to_json` has converted, after checks.
+        """Return the Encoding that `to_json` has converted, after checks; older ones lack the entries with defaults.
 
         Raises
         ------
@@ -82,14 +136,28 @@ class Encoding:
             )
             header, label = stored["header"], stored["label"]
             index, label_text = stored["label_index"], stored["label_text"]
-        except (KeyError, TypeError) as err:
+            dates = tuple(stored.get("dates") or (None,) * len(columns))
+            positions = None if stored.get("positions") is None else tuple(stored["positions"])
+            decimal, charset, width, chosen = (
+                stored.get(name) for name in ("decimal", "charset", "width", "label_chosen")
+            )
+        except (KeyError, TypeError, AttributeError) as err:
             raise InputError(f"the stored column encoding is incomplete ({err!r}): the model file is damaged") from err
         texts = [*columns, *(text for found in categories if found is not None for text in found)]
-        sound = len(columns) == len(categories) and all(isinstance(text, str) for text in texts)
+        sound = len(columns) == len(categories) == len(dates) and all(isinstance(text, str) for text in texts)
         sound = sound and isinstance(header, bool) and isinstance(label_text, bool)
         sound = sound and isinstance(label, str | None) and isinstance(index, int | None)
+        sound = sound and all(order in (None, *ORDERS) for order in dates) and decimal in (None, ".", ",")
+        sound = sound and isinstance(width, int | None) and isinstance(chosen, str | None)
+        sound = sound and isinstance(charset, str | None)
+        if positions is not None:
+            sound = sound and len(positions) == len(columns) and isinstance(width, int)
+            sound = sound and all(isinstance(at, int) and 0 <= at < (width or 0) for at in positions)
         if not sound:
             raise InputError(
                 "the stored column encoding does not fit together: the model file is damaged; save it again"
             )
-        return cls(columns, categories, header, label, index, label_text)
+        charset = Reading(charset=charset).charset  # refuses what is no character encoding
+        return cls(
+            columns, categories, header, label, index, label_text, dates, decimal, charset, positions, width, chosen
+        )

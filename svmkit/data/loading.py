@@ -85,14 +85,17 @@ def load(
         _refuse_reading(found, reading)
         X, y = load_builtin(found)
         return Dataset(_fitted(X, n_features, found), y, found)
-    kind = _kind(found)
+    kind = _kind(found, encoding.charset if encoding is not None else reading.charset)
     learnt: Encoding | None = None
     flags: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
     y_or_none: Any = None
     if kind == "table" or kind == "parquet":
+        if kind == "parquet" and reading.charset is not None:
+            raise InputError(f"{found}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
         from svmkit.data.tables import read_table
 
-        X, y_or_none, learnt, flags = read_table(
+        X, y_or_none, learnt, flags, notes = read_table(
             found, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
     elif kind == "npz":
@@ -111,7 +114,7 @@ def load(
         raise InputError(f"{found}: {err}") from err
     if encoding is None or learnt is None:
         X = _fitted(X, n_features, found)
-    return Dataset(X, y_or_none, split_endings(found.name)[0], learnt, flags)
+    return Dataset(X, y_or_none, split_endings(found.name)[0], learnt, flags, notes)
 
 
 def _fitted(X: Any, n_features: int | None, source: str | Path) -> Any:
@@ -126,13 +129,15 @@ def _refuse_reading(source: str | Path, reading: Reading) -> None:
         raise InputError(f"{source}: {', '.join(reading.given)}: for CSV, TSV and Parquet only: leave it out")
 
 
-def _kind(path: Path) -> str:
+def _kind(path: Path, charset: str | None) -> str:
     start = read_start(path)
     ending = split_endings(path.name)[1]
     by_magic = next((kind for magic, kind in _BY_MAGIC.items() if start.startswith(magic)), None)
     kind = _BY_ENDING.get(ending) or by_magic
     if kind in ("parquet", "npz"):
         return kind
+    if charset is not None:  # UTF-16 has NUL bytes, too
+        start = start.decode(charset, "ignore").encode(errors="ignore")
     refuse_binary(path, start)
     return kind or _sniff(start)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from svmkit.errors import InputError
 
@@ -58,6 +59,12 @@ class Reading:
                     f"--encoding {self.charset!r} is no character encoding: give one such as utf-8, latin-1 or cp1252"
                 ) from None
             object.__setattr__(self, "charset", codecs.lookup(self.charset).name)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Reading:
+        """Return the reading that options ask for: label, decimal, encoding, drop, only, categorical."""
+        names = {_SPELT.get(name, name): name for name in cls.__dataclass_fields__}
+        return cls(**{names[key]: value for key, value in options.items() if key in names})
 
     @property
     def given(self) -> list[str]:

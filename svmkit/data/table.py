@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,27 +26,23 @@ class Table:
         """Return the name of a column for messages."""
         return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
 
+    def place(self, row: int) -> str:
+        """Return where a row stands in the file, for messages."""
+        if self.layout is None:
+            return f"{self.path}: row {row + 1} (counted from 1)"
+        return f"{self.path}:{line_of(self.path, self.layout, row)[0]}"
+
     def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
         """Return the error for a cell, with its line in the file and its text."""
         if self.layout is None:
-            value = str(self.frame[position].iloc[row])
-            place = f"{self.path}: row {row + 1} (counted from 1)"
+            value, place = str(self.frame[position].iloc[row]), self.place(row)
         else:
             line, fields = line_of(self.path, self.layout, row)
             value, place = fields[position], f"{self.path}:{line}"
         return InputError(f"{place}: {self.column(position)} {problem} ({shown(value)}): {mend}")
 
-    def refusal_of_holes(self, row: int, counts: dict[int, int]) -> InputError:
-        """Return the error for holes in number columns: the first row with one, and their number by position."""
-        if self.layout is None:
-            place = f"{self.path}: row {row + 1} (counted from 1)"
-        else:
-            place = f"{self.path}:{line_of(self.path, self.layout, row)[0]}"
-        total, n = sum(counts.values()), len(counts)
-        listed = [f"{self.names[position]} {count:,}" for position, count in list(counts.items())[:12]]
-        more = f" and {n - 12} more" if n > 12 else ""
-        return InputError(
-            f"{place}: {'the first of ' if total > 1 else ''}{total:,} hole{'s' * (total > 1)} "
-            f"in {n} column{'s' * (n > 1)}: {', '.join(listed)}{more}; --impute median fills them, "
-            "--drop COL leaves a column out"
-        )
+
+def listed(names: Sequence[str]) -> str:
+    """Return "column 'a'" or "columns 'a', 'b'", at most eight by name."""
+    head = ", ".join(repr(name) for name in names[:8])
+    return f"column{'s' if len(names) > 1 else ''} {head}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,26 +1,92 @@
-"""Tables: CSV and Parquet files whose columns are numbers, text, and a label."""
+"""Tables: CSV and Parquet files whose columns are numbers, dates, text, and a label."""
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from svmkit.data import onehot
-from svmkit.data.csvtext import MISSING, Dialect, dialect, not_utf8, require_even_lines
+from svmkit.data import columns, label_column, onehot, refusals
+from svmkit.data.cells import MISSING
+from svmkit.data.columns import Column
+from svmkit.data.csvtext import UTF_8, Dialect, dialect, not_decoded, require_even_lines
 from svmkit.data.encoding import Encoding
 from svmkit.data.files import opened, split_endings
-from svmkit.data.layout import integral
 from svmkit.data.reading import Reading
-from svmkit.data.table import Table
+from svmkit.data.table import Table, listed
 from svmkit.errors import InputError, one_line
 
-_LABEL_NAMES = ("label", "target", "class", "y")
 # "None" and "NA" are class names as good as any; these are not
 _MISSING_LABEL = ("", "NaN", "nan", "NAN")
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A training table: its cells, and what each column is taken for.
+
+    Attributes
+    ----------
+    table : Table
+        The table, with its cells.
+    columns : tuple of Column
+        The columns that become features, in order.
+    empty : tuple of Column
+        Those that are left out since no row has a value there.
+    label, chosen : int or None, str or None
+        The position of the label column, and how it was chosen.
+    reading : Reading
+        How the table was to be read.
+    """
+
+    table: Table
+    columns: tuple[Column, ...]
+    empty: tuple[Column, ...]
+    label: int | None
+    chosen: str | None
+    reading: Reading
+
+    def require_usable(self, holes: bool) -> None:
+        """Raise InputError if a column cannot be features as it is."""
+        refused = refusals.refusal(self.table, self.columns, holes=holes, decimal=self.reading.decimal)
+        if refused is not None:
+            raise refused
+        if not self.columns:
+            raise InputError(f"{self.table.path}: has a label column but no features: all others are empty")
+
+    def encoding(self, is_text: bool) -> Encoding:
+        """Return what later tables need to be read in the same way; `is_text` says whether the labels are text."""
+        table = self.table
+        positions = tuple(column.position for column in self.columns)
+        is_whole = len(positions) + (self.label is not None) == len(table.names)
+        return Encoding(
+            columns=tuple(table.names[at] for at in positions),
+            categories=tuple(column.categories for column in self.columns),
+            header=table.has_header,
+            label=None if self.label is None else table.names[self.label],
+            label_index=self.label,
+            label_text=is_text,
+            dates=tuple(column.order for column in self.columns),
+            decimal=self.reading.decimal,
+            charset=self.reading.charset,
+            positions=None if is_whole else positions,
+            width=None if is_whole else len(table.names),
+            label_chosen=self.chosen,
+        )
+
+    @property
+    def flags(self) -> np.ndarray:
+        """Which features are 0/1 indicators: bool, shape (n_features,)."""
+        return np.concatenate([np.full(column.width, column.is_flag) for column in self.columns])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of the columns."""
+        names = [self.table.names[column.position] for column in self.empty]
+        empty = (f"{listed(names)}: left out, since no row has a value there",) if names else ()
+        return (*refusals.notes(self.table, self.columns), *empty)
 
 
 def read_table(
@@ -32,13 +98,14 @@ def read_table(
     reading: Reading,
     labelled: bool,
     holes: bool,
-) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None]:
+) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...]]:
     """Read samples, labels and encoding from a CSV file (kind "table") or a Parquet file (kind "parquet").
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
-    numbers or booleans one feature. A text column with numbers in at least 95 of 100 cells is refused as a number
-    column with a typing error. With `encoding` the columns are matched by name when both tables have a header
-    (others in the file are ignored), else by position; unknown categories become zeros, with one warning.
+    numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
+    in at least 95 of 100 cells is refused as a number column with a typing error, and so is one with many different
+    texts. With `encoding` the columns are matched by name when both tables have a header (others in the file are
+    ignored), else by position; unknown categories become zeros, with one warning.
 
     Returns
     -------
@@ -46,55 +113,92 @@ def read_table(
     y : ndarray of shape (n_samples,) or None
     encoding : Encoding
         The given encoding, or the learnt one.
-    flags : ndarray of bool or None
+    flags : ndarray of bool, shape (n_features,), or None
         The features that are 0/1 indicators; None with a given encoding.
+    notes : tuple of str
+        What a user should know of the columns; empty with a given encoding.
 
     Raises
     ------
     InputError
         With file, line (Parquet: row) and column of a missing value, of text among numbers or of an uneven
-        line; or naming the columns that are missing.
+        line; or naming the columns that are missing, or cannot be features as they are.
     """
-    label = reading.label
-    table = _read_parquet(path) if kind == "parquet" else _outline(path, encoding, label)
     if encoding is None:
-        at = _label_to_learn(table, label, labelled, n_features)
-        positions = [i for i in range(len(table.names)) if i != at]
-    else:
-        positions, at = _matched(table, encoding, label)
-        if at is None and labelled:
-            wanted = f"{encoding.label!r}" if encoding.label else "given"
-            raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
+        learnt = learn(path, kind, n_features=n_features, reading=reading, labelled=labelled)
+        learnt.require_usable(holes)
+        at = learnt.label
+        y = None if at is None else label_column.labels(learnt.table, at, None, labelled)
+        found = learnt.encoding(y is not None and y.dtype.kind == "U")
+        X = onehot.assembled(learnt.columns, len(learnt.table.frame))
+        return X, y, found, learnt.flags, learnt.notes
+    table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
+    positions, at = label_column.matched(table, encoding, reading.label)
+    if at is None and labelled:
+        wanted = f"{encoding.label!r}" if encoding.label else "given"
+        raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
+    texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
+    table = _filled(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
+    y = None if at is None else label_column.labels(table, at, encoding, labelled)
+    return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, ()
+
+
+def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
+    """Read a training table and find out what each column is; nothing is refused yet that training would refuse.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : {"table", "parquet"}
+        CSV, or Parquet.
+    n_features : int, default=None
+        The number of features that a model expects; by it an unlabelled table is known.
+    reading : Reading
+        How the table is to be read.
+    labelled : bool, default=True
+        Whether the last column is the label if no other is.
+
+    Raises
+    ------
+    InputError
+        The file is no table, has no rows, no features or no such columns, or a cell that no column can have.
+    """
+    table = _outline(path, kind, reading, None)
+    dropped = label_column.positions_of(table, reading.drop)
+    at, chosen = label_column.choose(table, reading, dropped, labelled, n_features)
+    taken = set(label_column.positions_of(table, reading.only) if reading.only else range(len(table.names)))
+    positions = [i for i in range(len(table.names)) if i in taken and i not in dropped and i != at]
     if not positions:
-        raise InputError(f"{path}: has a label column but no features: check the delimiter")
-    if table.layout is not None:
-        frame = _csv_frame(path, table.layout, at, _text_columns(positions, at, encoding))
-        table = replace(table, frame=frame)
-    if len(table.frame) == 0:
-        raise InputError(f"{path}: has a header but no rows below it: it needs one line a sample")
-    y = None if at is None else _labels(table, at, encoding, labelled)
-    if encoding is not None:
-        return onehot.apply(table, positions, encoding, holes=holes), y, encoding, None
-    X, categories, flags = onehot.learn(table, positions, holes=holes)
-    learnt = Encoding(
-        columns=tuple(table.names[i] for i in positions),
-        categories=categories,
-        header=table.has_header,
-        label=None if at is None else table.names[at],
-        label_index=at,
-        label_text=y is not None and y.dtype.kind == "U",
-    )
-    return X, y, learnt, flags
+        dropping = "all others are left out" if dropped or reading.only else "check the delimiter"
+        raise InputError(f"{path}: has a label column but no features: {dropping}")
+    as_categories = label_column.positions_of(table, reading.categorical)
+    table = _filled(table, at, as_categories, reading.decimal)
+    found = [columns.learn(table, i, decimal=reading.decimal, as_categories=i in as_categories) for i in positions]
+    full = tuple(column for column in found if not column.is_empty)
+    return Learnt(table, full, tuple(column for column in found if column.is_empty), at, chosen, reading)
 
 
-def _outline(path: Path, encoding: Encoding | None, label: str | int | None) -> Table:
-    """Return names and layout of a CSV file. Cells are read later, when it is known which columns are text."""
-    layout = dialect(path, split_endings(path.name)[1] == ".tsv", encoding, label)
+def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
+    """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
+    if kind == "parquet":
+        return _read_parquet(path)
+    tabs = split_endings(path.name)[1] == ".tsv"
+    layout = dialect(path, tabs, encoding, reading.label, charset=reading.charset, decimal=reading.decimal)
     names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
     return Table(path, None, names, layout.header is not None, layout)
 
 
-def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) -> Any:
+def _filled(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
+    """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
+    if table.layout is not None:
+        table = replace(table, frame=_csv_frame(table.path, table.layout, at, texts, decimal))
+    if len(table.frame) == 0:
+        raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
+    return table
+
+
+def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None) -> Any:
     """Return the cells of a CSV file in a DataFrame with columns 0, 1, ..."""
     import pandas as pd
 
@@ -111,14 +215,15 @@ def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: list[int]) ->
                 na_values={i: list(_MISSING_LABEL if i == at else MISSING) for i in range(layout.width)},
                 skipinitialspace=True,
                 low_memory=False,  # one type for each column, not for each chunk
+                decimal=decimal or ".",
                 **_exact_numbers(),
-                encoding="utf-8",
+                encoding="utf-8" if layout.charset == UTF_8 else layout.charset,
             )
             problem = None
         except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
-        except UnicodeDecodeError:
-            raise not_utf8(path) from None
+        except UnicodeError:
+            raise not_decoded(path, layout.charset) from None
         except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as err:
             problem = one_line(err)
     if problem is not None:
@@ -135,14 +240,6 @@ def _exact_numbers() -> dict[str, Any]:
 
     exact = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
     return {} if exact else {"float_precision": "round_trip"}
-
-
-def _text_columns(positions: list[int], at: int | None, encoding: Encoding | None) -> list[int]:
-    """Return the positions of the columns that must be read as text whatever they contain."""
-    if encoding is None:
-        return []
-    texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
-    return [*texts, at] if at is not None and encoding.label_text else texts
 
 
 def _read_parquet(path: Path) -> Table:
@@ -163,86 +260,3 @@ def _read_parquet(path: Path) -> Table:
         raise InputError(f"{path}: two columns share a name, or there are none: rename them")
     frame.columns = range(len(names))
     return Table(path, frame.reset_index(drop=True), names, True, None)
-
-
-def _label_to_learn(table: Table, label: str | int | None, labelled: bool, n_features: int | None) -> int | None:
-    width = len(table.names)
-    if label is not None:
-        return _named(table, label)
-    if table.has_header:
-        lower = [name.lower() for name in table.names]
-        found = next((lower.index(name) for name in _LABEL_NAMES if name in lower), None)
-        if found is not None:
-            return found
-    return width - 1 if labelled or n_features == width - 1 else None
-
-
-def _named(table: Table, label: str | int) -> int:
-    names = table.names
-    if isinstance(label, str) and table.has_header and label in names:
-        return names.index(label)
-    try:
-        position = int(label)
-    except ValueError:
-        close = difflib.get_close_matches(str(label), names, n=3) if table.has_header else []
-        offer = f"did you mean {' or '.join(close)}?" if close else f"it has {_listed(names)}"
-        header = "" if table.has_header else " (the file has no header)"
-        raise InputError(f"{table.path}: has no column {label!r}{header}: {offer}; or give a position from 0") from None
-    if not -len(names) <= position < len(names):
-        raise InputError(f"{table.path}: has no column {position}: it has {len(names)}, counted 0 to {len(names) - 1}")
-    return position % len(names)
-
-
-def _matched(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:
-    """Return the positions of the encoding's columns and of the label in this table (None if it has no label)."""
-    if encoding.header and table.has_header:
-        place = {name: i for i, name in enumerate(table.names)}
-        lacking = [name for name in encoding.columns if name not in place]
-        if lacking:
-            raise InputError(
-                f"{table.path}: lacks {_listed(tuple(lacking))}, which the model was trained on: add what is missing"
-            )
-        at = _named(table, label) if label is not None else place.get(encoding.label or "")
-        return [place[name] for name in encoding.columns], at
-    width, wanted = len(table.names), len(encoding.columns)
-    if width == wanted and label is None:
-        return list(range(width)), None
-    if width != wanted + 1:
-        raise InputError(
-            f"{table.path}: has {width} columns, but the model was trained on {wanted} and a label: "
-            "give the same columns in the same order"
-        )
-    index = encoding.label_index if encoding.label_index is not None else width - 1
-    at = _named(table, label) if label is not None else index
-    return [i for i in range(width) if i != at], at
-
-
-def _labels(table: Table, at: int, encoding: Encoding | None, required: bool) -> np.ndarray | None:
-    import pandas as pd
-
-    series = table.frame[at]
-    missing = series.isna().to_numpy()
-    if missing.any():
-        if required:
-            raise table.refusal(int(np.argmax(missing)), at, "has no label", "drop that row or label it")
-        return None
-    if pd.api.types.is_numeric_dtype(series.dtype):  # booleans too
-        values = series.to_numpy(dtype=np.float64) if series.dtype.kind == "f" else series.to_numpy()
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise table.refusal(row, at, "holds a label that is not finite", "drop that row or label it")
-        y = integral(values)
-        return y if encoding is None or not encoding.label_text else y.astype(np.str_)
-    codes, uniques = pd.factorize(series)
-    texts = [str(value) for value in uniques]
-    if encoding is not None and encoding.label is not None and not encoding.label_text:
-        if not required:  # a placeholder where labels would be
-            return None
-        row = int(np.argmax(np.isin(codes, [i for i, text in enumerate(texts) if not onehot.is_number(text)])))
-        raise table.refusal(row, at, "holds text, but the model's labels are numbers", "give the same labels")
-    return np.array(texts, dtype=np.str_)[codes]
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    head = ", ".join(repr(name) for name in names[:8])
-    return f"column{'s' if len(names) > 1 else ''} {head}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")

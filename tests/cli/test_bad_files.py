@@ -72,7 +72,7 @@ DATA = [
     (["word.svm"], ["word.svm:17", "spam"]),
     (["nan.svm"], ["nan.svm:5", "1:nan"]),
     (["inf.svm"], ["inf.svm:5", "2:inf"]),
-    (["nan.csv"], ["nan.csv:3", "'b'"]),
+    (["nan.csv"], ["nan.csv:3", "b 1", "--impute"]),
     (["hole.csv"], ["hole.csv:3", "1 hole", "b 1", "--impute", "--drop"]),
     (["inf.csv"], ["inf.csv:3", "'b'", "inf"]),
     (["nan.npz"], ["nan.npz", "row 3", "column 2"]),

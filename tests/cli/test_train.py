@@ -18,7 +18,7 @@ KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
     "compile_s", "n_support", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
-    "formulation", "train_scores", "test_scores", "warning",
+    "formulation", "train_scores", "test_scores", "warning", "label",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from support.data import TRAIN, dense, not_loaded
 from support.problems import write
 
-from svmkit.data import load
+from svmkit.data import Reading, load
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -39,8 +39,9 @@ def test_parquet_refusals():
     not_loaded(r"row 2 .*1 hole in 1 column: n 1", "t.parquet")
     pd.DataFrame({"b": pd.array([True, None], "boolean"), "y": [0, 1]}).to_parquet("t.parquet")
     not_loaded(r"row 2 .*1 hole in 1 column: b 1", "t.parquet")
-    pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 2), "y": [0, 1]}).to_parquet("t.parquet")
-    not_loaded("column 'when' has type datetime", "t.parquet")
+    pd.DataFrame({"took": pd.to_timedelta([1, 2], unit="h"), "y": [0, 1]}).to_parquet("t.parquet")
+    not_loaded("column 'took' has type timedelta.*--drop took", "t.parquet")
+    not_loaded("--encoding is for CSV", "t.parquet", reading=Reading(charset="latin-1"))
     pd.DataFrame({"many": [[1], [2]], "y": [0, 1]}).to_parquet("t.parquet")
     not_loaded("column 'many' holds ", "t.parquet")
     pd.DataFrame({"n": [], "y": []}).to_parquet("t.parquet")

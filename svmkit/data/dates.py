@@ -1,0 +1,83 @@
+"""Dates and times as numbers: the days since 1970-01-01, with the fraction of the day."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+YEAR_FIRST, DAY_FIRST, MONTH_FIRST = "ymd", "dmy", "mdy"
+ORDERS = (YEAR_FIRST, DAY_FIRST, MONTH_FIRST)
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_TIME = (
+    r"(?:[T ]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d{1,9})?))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?: ?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2}))?)?"
+)
+_PATTERNS = {
+    YEAR_FIRST: re.compile(r"(?P<y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})" + _TIME, re.ASCII),
+    DAY_FIRST: re.compile(r"(?P<d>\d{1,2})(?P<mark>[./-])(?P<m>\d{1,2})(?P=mark)(?P<y>\d{4})" + _TIME, re.ASCII),
+    MONTH_FIRST: re.compile(r"(?P<m>\d{1,2})(?P<mark>[/-])(?P<d>\d{1,2})(?P=mark)(?P<y>\d{4})" + _TIME, re.ASCII),
+}
+
+
+def days(text: str, order: str) -> float | None:
+    """Return a date in days since 1970-01-01, a time as a fraction of the day; None for any other text.
+
+    Parameters
+    ----------
+    text : str
+        A date such as 2024-12-31, 31.12.2024 or 12/31/2024, followed by a time perhaps. With a time zone it is
+        converted to UTC; without one it is taken as it stands.
+    order : {"ymd", "dmy", "mdy"}
+        Whether year, day or month comes first.
+    """
+    found = _PATTERNS[order].fullmatch(text)
+    if found is None:
+        return None
+    try:
+        day = datetime.date(int(found["y"]), int(found["m"]), int(found["d"])).toordinal() - _EPOCH
+    except ValueError:  # the 30th of February, the month 13, the year 0
+        return None
+    if found["hour"] is None:
+        return float(day)
+    hour, minute, second = int(found["hour"]), int(found["minute"]), float((found["second"] or "0").replace(",", "."))
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (found["half"] in "Pp")
+    if hour > 23 or minute > 59 or second >= 61.0:  # 60 is a leap second
+        return None
+    return day + (3600 * hour + 60 * minute + second - _offset(found["zone"])) / 86400.0
+
+
+def order_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the orders that make a date of most of the texts: none, one, or the two that cannot be told apart."""
+    if not any(pattern.fullmatch(text) for text in texts[:50] for pattern in _PATTERNS.values()):
+        return ()
+    counts = {order: sum(days(text, order) is not None for text in texts) for order in ORDERS}
+    most = max(counts.values())
+    return tuple(order for order, count in counts.items() if count == most > 0)
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date in any order."""
+    return any(days(text, order) is not None for order in ORDERS)
+
+
+def days_of(series: Any) -> np.ndarray:
+    """Return a column of pandas' datetimes in days since 1970-01-01 UTC: float64, NaN where there is none."""
+    if series.dt.tz is not None:
+        series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+    return (series.to_numpy() - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+
+
+def _offset(zone: str | None) -> int:
+    """Return the seconds by which a time zone is ahead of UTC."""
+    if zone is None or zone in ("Z", "UTC"):
+        return 0
+    sign = -1 if zone[0] == "-" else 1
+    return sign * (3600 * int(zone[1:3]) + 60 * int(zone[-2:]))
