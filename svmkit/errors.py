@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
 
 class SvmkitError(Exception):
     """Base of all exceptions of svmkit: the work failed. The message is one line."""
@@ -54,3 +58,9 @@ class SvmkitWarning(UserWarning):
 def one_line(error: BaseException) -> str:
     """Return an exception's message without line breaks, or the name of its type if it has no message."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def meant(name: Any, known: Iterable[Any]) -> str:
+    """Return " (did you mean NAME?)" with the known name that is most like a wrong one; "" if none is like it."""
+    close = difflib.get_close_matches(str(name), [str(right) for right in known], n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -19,15 +19,15 @@ version 1. docs/plugin_interface.md lists what each version changed.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from numbers import Integral, Real
 from typing import Any, Literal
 
 from svmkit._version import __version__
-from svmkit.errors import InputError, Unavailable, UnknownName
+from svmkit.errors import InputError, Unavailable, UnknownName, meant
 
 INTERFACE = 2
 UPGRADES = {
@@ -39,7 +39,7 @@ UPGRADES = {
 Kind = Literal["solver", "kernel", "sampler", "tracker", "command"]
 Works = Literal["ok", "unavailable", "broken"]
 KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "command")
-
+_SHOULD_BE = {bool: "true or false", int: "a whole number", float: "a number"}
 
 _loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has imported
 
@@ -101,9 +101,7 @@ def load(kind: Kind, name: str) -> Any:
     if point is not None and point is found.get(name):
         return plugin
     if name not in found:
-        close = difflib.get_close_matches(name, found, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise UnknownName(f"there is no {kind} {name!r}{hint}; there are: {', '.join(found) or 'none'}")
+        raise UnknownName(f"there is no {kind} {name!r}{meant(name, found)}; there are: {', '.join(found) or 'none'}")
     _require_interface(kind, found[name])
     try:
         plugin = found[name].load()
@@ -255,9 +253,12 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
             raise InputError(_no_option(kind, name, plugin, key, value))
         if isinstance(value, str) and not isinstance(known[key], str):
             given[key] = _convert(f"{kind} {name}: {key}", value, type(known[key]))
+        elif kind == "solver":
+            given[key] = _typed(f"solver {name}: {key}", value, type(known[key]))
     losses: tuple[str, ...] = getattr(plugin, "losses", ())
     if kind == "solver" and given.get("loss", losses) not in (losses, *losses, known.get("loss")):
-        raise InputError(f"solver {name}: loss={given['loss']!r} is not known; there are: {', '.join(losses)}")
+        close = meant(given["loss"], losses)
+        raise InputError(f"solver {name}: loss={given['loss']!r} is not known{close}; there are: {', '.join(losses)}")
     try:
         return plugin(**given)
     except TypeError as error:
@@ -275,7 +276,7 @@ def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
     elif kind == "solver":
         able = solvers_where(lambda solver: key in options(solver))
     others = f"; with {what}: {', '.join(able)}" if able and name not in able else ""
-    return f"{kind} {name} has no option {key!r}; {has}{others}"
+    return f"{kind} {name} has no option {key!r}{meant(key, known)}; {has}{others}"
 
 
 def _convert(what: str, text: str, kind: type) -> Any:
@@ -283,10 +284,19 @@ def _convert(what: str, text: str, kind: type) -> Any:
     if kind is bool:
         if text.lower() in ("true", "yes", "1", "on", "false", "no", "0", "off"):
             return text.lower() in ("true", "yes", "1", "on")
-        raise InputError(f"{what}={text!r} should be true or false")
+        raise InputError(f"{what}={text!r} should be {_SHOULD_BE[bool]}")
     if kind not in (int, float):
         return text
     try:
         return kind(text)
     except ValueError:
-        raise InputError(f"{what}={text!r} should be {'a whole number' if kind is int else 'a number'}") from None
+        raise InputError(f"{what}={text!r} should be {_SHOULD_BE[kind]}") from None
+
+
+def _typed(what: str, value: Any, kind: type) -> Any:
+    """Return a value that is no text, without numpy's types; raise InputError if the default's type is another one."""
+    truth = type(value).__name__ in ("bool", "bool_")  # bool_ is numpy's before its version 2
+    fits = {bool: truth, int: isinstance(value, Integral), float: isinstance(value, Real)}
+    if not fits.get(kind, True) or (truth and kind in (int, float)):
+        raise InputError(f"{what}={value!r} should be {_SHOULD_BE[kind]}")
+    return value.item() if kind in fits and hasattr(value, "item") else value

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, meant
 
 BYTES, VALUES, DEPTH, DIGITS = 1 << 17, 100_000, 32, 100  # limits of a YAML file; specs have about 10 KB
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
@@ -120,8 +119,7 @@ def known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "n
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
     if unknown:
-        close = difflib.get_close_matches(unknown[0], [str(name) for name in right], n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
+        hint = meant(unknown[0], right)
         raise InputError(
             f"{where}: unknown {what} {', '.join(unknown)}{hint}; known: {', '.join(map(str, right)) or 'none'}"
         )

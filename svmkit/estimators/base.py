@@ -6,20 +6,53 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from numbers import Integral
+from functools import wraps
+from inspect import signature
+from numbers import Integral, Number
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from svmkit.data.features import Features, as_features, is_sparse, pad_or_refuse_columns
-from svmkit.errors import InputError
+from svmkit.errors import InputError, meant
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
 from svmkit.training.online_input import streaming_solver
 
+Init = TypeVar("Init", bound=Callable[..., None])
+
 AGAIN = 10.0  # seconds within which a second Ctrl-C means the whole program, not one more fit
 _interrupted = -math.inf  # when a fit was last cut short by a signal
+
+
+def options_by_name(first: str) -> Callable[[Init], Init]:
+    """Decorate the constructor of an estimator: a TypeError says in one line how its options are given.
+
+    Parameters
+    ----------
+    first : str
+        The option that a number without a name is likely to be meant for.
+    """
+
+    def decorated(init: Init) -> Init:
+        known = list(signature(init).parameters)[1:]
+
+        @wraps(init)
+        def checked(self: Any, *args: Any, **options: Any) -> None:
+            name = type(self).__name__
+            if len(args) > 1 or any(isinstance(value, Number) for value in args):
+                value = next((value for value in args if isinstance(value, Number)), 1.0)
+                raise TypeError(f"options are given by name: {name}({first}={value})")
+            for key in sorted(options.keys() - set(known)):
+                close = meant(key, known)
+                own = "" if close else f'; a solver\'s own options: solver_options={{"{key}": ...}}'
+                raise TypeError(f"{name} has no option {key!r}{close}{own}")
+            init(self, *args, **options)
+
+        return checked  # type: ignore[return-value]
+
+    return decorated
 
 
 def seed_of(random_state: Any) -> int:

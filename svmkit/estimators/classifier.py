@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from svmkit.estimators.base import (
     check_names,
     column_or_1d,
     features_to_predict,
+    options_by_name,
     seed_of,
     warn_unless_converged,
 )
@@ -35,6 +37,8 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
     ----------
     solver : str or Solver, default="auto"
         The solver; `svmkit plugins` lists their names.
+    solver_options : dict of str to object, default=None
+        Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
     C : float, default=1.0
         The weight of the summed losses, > 0.
     kernel : str, Kernel or callable, default=None
@@ -106,10 +110,12 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         The history of each class pair.
     """
 
+    @options_by_name("C")
     def __init__(
         self,
         solver: Any = "auto",
         *,
+        solver_options: Mapping[str, Any] | None = None,
         C: float = 1.0,
         kernel: Any = None,
         gamma: Any = "scale",
@@ -131,6 +137,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         decision_function_shape: str = "ovr",
     ) -> None:
         self.solver = solver
+        self.solver_options = solver_options
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
@@ -188,7 +195,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
             time_limit=self.time_limit,
             max_support=self.max_support,
         )
-        solver = by_name.solver(self.solver, limited=is_limited(rules))
+        solver = by_name.solver(self.solver, self.solver_options, limited=is_limited(rules))
         trained = fit(
             X,
             y,
@@ -261,7 +268,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         if fitted is None:
             check_names(self, X, reset=True)
         X = as_features(X) if fitted is None else features_to_predict(self, X)
-        solver = by_name.solver(self.solver)
+        solver = by_name.solver(self.solver, self.solver_options)
         if online is None:
             online = Online(
                 classes if fitted is None else fitted.classes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 
 from svmkit.data.features import as_features, require_finite
 from svmkit.errors import InputError
-from svmkit.estimators.base import check_names, features_to_predict, seed_of, warn_unless_converged
+from svmkit.estimators.base import check_names, features_to_predict, options_by_name, seed_of, warn_unless_converged
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
@@ -33,6 +34,8 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
     solver : str or Solver, default="auto"
         A solver of the problem SimplexQP; `svmkit plugins` lists their names. "auto" chooses one by the number of
         samples (docs/choosing.md).
+    solver_options : dict of str to object, default=None
+        Options of a solver that is given by its name, such as {"growth": 0.5}; `svmkit plugins` lists them.
     nu : float, default=0.01
         How soft the boundary is, > 0. It does not bound the fraction of outliers (see Notes).
     contamination : "auto" or float, default="auto"
@@ -113,10 +116,12 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
     Tsang, Kwok, Cheung: Core vector machines. Journal of Machine Learning Research 6, 2005.
     """
 
+    @options_by_name("nu")
     def __init__(
         self,
         solver: Any = "auto",
         *,
+        solver_options: Mapping[str, Any] | None = None,
         nu: float = 0.01,
         contamination: Any = "auto",
         kernel: Any = "rbf",
@@ -134,6 +139,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         random_state: Any = 0,
     ) -> None:
         self.solver = solver
+        self.solver_options = solver_options
         self.nu = nu
         self.contamination = contamination
         self.kernel = kernel
@@ -188,7 +194,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
             time_limit=self.time_limit,
             max_support=self.max_support,
         )
-        solver = by_name.solver(self.solver, limited=is_limited(rules))
+        solver = by_name.solver(self.solver, self.solver_options, limited=is_limited(rules))
         params = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         kernel = by_name.kernel(self.kernel, params).resolve(X)
         ridge = 0.5 * self.nu * weights.sum() / weights

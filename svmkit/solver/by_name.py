@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from svmkit import plugins
@@ -11,13 +12,15 @@ from svmkit.solver.base import Requires, Solver
 from svmkit.solver.sampler import Sampler
 
 
-def solver(given: str | Solver, *, limited: bool = False) -> Solver:
-    """Return the solver of a name, with its default options.
+def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, limited: bool = False) -> Solver:
+    """Return the solver of a name.
 
     Parameters
     ----------
     given : str or Solver
         A name; an instance is returned unchanged.
+    options : mapping of str to object, default=None
+        Values of the options of a solver that is given by its name; the others keep their defaults.
     limited : bool, default=False
         Whether support vectors are limited, for which a solver may hand over to another one (`Solver.within_support`).
 
@@ -29,9 +32,16 @@ def solver(given: str | Solver, *, limited: bool = False) -> Solver:
     Raises
     ------
     InputError
-        No solver has that name, or the solver cannot be used here; the message lists the usable solvers.
+        No solver has that name, or the solver cannot be used here; the message lists the usable solvers. Or an option
+        is unknown, has a wrong value, or is given beside an instance.
     """
-    found = plugins.build("solver", given) if isinstance(given, str) else given
+    if not isinstance(given, str | Solver):
+        raise InputError(f"solver must be a name or an instance of a solver, not {given!r}")
+    if not isinstance(options, Mapping | None):
+        raise InputError(f'the options of a solver are a dict such as {{"loss": "hinge"}}, not {options!r}')
+    if options and not isinstance(given, str):
+        raise InputError(f"{given!r} has its options already: give it alone, or its name {given.name!r} with options")
+    found = plugins.build("solver", given, dict(options or {})) if isinstance(given, str) else given
     return found.within_support() if limited else found
 
 

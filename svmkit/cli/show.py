@@ -1,0 +1,97 @@
+"""svmkit show: what a model file says of itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from svmkit.cli.common import JSON, TRACKING_URI
+
+if TYPE_CHECKING:
+    from svmkit.model.model import SVMModel
+
+NAMES = 12  # most names of columns, or labels of classes, in a line
+_WORDS = {"n_samples": "rows", "n_test": "test rows", "test_data": "test set", "svmkit_version": "svmkit"}
+
+
+def show(
+    model: str = typer.Argument(help="Model file, or models:/name@alias."),
+    tracking_uri: str = TRACKING_URI,
+    json: bool = JSON,
+) -> None:
+    """Kernel, classes, vectors, columns, scaling, accuracy and lineage of MODEL."""
+    from svmkit.cli.common import emit, load_model, rows
+
+    found = described(load_model(model, tracking_uri))
+    if json:
+        emit({"model": model} | found)
+        return
+    kernel, vectors, columns, label = (found[key] for key in ("kernel", "vectors", "columns", "label"))
+    scaling, counts = found["scaling"], [f"{k} ({n:,})" for k, n in found["n_support"].items()]
+    rows(
+        [
+            ("model", model),
+            ("kernel", kernel["name"] + (f" ({_listed(kernel['params'])})" if kernel["params"] else "")),
+            ("classes", f"{len(counts):,} with their vectors: {_first(counts)}"),
+            ("vectors", f"{vectors['n']:,}, {vectors['storage']}, {vectors['dtype']}"),
+            ("features", f"{found['n_features']:,}"),
+            ("columns", columns and f"{len(columns):,}: {_first([_text(column['name']) for column in columns])}"),
+            ("label", label and _text(label)),
+            ("scaling", scaling or "none"),
+            *((_WORDS.get(key, key.replace("_", " ")), _text(value)) for key, value in found["about"].items()),
+        ]
+    )
+
+
+def described(model: SVMModel) -> dict[str, Any]:
+    """Return what the header of a model file says, as plain values.
+
+    Returns
+    -------
+    dict of str to object
+        kernel {name, params}, classes, n_support {label: vectors}, vectors {n, storage, dtype}, n_features, columns
+        [{name, categories or None}] and label (None unless the model was trained on a table), scaling (its kind, or
+        None) and about (solver, C, status, gap, accuracies, lineage; whatever the file holds).
+    """
+    vectors, encoding = model.vectors, model.encoding
+    dense = {1: "row numbers of a precomputed kernel", 2: "dense"}
+    return {
+        "kernel": {"name": model.kernel.name, "params": model.kernel.params},
+        "classes": model.classes.tolist(),
+        "n_support": {str(label): int(n) for label, n in zip(model.classes, model.n_support, strict=True)},
+        "vectors": {
+            "n": int(vectors.shape[0]),
+            "storage": "sparse" if hasattr(vectors, "indptr") else dense[vectors.ndim],
+            "dtype": str(vectors.dtype),
+        },
+        "n_features": model.n_features,
+        "columns": encoding
+        and [
+            {"name": name, "categories": None if categories is None else list(categories)}
+            for name, categories in zip(encoding.columns, encoding.categories, strict=True)
+        ],
+        "label": encoding and encoding.label,
+        "scaling": model.scaling and model.scaling.kind,
+        "about": model.about,
+    }
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES:,} more" if len(names) > NAMES else "")
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(f"{_text(key)}={_text(value)}" for key, value in values.items())
+
+
+def _text(value: Any) -> str:
+    """Return a value in one line; a file may come from anybody, so that its texts must not steer the terminal."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return _listed(value)
+    if isinstance(value, list):
+        return _first([_text(entry) for entry in value])
+    text = str(value)
+    return text if text.isprintable() else repr(text)

@@ -1,0 +1,111 @@
+"""Options of estimators: a solver's own ones by `solver_options`, all others by name, wrong ones in one line."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.problems import blobs
+from support.refusals import refused
+
+from svmkit import SVMClassifier, SVMOneClass
+from svmkit.solver import by_name
+
+SQUARED = {"loss": "squared_hinge"}
+LOOSE = "tol=1e-3 is looser than the check's 1e-7"
+DEFAULT_FAILS = dict.fromkeys(
+    [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")], LOOSE
+)
+X, Y = blobs(60, 3, seed=0)
+
+
+@parametrize_with_checks(
+    [SVMClassifier("dcd", solver_options=SQUARED), SVMOneClass("fcfw", solver_options={"growth": 0.5})],
+    expected_failed_checks=lambda estimator: DEFAULT_FAILS,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_options_reach_the_solver():
+    squared = SVMClassifier("smo", solver_options=SQUARED, tol=1e-8).fit(X, Y)
+    hinge = SVMClassifier("smo", tol=1e-8).fit(X, Y)
+    same = SVMClassifier(by_name.solver("smo", SQUARED), tol=1e-8).fit(X, Y)
+    assert squared.certificate_[0].primal == pytest.approx(same.certificate_[0].primal, rel=1e-7)
+    assert abs(squared.certificate_[0].primal / hinge.certificate_[0].primal - 1.0) > 1e-3
+    few, all_at_once = (SVMOneClass("fcfw", solver_options={"first": m}).fit(X).n_iter_ for m in (4, 60))
+    assert few == SVMOneClass(by_name.solver("fcfw", {"first": 4})).fit(X).n_iter_ != all_at_once
+
+
+def test_options_of_a_solver_that_learns_from_streams():
+    plain, averaged = (
+        SVMClassifier("sgd", solver_options=options, kernel="linear").partial_fit(X, Y, classes=[-1.0, 1.0])
+        for options in (None, {"bias": 0.0})
+    )
+    assert averaged.intercept_[0] == 0.0 != plain.intercept_[0]
+
+
+def test_parameters_can_be_read_set_and_cloned():
+    model = SVMClassifier("smo", solver_options=SQUARED)
+    assert model.get_params()["solver_options"] == SQUARED
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(solver_options=None).solver_options is None
+    assert list(inspect.signature(SVMClassifier).parameters)[:3] == ["solver", "solver_options", "C"]
+
+
+def test_a_search_over_solver_options():
+    grid = {"solver_options": [{"loss": "hinge"}, SQUARED], "C": [0.1, 1.0]}
+    search = GridSearchCV(SVMClassifier("smo"), grid, cv=2).fit(X, Y)
+    assert search.best_params_["solver_options"] in grid["solver_options"]
+    assert len({estimator["solver_options"]["loss"] for estimator in search.cv_results_["params"]}) == 2
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "words"),
+    [
+        ("smo", {"los": "hinge"}, ["solver smo", "'los'", "did you mean loss?", "shrinking, loss"]),
+        ("smo", {"loss": "sqared_hinge"}, ["loss='sqared_hinge'", "did you mean squared_hinge?"]),
+        ("smo", {"shrinking": 2}, ["shrinking=2", "true or false"]),
+        ("dcd", {"workers": 1.5}, ["workers=1.5", "a whole number"]),
+        ("dcd", {"workers": True}, ["workers=True", "a whole number"]),
+        ("dcd", {"bias": None}, ["bias=None", "a number"]),
+        ("dcd", {"bias": [1.0]}, ["bias=[1.0]", "a number"]),
+        ("dcd", {3: 1.0}, ["no option 3"]),
+        ("dcd", ["bias"], ["are a dict", "['bias']"]),
+        (by_name.solver("smo"), SQUARED, ["has its options already", "'smo'"]),
+        (1.5, None, ["solver must be a name", "1.5"]),
+    ],
+)
+def test_wrong_options_are_refused(solver, options, words):
+    refused(words, SVMClassifier(solver=solver, solver_options=options).fit, X, Y)
+
+
+def test_numbers_of_numpy_are_numbers():
+    options = {"bias": np.float32(0.5), "workers": np.int64(1), "shrinking": np.bool_(False)}
+    built = by_name.solver("dcd", options)
+    assert repr((built.bias, built.workers, built.shrinking)) == "(0.5, 1, False)"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "options", "message"),
+    [
+        (SVMClassifier, (1.0,), {}, "options are given by name: SVMClassifier(C=1.0)"),
+        (SVMClassifier, ("smo", 10), {}, "options are given by name: SVMClassifier(C=10)"),
+        (SVMClassifier, (X, Y), {}, "options are given by name: SVMClassifier(C=1.0)"),
+        (SVMOneClass, (0.1,), {}, "options are given by name: SVMOneClass(nu=0.1)"),
+        (SVMClassifier, (), {"gama": 1}, "SVMClassifier has no option 'gama' (did you mean gamma?)"),
+        (
+            SVMClassifier,
+            ("fcsmo",),
+            SQUARED,
+            "SVMClassifier has no option 'loss'; a solver's own options: solver_options={\"loss\": ...}",
+        ),
+    ],
+)
+def test_options_that_a_constructor_lacks(estimator, values, options, message):
+    with pytest.raises(TypeError) as caught:
+        estimator(*values, **options)
+    assert str(caught.value) == message

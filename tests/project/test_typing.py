@@ -1,0 +1,59 @@
+"""What a type checker sees of the package in a user's script."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import svmkit
+
+ROOT = Path(svmkit.__file__).parents[1]
+RIGHT = """
+from svmkit import Dataset, SVMClassifier, SVMOneClass, load
+
+data: Dataset = load("iris")
+model: SVMClassifier = SVMClassifier(solver="fcsmo", solver_options={"loss": "squared_hinge"}, C=10).fit(data.X, data.y)
+gap: float | None = model.gap_
+outliers = SVMOneClass(nu=0.1).fit(data.X).predict(data.X)
+"""
+WRONG = """
+from svmkit import SVMClassifier, SVMOneClass, no_such_name
+
+SVMClassifier(loss="squared_hinge")
+SVMClassifier(C="many")
+SVMOneClass(nu=[0.1])
+"""
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """checked(script) -> the lines of mypy's errors in a user's script, without their file."""
+    pytest.importorskip("mypy")
+
+    def run(script):
+        (tmp_path / "script.py").write_text(script)
+        env = os.environ | {"MYPYPATH": str(ROOT)}
+        options = ["--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent", "--ignore-missing-imports"]
+        command = [sys.executable, "-m", "mypy", *options, "script.py"]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280)
+        assert done.returncode in (0, 1), done.stderr
+        return [line.partition(":")[2] for line in done.stdout.splitlines() if ": error: " in line]
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_script_is_checked_against_the_signatures(checked):
+    assert checked(RIGHT) == []
+    found = checked(WRONG)
+    assert [line.partition(":")[0] for line in found] == ["2", "4", "5", "6"], found
+    for line, words in zip(found, ('"no_such_name"', '"loss" for "SVMClassifier"', '"C"', '"nu"'), strict=True):
+        assert words in line
+
+
+def test_the_package_says_that_it_is_typed():
+    found = importlib.util.find_spec("svmkit")
+    assert found is not None and (Path(found.submodule_search_locations[0]) / "py.typed").is_file()
