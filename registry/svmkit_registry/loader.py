@@ -46,8 +46,8 @@ class Predictor:
         Raises
         ------
         Refused
-            An InputError: columns are missing, their number is wrong, there is text instead of numbers, NaN or
-            infinity.
+            An InputError: columns are missing, their number is wrong, there is text instead of numbers, infinity, or
+            NaN for a model that does not impute.
         """
         try:
             if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
@@ -67,8 +67,9 @@ class Predictor:
         from svmkit.data.tables import Table
 
         names = tuple(str(name) for name in frame.columns)
+        holes = self.model.preprocessing.takes_holes
         plain = frame.set_axis(range(len(names)), axis=1).reset_index(drop=True)
-        return onehot.apply(Table(Path("model_input"), plain, names, True, None), positions, encoding)
+        return onehot.apply(Table(Path("model_input"), plain, names, True, None), positions, encoding, holes=holes)
 
     def get_raw_model(self) -> SVMModel:
         """The model itself, for its decision_function and other methods."""

@@ -97,10 +97,11 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
 
 
 def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:
-    """Load data in the form that `model` was trained on: its number of columns and its encoding of text columns."""
+    """Load data in the form that `model` was trained on: its columns, and with holes if it fills them."""
     from svmkit.data import load
 
-    return load(source, n_features=model.n_features, encoding=model.encoding, labelled=labelled)
+    holes = model.preprocessing.takes_holes
+    return load(source, n_features=model.n_features, encoding=model.encoding, labelled=labelled, holes=holes)
 
 
 def labels_of(data: Dataset) -> np.ndarray:

@@ -14,7 +14,7 @@ from svmkit.runtime import files
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
-    *("data", "test", "test_size", "C", "kernel", "gamma", "degree", "coef0", "scale", "class_weight"),
+    *("data", "test", "test_size", "C", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
     *("tol", "stop", "memory", "option", "metrics"),
     *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
@@ -50,6 +50,7 @@ class CompareOptions:
     gamma: Sequence[str] | None
     degree: str | None
     coef0: str | None
+    impute: str | None
     scale: str | None
     class_weight: str | None
     tol: float | None
@@ -130,6 +131,7 @@ class CompareOptions:
         named = {
             "gamma": list(self.gamma or ()),
             "C": list(self.C or ()),
+            "impute": self.impute,
             "scale": self.scale,
             "memory": self.memory,
             "class_weight": class_weights(self.class_weight),

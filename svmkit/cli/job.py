@@ -47,14 +47,16 @@ def run(options: TrainOptions) -> Outcome:
 
 
 def prepare(options: TrainOptions, method: Method, sets: Sets) -> tuple[TrainingData, float]:
-    """Return the training data, checked and scaled and with a number for gamma, and the seconds that this took."""
+    """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
     data = TrainingData.of(
         sets.train.X,
         sets.train.y,
         kernel=method.kernel,
         class_weight=method.class_weight,
+        impute=options.impute,
         scale=options.scale,
+        flags=sets.train.flags,
         memory=options.memory,
     )
     return data, time.perf_counter() - began

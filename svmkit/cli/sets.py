@@ -10,6 +10,7 @@ from svmkit.cli.train_options import TrainOptions
 from svmkit.data import Dataset, load, scaling
 from svmkit.data.classes import with_classes
 from svmkit.data.encoding import LAST
+from svmkit.data.imputing import require_values
 from svmkit.data.splitting import split
 from svmkit.kernels.functions import Kernel
 
@@ -45,14 +46,17 @@ def read(options: TrainOptions) -> Sets:
     InputError
         A set cannot be found or read, or it cannot be split as asked.
     """
-    train = load(options.data, reading=options.reading, n_features=options.n_features)
+    holes = options.impute is not None
+    train = load(options.data, reading=options.reading, n_features=options.n_features, holes=holes)
     train = with_classes(train, options.task)
     test: Dataset | None = None
     if options.test:
-        test = load(options.test, n_features=train.n_features, encoding=train.encoding)
+        test = load(options.test, n_features=train.n_features, encoding=train.encoding, holes=holes)
         test = with_classes(test, "classify")
     elif options.test_size:
         train, test = split(train, options.test_size, options.seed)
+    if holes:
+        require_values(train.X, train.encoding.feature_names if train.encoding else None)
     tell(train)
     sha256 = train.fingerprint() if options.is_kept else None
     return Sets(train, test, train.n_samples, train.n_features, sha256)
@@ -67,7 +71,9 @@ def tell(data: Dataset) -> None:
 
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
-    """Print advice on stderr if the scales of the features differ much and no scaling was requested."""
-    hint = scaling.scale_hint(X) if options.scale == "none" and kernel.form is not None else None
+    """Print advice on stderr if the scales of the features differ much and it was not asked for, or does not centre."""
+    hint = scaling.standard_note(options.scale, X)
+    if options.scale == "none" and kernel.form is not None:
+        hint = scaling.scale_hint(X)
     if hint:
         note(hint)

@@ -14,6 +14,12 @@ KERNEL = typer.Option(
 DEGREE = typer.Option(None, help="Of the poly kernel.", rich_help_panel=MODEL)
 COEF0 = typer.Option(None, help="Of the poly and sigmoid kernels.", rich_help_panel=MODEL)
 CLASS_WEIGHT = typer.Option(None, help="balanced, or LABEL=WEIGHT,...", rich_help_panel=MODEL)
+IMPUTE = typer.Option(
+    None,
+    help="What fills the holes of number columns: median, most_frequent, or indicator (median, and a 0/1 feature for "
+    "each column with holes); learnt from the training rows. Default: holes are refused.",
+    rich_help_panel=MODEL,
+)
 SAMPLER = typer.Option(
     None, help="full, uniform:59, balanced:59, ...; default the solver's own.", rich_help_panel=SOLVE
 )

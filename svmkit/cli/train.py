@@ -16,6 +16,7 @@ from svmkit.cli.spelling import (
     DEGREE,
     DROP,
     EXPERIMENT,
+    IMPUTE,
     KERNEL,
     LABEL,
     MODEL,
@@ -63,6 +64,7 @@ def train(
         None, help="Budget of support vectors, for each class pair.", rich_help_panel=SOLVE
     ),
     class_weight: str = CLASS_WEIGHT,
+    impute: str = IMPUTE,
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
     n_features: int = N_FEATURES,
     label: str = LABEL,

@@ -10,7 +10,7 @@ from typing import Any
 from svmkit import plugins, tracking
 from svmkit.cli.common import require_model_name
 from svmkit.cli.options import class_weights, key_values, label_column, require_task, seconds, stop_rules
-from svmkit.data import Dataset, scaling
+from svmkit.data import Dataset, imputing, scaling
 from svmkit.data.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -30,6 +30,7 @@ _NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
     "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
     "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
+    "impute": "the lines of a stream have no holes: leave --impute out",
     "label": "the lines of a stream begin with their label: leave --label out",
     **{name: f"a stream is svmlight and no table: leave --{name} out" for name in _OF_A_TABLE},
     "sampler": "samples are looked at in the order of the stream: leave --sampler out",
@@ -79,6 +80,7 @@ class TrainOptions:
     experiment: str | None
     tracking_uri: str | None
     no_track: bool
+    impute: str | None = None
     curve: bool = False
     max_support: int | None = None
     register: str | None = None
@@ -125,6 +127,8 @@ class TrainOptions:
         kinds = ("none", *scaling.KINDS)
         if self.scale not in kinds:
             raise InputError(f"--scale {self.scale!r} is not known; there are: {', '.join(kinds)}")
+        if self.impute is not None and self.impute not in imputing.KINDS:
+            raise InputError(f"--impute {self.impute!r} is not known; there are: {', '.join(imputing.KINDS)}")
         if self.register is not None and self.no_track:
             raise InputError("--register needs the tracker: leave --no-track out")
         if self.register is not None:
@@ -228,7 +232,7 @@ class Method:
 
     def params(self, kernel: Kernel, data: Dataset, options: TrainOptions) -> dict[str, Any]:
         """Return the parameters of a run with this method on `data`; `kernel` is the resolved kernel."""
-        first = {key: getattr(options, key) for key in ("tol", "seed", "scale", "memory", "class_weight")}
+        first = {key: getattr(options, key) for key in ("tol", "seed", "impute", "scale", "memory", "class_weight")}
         budgets = ("stop", "max_iter", "max_epochs", "time_limit", "max_support")
         rest = {key: getattr(options, key) for key in (*budgets, "label", "decimal", "encoding", "task")}
         rest |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")}

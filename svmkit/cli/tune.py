@@ -16,6 +16,7 @@ from svmkit.cli.spelling import (
     DEGREE,
     DROP,
     EXPERIMENT,
+    IMPUTE,
     KERNEL,
     LABEL,
     METRIC,
@@ -83,6 +84,7 @@ def tune(
     max_epochs: float = typer.Option(None, help="Budget of passes over the data of one fit.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds of one fit.", rich_help_panel=SOLVE),
     class_weight: str = CLASS_WEIGHT,
+    impute: str = IMPUTE,
     scale: str = typer.Option(
         "none", help="none, standard, minmax or maxabs, fitted in each fold.", rich_help_panel=MODEL
     ),

@@ -161,7 +161,9 @@ class TuneJob:
                 sampler=method.sampler,
                 stop=method.stop,
                 class_weight=method.class_weight,
+                impute=options.impute,
                 scale=options.scale,
+                flags=self.sets.train.flags,
                 memory=options.memory,
                 seed=options.seed,
                 n_threads=options.threads,
@@ -186,7 +188,8 @@ class TuneJob:
     def _params(self) -> dict[str, Any]:
         """Return the parameters of the search, without those that are searched."""
         method, data = self.method, self.sets.train
-        shown = ("tol", "seed", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit")
+        given = ("tol", "seed", "impute", "scale", "memory", "class_weight")
+        shown = (*given, "stop", "max_iter", "max_epochs", "time_limit")
         found = {"solver": method.solver.name, "kernel": method.kernel.name, "search": self.search, "cv": self.cv}
         found["metric"] = self.metric.name
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from svmkit import plugins
 from svmkit.compare import fields
-from svmkit.data import scaling
+from svmkit.data import imputing, scaling
 from svmkit.data.classes import TASKS
 from svmkit.data.reading import Reading
 from svmkit.data.sources import find
@@ -21,7 +21,7 @@ from svmkit.training.weights import require_C
 
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
-    *("test", "kernel", "gamma", "C", "scale", "class_weight", "memory"),
+    *("test", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
     *("decimal", "encoding", "drop", "only", "categorical", "task"),
 }
 
@@ -153,6 +153,10 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     _exists(where, entry["source"])
     kinds = ("none", *scaling.KINDS)
     fields.known(f"{where}.scale", [entry["scale"]], kinds)
+    if entry.get("impute") in (None, "none"):
+        entry.pop("impute", None)  # cells without it keep the keys that they had before there was imputing
+    else:
+        fields.known(f"{where}.impute", [entry["impute"]], ("none", *imputing.KINDS))
     parse_bytes(entry["memory"])
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:

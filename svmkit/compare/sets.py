@@ -14,8 +14,9 @@ from svmkit.compare.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
 from svmkit.data.classes import TASKS, with_classes
 from svmkit.data.features import pad_or_refuse_columns
+from svmkit.data.imputing import require_values
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.reading import Reading
-from svmkit.data.scaling import Scaling
 from svmkit.data.sources import find
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
@@ -47,7 +48,8 @@ class Sets:
 def prepare(settings: dict[str, Any]) -> Sets:
     """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
     where = f"data.{settings['source']}"
-    train = load(settings["source"], n_features=settings.get("n_features"), reading=Reading.of(settings))
+    holes, n_features = "impute" in settings, settings.get("n_features")
+    train = load(settings["source"], n_features=n_features, reading=Reading.of(settings), holes=holes)
     train = with_classes(train, TASKS[0] if "positive" in settings else settings.get("task"))
     train = part(train, first_rows(where, settings))
     test = settings["test"]
@@ -55,16 +57,18 @@ def prepare(settings: dict[str, Any]) -> Sets:
     if isinstance(test, dict):
         train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", True))
     elif test is not None:
-        train, held = _with_test(train, test)
+        train, held = _with_test(train, test, holes)
     if "positive" in settings:
         train = _one_against_rest(train, settings["positive"])
         held = held and _one_against_rest(held, settings["positive"], must=False)
-    return Sets(train, held, _kernel(where, settings, train.X))
+    if holes:
+        require_values(train.X, train.encoding.feature_names if train.encoding else None)
+    return Sets(train, held, _kernel(where, settings, train))
 
 
-def _with_test(train: Dataset, test: str) -> tuple[Dataset, Dataset]:
+def _with_test(train: Dataset, test: str, holes: bool) -> tuple[Dataset, Dataset]:
     """Return both sets with the same columns, since either of two sparse files may lack the last columns."""
-    held = load(test, encoding=train.encoding)
+    held = load(test, encoding=train.encoding, holes=holes)
     width = max(train.n_features, held.n_features)
     wide = [
         replace(data, X=pad_or_refuse_columns(data.X, width, what=data.name, name="the other file", pad=sparse))
@@ -97,9 +101,10 @@ def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Datase
     return replace(data, y=np.where(chosen, 1, -1))
 
 
-def _kernel(where: str, settings: dict[str, Any], X: Any) -> Kernel:
+def _kernel(where: str, settings: dict[str, Any], train: Dataset) -> Kernel:
     _, times, rule = str(settings["kernel"].get("gamma", "")).partition("*")
     if not times:
         return build_kernel(where, settings["kernel"])
-    scaled = X if settings["scale"] == "none" else Scaling.fit(settings["scale"], X).apply(X)
-    return build_kernel(where, settings["kernel"], resolve_gamma(rule.strip(), scaled))
+    impute, scale = settings.get("impute"), settings["scale"]
+    _, features = Preprocessing.fit(train.X, impute=impute, scale=scale, flags=train.flags)
+    return build_kernel(where, settings["kernel"], resolve_gamma(rule.strip(), features))

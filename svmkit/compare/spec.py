@@ -2,13 +2,14 @@
 
     name, about : title and introduction of the report
     data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
-    test, kernel, gamma, C, scale, class_weight, memory, label, ... : for all sets, or for one set in its own entry
+    test, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets, or in the entry of one
         source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
         file lacks the last columns; label : column of a table; positive : this label against the rest;
         decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;
         task : classify, where each of many numbers is a class;
         solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
         test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
+        impute : what fills holes, median, most_frequent, indicator or none (default);
         kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
         gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
         kernel, gamma and C may be lists: each combination is a problem of its own
@@ -42,7 +43,7 @@ METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_value
 TIME_LIMIT = 300.0
 MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
-_SHARED = ("test", "kernel", "gamma", "C", "scale", "class_weight", "memory", *OF_A_TABLE)
+_SHARED = ("test", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory", *OF_A_TABLE)
 _TOP = {"name", "about", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
 _SOLVER = {"solver", "options", "sampler", "stops", "repeats"}
 

@@ -21,6 +21,7 @@ from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
 from svmkit.compare.spec import Cell, sampler_of
 from svmkit.compare.store import FAILED, names
+from svmkit.data.scaling import standard_note
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.model.scores import Scores
@@ -125,7 +126,9 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 sampler=sampler,
                 stop=_rules(cell) | Seconds(limit),
                 class_weight=data.get("class_weight"),
+                impute=data.get("impute"),
                 scale=data["scale"],
+                flags=sets.train.flags,
                 memory=data["memory"],
                 seed=cell.seed,
                 validation=(sets.test.X, sets.test.y) if curve and sets.test is not None else None,
@@ -134,7 +137,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         return failed(record, error)
     train = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
-    notes = [*filter(None, [advice.of_cell(cell, sets)]), *notes]
+    notes = [*filter(None, [advice.of_cell(cell, sets), standard_note(data["scale"], train.X)]), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
 
@@ -216,7 +219,9 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                     C=cell.settings["data"]["C"],
                     sampler=sampler,
                     stop=_budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS),
+                    impute=cell.settings["data"].get("impute"),
                     scale=cell.settings["data"]["scale"],
+                    flags=sets.train.flags,
                     memory=memory,
                 )
                 if test is not None:
@@ -241,6 +246,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         stop=cell.settings["stop"],
         seed=cell.seed,
         sampler=str(sampler_of(cell.settings["solver"]) or solver.sampler_for(fitted.model.kernel)),
+        impute=data.get("impute"),
         scale=data["scale"],
         memory=data["memory"],
         time_limit=record["time_limit"],

@@ -1,4 +1,4 @@
-"""Data sets: readers, built-in sets, downloads, checks of features and labels, encoding and scaling.
+"""Data sets: readers, built-in sets, downloads, checks of features and labels, encoding, imputing and scaling.
 
 It may import `errors` and `runtime`. `load` turns a path or a name into a `Dataset`, `available` lists the names that
 `load` knows, and `fetch` downloads further sets.

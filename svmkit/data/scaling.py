@@ -24,9 +24,10 @@ class Scaling:
     Attributes
     ----------
     kind : {"standard", "minmax", "maxabs"}
-        Zero mean and unit variance; the range [0, 1]; the largest magnitude 1, which keeps zeros and so suits CSR.
+        Zero mean and unit variance, but 0/1 features as they are; the range [0, 1]; the largest magnitude 1.
     center, scale : float64 ndarray of shape (n_features,)
-        In the units of the features. A constant feature keeps scale 1; for maxabs center is 0.
+        In the units of the features. A constant feature keeps scale 1. The center is 0 for maxabs, and for standard
+        if it was fitted to CSR, whose zeros stay zeros.
     """
 
     kind: str
@@ -34,14 +35,16 @@ class Scaling:
     scale: np.ndarray
 
     @classmethod
-    def fit(cls, kind: str, X: Any) -> Scaling:
+    def fit(cls, kind: str, X: Any, flags: np.ndarray | None = None) -> Scaling:
         """Learn the map from the training samples.
 
         Parameters
         ----------
         kind : {"standard", "minmax", "maxabs"}
-        X : ndarray of shape (n_samples, n_features), float32 or float64; or scipy CSR (maxabs only)
+        X : ndarray of shape (n_samples, n_features), float32 or float64; or scipy CSR (standard and maxabs)
             Finite; at least one row.
+        flags : boolean ndarray of shape (n_features,), default=None
+            The 0/1 features, which standard scaling leaves alone; None stands for no such features.
 
         Raises
         ------
@@ -50,8 +53,10 @@ class Scaling:
         """
         _require_kind(kind)
         if _is_csr(X):
-            _require_maxabs(kind)
-            center, scale = np.zeros(X.shape[1]), _max_abs_sparse(X)
+            if kind == "minmax":
+                raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+            center = np.zeros(X.shape[1])
+            scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
         elif kind == "standard":
             center, scale = _fit_standard(X)
         else:
@@ -62,31 +67,40 @@ class Scaling:
         if not (np.isfinite(center).all() and np.isfinite(scale).all()):
             column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
             raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")
+        if kind == "standard" and flags is not None:
+            center, scale = np.where(flags, 0.0, center), np.where(flags, 1.0, scale)
         return cls(kind, center, np.where(scale == 0.0, 1.0, scale))
+
+    @property
+    def moves_zeros(self) -> bool:
+        """Whether zeros become other numbers, so that scaled data are dense."""
+        return bool(self.center.any())
 
     def apply(self, X: Any) -> Any:
         """Return a scaled copy of X.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), or scipy CSR (maxabs only)
+        X : ndarray or scipy CSR of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of X's float dtype, or CSR that shares X's index arrays
+            A CSR becomes an ndarray if `moves_zeros`: the scaling was then fitted to dense data of the same width.
 
         Raises
         ------
         InputError
-            If X has another number of columns than at `fit`, or is CSR and the kind is standard or minmax.
+            If X has another number of columns than at `fit`.
         """
         if X.shape[1] != len(self.scale):
             raise InputError(
                 f"X has {X.shape[1]} features, but the {self.kind} scaling was fitted on {len(self.scale)}: "
                 "pass the columns that it was fitted on"
             )
+        if _is_csr(X) and self.moves_zeros:
+            X = X.toarray()
         if _is_csr(X):
-            _require_maxabs(self.kind)
             data = (X.data / self.scale[X.indices]).astype(X.dtype, copy=False)
             return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
         out = np.empty(X.shape, dtype=X.dtype if X.dtype.kind == "f" else np.float64, order="C")
@@ -94,6 +108,12 @@ class Scaling:
             # through float64: a float32 difference of close numbers would lose the digits that matter
             out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
         return out
+
+    def widened(self, n_features: int) -> Scaling:
+        """Return the scaling with further features up to this number, which it leaves as they are."""
+        missing = n_features - len(self.scale)
+        scale = np.pad(self.scale, (0, missing), constant_values=1.0)
+        return Scaling(self.kind, np.pad(self.center, (0, missing)), scale)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the two arrays that a model file stores, ``center`` and ``scale``."""
@@ -127,7 +147,7 @@ def scale_hint(X: Any) -> str | None:
     Parameters
     ----------
     X : ndarray or scipy CSR of shape (n_samples, n_features)
-        A CSR is not made dense. Constant features do not count.
+        A CSR is not made dense. Constant features do not count; holes (NaN) count as the median.
 
     Returns
     -------
@@ -136,6 +156,14 @@ def scale_hint(X: Any) -> str | None:
         ranges must differ as well, 10-fold, for scaling to change anything of use.
     """
     sparse = _is_csr(X)
+    with np.errstate(all="ignore"):
+        holed = np.isnan(
+            (X.data if sparse else X).sum()
+        )  # opposite infinite sums only cost an imputing that does nothing
+    if holed:
+        from svmkit.data.imputing import Imputing  # here: only data with holes need it
+
+        X = Imputing.fit("median", X).apply(X)
     if sparse:
         deviation, spread = _sparse_std(X), _max_abs_sparse(X)
     else:
@@ -156,14 +184,19 @@ def scale_hint(X: Any) -> str | None:
     )
 
 
+def standard_note(kind: str, X: Any) -> str | None:
+    """Return one line on what standard scaling does to sparse data; None for other kinds and dense data."""
+    if kind != "standard" or not _is_csr(X):
+        return None
+    return (
+        "the data are sparse: --scale standard divides by the standard deviation and does not centre, "
+        "so that zeros stay zeros"
+    )
+
+
 def _require_kind(kind: str) -> None:
     if kind not in KINDS:
         raise InputError(f"no scaling is called {kind!r}: use one of {', '.join(KINDS)}")
-
-
-def _require_maxabs(kind: str) -> None:
-    if kind != "maxabs":
-        raise InputError(f"{kind} scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
 
 
 def _is_csr(X: Any) -> bool:

@@ -16,10 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.data import Encoding
 from svmkit.data.features import require_finite
 from svmkit.data.layout import require_sound
-from svmkit.data.scaling import Scaling
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.one_vs_one import class_pairs
@@ -112,7 +111,8 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
     InputError
         The kernel is not registered by name, or the file cannot be written.
     """
-    kernel, classes, vectors, scaling = (parts[name] for name in ("kernel", "classes", "vectors", "scaling"))
+    kernel, classes, vectors = (parts[name] for name in ("kernel", "classes", "vectors"))
+    preprocessing: Preprocessing = parts["preprocessing"]
     if kernel.name not in plugins.names("kernel"):
         raise InputError(
             f"a model with the kernel {kernel.name!r} cannot be saved: register the kernel under "
@@ -123,16 +123,14 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
         arrays |= {f"vectors.{k}": getattr(vectors, k) for k in ("data", "indices", "indptr")}
     else:
         arrays["vectors"] = np.asarray(vectors)
-    if scaling:
-        arrays |= {f"scaling.{k}": v for k, v in scaling.to_arrays().items()}
+    arrays |= preprocessing.arrays()
     package = plugins.requirement("kernel", kernel.name)
     header = {
         "kernel": {"name": kernel.name, "params": kernel.params, "package": package},
         "classes": (classes.astype(str) if classes.dtype.kind == "S" else classes).tolist(),
         "classes_dtype": classes.dtype.str,
         "n_features": parts["n_features"],
-        "scaling": scaling.kind if scaling else None,
-        "encoding": parts["encoding"].to_json() if parts["encoding"] else None,
+        **preprocessing.header(),
         "about": parts["about"],
     }
     write(path, arrays, header, "model")
@@ -160,17 +158,16 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
     if name not in plugins.names("kernel"):
         raise InputError(f"{path} needs the kernel {name!r}, which is not installed: {_how_to_install(kernel)}")
     try:
-        scaling = {k[8:]: v for k, v in arrays.items() if k.startswith("scaling.")}
+        preprocessing = Preprocessing.from_file(header, arrays, header["n_features"])
         parts = {
             "kernel": plugins.build("kernel", name, kernel["params"]),
             "classes": np.array(header["classes"], dtype=header["classes_dtype"]),
-            "vectors": _vectors(arrays, header["n_features"]),
+            "vectors": _vectors(arrays, preprocessing.width(header["n_features"])),
             "n_support": arrays["n_support"],
             "coef": arrays["coef"],
             "intercept": arrays["intercept"],
             "n_features": header["n_features"],
-            "scaling": Scaling.from_arrays(header["scaling"], scaling) if header["scaling"] else None,
-            "encoding": Encoding.from_json(header["encoding"]) if header["encoding"] else None,
+            "preprocessing": preprocessing,
             "about": header["about"],
         }
         _require_valid(parts)
@@ -202,15 +199,16 @@ def _require_valid(parts: dict[str, Any]) -> None:
     for name in ("coef", "intercept"):
         if parts[name].dtype != np.float64 or not np.isfinite(parts[name]).all():
             raise ValueError(f"{name} is not finite float64")
-    _require_valid_vectors(vectors, isinstance(parts["kernel"], Precomputed), parts["n_features"])
+    width = parts["preprocessing"].width(parts["n_features"])
+    _require_valid_vectors(vectors, isinstance(parts["kernel"], Precomputed), width)
 
 
-def _require_valid_vectors(vectors: Any, precomputed: bool, n_features: int) -> None:
+def _require_valid_vectors(vectors: Any, precomputed: bool, width: int) -> None:
     """Raise ValueError unless these can be support vectors, or row numbers for a precomputed kernel."""
     if precomputed:
-        if vectors.ndim != 1 or vectors.dtype.kind != "i" or ((vectors < 0) | (vectors >= n_features)).any():
+        if vectors.ndim != 1 or vectors.dtype.kind != "i" or ((vectors < 0) | (vectors >= width)).any():
             raise ValueError("row numbers of support vectors are out of range")
-    elif vectors.ndim != 2 or vectors.shape[1] != n_features:
+    elif vectors.ndim != 2 or vectors.shape[1] != width:
         raise ValueError("support vectors have another number of columns")
     elif vectors.dtype not in (np.float32, np.float64):
         raise ValueError("support vectors are not float32 or float64")
@@ -228,11 +226,11 @@ def _how_to_install(kernel: dict[str, Any]) -> str:
     return f"{how}; installed: {', '.join(plugins.names('kernel'))}"
 
 
-def _vectors(arrays: dict[str, np.ndarray], n_features: int) -> Any:
+def _vectors(arrays: dict[str, np.ndarray], width: int) -> Any:
     """Return the vectors, dense or CSR; raise ValueError for a CSR matrix that is not sound."""
     if "vectors" in arrays:
         return arrays["vectors"]
     data, indices, indptr = (arrays[f"vectors.{k}"] for k in ("data", "indices", "indptr"))
-    vectors = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    vectors = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
     require_sound(vectors)
     return vectors

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 from svmkit.data import Encoding
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.imputing import Imputing
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.engine import Engine
@@ -50,8 +52,8 @@ class SVMModel:
         The kernel, with numbers for all of its parameters.
     classes : ndarray of shape (n_classes,)
         The labels in sorted order, numbers or text.
-    vectors : ndarray or csr_array of shape (n_sv, n_features), float32 or float64
-        The support vectors, after scaling, sorted by class. For a precomputed kernel their row numbers (n_sv,).
+    vectors : ndarray or csr_array of shape (n_sv, width), float32 or float64
+        The support vectors, preprocessed, sorted by class. For a precomputed kernel their row numbers (n_sv,).
     n_support : ndarray of shape (n_classes,), int
         The number of support vectors of each class.
     coef : ndarray of shape (n_classes - 1, n_sv), float64
@@ -61,10 +63,9 @@ class SVMModel:
         The intercept of each class pair, in the order (0, 1), (0, 2), ..., (1, 2), ...
     n_features : int
         The number of columns of X.
-    scaling : Scaling or None, default=None
-        Applied to X first.
-    encoding : Encoding or None, default=None
-        How the text columns of a table became numbers.
+    preprocessing : Preprocessing, default=Preprocessing()
+        What happens before the kernel: how the columns of a table became X, then imputing and scaling of X, which have
+        `width` columns as their result: `n_features`, and one more for each column whose holes are told apart.
     about : dict, default={}
         Plain values that are saved with the model, such as the solver, C and the certified gap.
     """
@@ -76,13 +77,32 @@ class SVMModel:
     coef: np.ndarray
     intercept: np.ndarray
     n_features: int
-    scaling: Scaling | None = None
-    encoding: Encoding | None = None
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def encoding(self) -> Encoding | None:
+        """How the columns of a table became X; None for other data."""
+        return self.preprocessing.encoding
+
+    @property
+    def imputing(self) -> Imputing | None:
+        """How holes of X are filled; None for a model that refuses them."""
+        return self.preprocessing.imputing
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """How X is scaled once its holes are filled; None for no scaling."""
+        return self.preprocessing.scaling
+
+    @property
+    def width(self) -> int:
+        """The number of columns of preprocessed X."""
+        return self.preprocessing.width(self.n_features)
+
+    @property
     def weights(self) -> np.ndarray:
-        """Weights of the columns, (n_pairs, n_features): decisions are X @ weights.T + intercept on the scaled X.
+        """Weights of the columns, (n_pairs, width): decisions are X @ weights.T + intercept on the preprocessed X.
 
         Raises
         ------
@@ -151,7 +171,8 @@ class SVMModel:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-            The samples. For a precomputed kernel, their kernel values with all training samples.
+            The samples; NaN is a hole for a model that imputes. For a precomputed kernel, their kernel values with all
+            training samples.
         n_threads : int or None, default=None
             The number of threads; None uses all.
 
@@ -175,19 +196,19 @@ class SVMModel:
     def _checked(self, X):
         X = as_features(X)
         X = pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
-        require_finite(X)
+        require_finite(X, holes=self.preprocessing.takes_holes)
         return X
 
     def _parts(self, X, n_columns: int) -> list[slice]:
         """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
         n = X.shape[0]
-        entries = 2 * X.nnz // n if sp.issparse(X) else X.shape[1]
+        entries = 2 * X.nnz // n if sp.issparse(X) and not self.preprocessing.moves_zeros else X.shape[1]
         step = max(min(PART_BYTES // (8 * max(entries, n_columns, 1)), ROWS[0]), ROWS[1])
         return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
 
     def _decide(self, X, rows: slice) -> np.ndarray:
         """Return the decisions of the trained pairs for some rows of X (n_rows, n_columns); all of them are finite."""
-        X = self.scaling.apply(X[rows]) if self.scaling else X[rows]
+        X = self.preprocessing.apply(X[rows])
         out = self._sums(engine_for(self.kernel, X, self._extent))
         sound = np.isfinite(out)
         if not sound.all():

@@ -146,11 +146,11 @@ def _require_exportable(model: SVMModel, dtype: str) -> None:
         )
     n_pairs = len(model.intercept)
     rows, width = (n_pairs, 0) if kernel.form is Form.LINEAR else (model.vectors.shape[0], n_pairs)
-    size = rows * (model.n_features + width) * np.dtype(dtype).itemsize
+    size = rows * (model.width + width) * np.dtype(dtype).itemsize
     if size > LIMIT:
         raise InputError(
             f"the ONNX file would take {size / 2**30:.1f} GB, and 2 GB is the most that one may hold (its vectors are "
-            f"dense: {rows:,} x {model.n_features:,}): train with fewer (--max-support), or with a linear solver"
+            f"dense: {rows:,} x {model.width:,}): train with fewer (--max-support), or with a linear solver"
         )
 
 
@@ -182,13 +182,13 @@ def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
     """Return the name of the decisions (n, n_pairs) of X, and the advice about float32 or None."""
     form = model.kernel.form
     if form is Form.LINEAR:
-        X = _affine(graph, X, model, np.zeros(model.n_features))
+        X = _preprocessed(graph, X, model, np.zeros(model.width))
         weights, offset = graph.constant(model.weights.T), graph.constant(model.intercept)
         return graph.node("Gemm", X, weights, offset), None
     Z, coef = _vectors(model)
     # these two kernels depend on x - z only; centred columns lose fewer digits in |x|^2 + |z|^2 - 2 x'z
-    middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.n_features)
-    X, Z = _affine(graph, X, model, middle), Z - middle
+    middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.width)
+    X, Z = _preprocessed(graph, X, model, middle), Z - middle
     _, gamma, _, _ = model.kernel.scalars
     with np.errstate(over="ignore"):
         reach = float(np.einsum("ij,ij->i", Z, Z).max())
@@ -211,21 +211,22 @@ def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
     Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
     coef = coefficients_by_column(model.coef, model.n_support)
     if not len(Z):  # runtimes disagree about matrices without rows: write a vector with coefficient 0
-        return np.zeros((1, model.n_features)), np.zeros((1, coef.shape[1]))
+        return np.zeros((1, model.width)), np.zeros((1, coef.shape[1]))
     # the classes alternate: sorted by class, the float32 sum of many vectors would first grow large and then cancel
     turn = np.argsort(np.concatenate([(np.arange(n) + 0.5) / max(n, 1) for n in model.n_support]), kind="stable")
     return Z[turn].astype(np.float64), coef[turn]
 
 
-def _affine(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
-    """Scale X as the model does and subtract `middle`, in float64 for both dtypes of the graph."""
-    center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.n_features))
+def _preprocessed(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
+    """Impute and scale X as the model does and subtract `middle`, in float64 for both dtypes of the graph."""
+    center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.width))
     center = center + middle * scale
     moved, stretched = bool(center.any()), bool((scale != 1.0).any())
-    if not (moved or stretched):
+    if not (moved or stretched or model.imputing):
         return X
     single = graph.dtype == np.float32
     X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if single else X
+    X = graph.imputed(X, model.imputing.statistics, model.imputing.holed) if model.imputing else X
     X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
     X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
     return graph.node("Cast", X, to=graph.element) if single else X
@@ -300,6 +301,7 @@ def _about(model: SVMModel) -> dict[str, str]:
         "classes": model.classes.astype(str) if model.classes.dtype.kind == "S" else model.classes,
         "n_support": len(model.coef[0]),
         "certified_gap": model.about.get("gap"),
+        "imputing": model.imputing.kind if model.imputing else None,
         "scaling": model.scaling.kind if model.scaling else None,
         "columns": encoding.feature_names if encoding and encoding.header else None,
         "about": model.about,

@@ -74,6 +74,16 @@ class Graph:
         """Describe an input or output by its element type and shape; a free dimension has a name instead of a size."""
         return self.onnx.helper.make_tensor_value_info(name, element, list(shape))
 
+    def imputed(self, X: str, statistics: np.ndarray, holed: np.ndarray) -> str:
+        """Fill the holes (NaN) of X (n, d), in float64, and add a 0/1 column that tells them for each of `holed`."""
+        holes = self.node("IsNaN", X)
+        filled = self.node("Where", holes, self.constant(statistics, np.float64), X)
+        if not len(holed):
+            return filled
+        told = self.node("Gather", holes, self.constant(holed, np.int64), axis=1)
+        told = self.node("Cast", told, to=self.onnx.TensorProto.DOUBLE)
+        return self.node("Concat", filled, told, axis=1)
+
     def distances(self, X: str, Z: np.ndarray, *, squared: bool) -> str:
         """Add |x - z|^2 or |x - z|_1 of the rows of X (n, d) and Z (q, d), in a scan over the rows of X: (n, q).
 

@@ -227,7 +227,7 @@ class RunRecord:
         Parameters
         ----------
         encoding : Encoding or None
-            How text columns of a table become numbers (`Dataset.encoding`).
+            How the columns of a table become features (`Dataset.encoding`).
         about : mapping, default=None
             Further facts to store, besides the data, gap, status and objective.
         """
@@ -236,7 +236,8 @@ class RunRecord:
         told |= {"objective": self.fitted.objective}
         if self.fitted.n_untrained:
             told |= {"untrained_pairs": self.fitted.n_untrained}
-        return replace(trained, encoding=encoding, about=trained.about | plain(told) | dict(about or {}))
+        preprocessing = replace(trained.preprocessing, encoding=encoding)
+        return replace(trained, preprocessing=preprocessing, about=trained.about | plain(told) | dict(about or {}))
 
     def log(
         self,

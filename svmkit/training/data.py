@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.data.features import Features, as_features, require_finite
 from svmkit.data.labels import encode_labels
-from svmkit.data.scaling import Scaling
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.by_class import SharedKernel
 from svmkit.kernels.engine import with_int32_indices
@@ -68,9 +68,9 @@ class TrainingData:
     Attributes
     ----------
     raw : ndarray or CSR matrix of shape (n, d)
-        The features before scaling.
-    X : ndarray or CSR matrix of shape (n, d)
-        The features after scaling; without scaling it shares its values with `raw`.
+        The features as they were given.
+    X : ndarray or CSR matrix of shape (n, width)
+        The features after preprocessing; where that does nothing it shares its values with `raw`.
     classes : ndarray of shape (n_classes,)
         The labels in ascending order.
     codes : ndarray of shape (n,), int
@@ -79,8 +79,8 @@ class TrainingData:
         The products of class weight and sample weight.
     kernel : Kernel
         The kernel with all its parameters resolved on X.
-    scaling : Scaling or None
-        The scaling that turned `raw` into `X`.
+    preprocessing : Preprocessing
+        The imputing and the scaling that turned `raw` into `X`.
     memory : str or int
         The budget of kernel rows, such as "1GB" or a number of bytes.
     """
@@ -91,7 +91,7 @@ class TrainingData:
     codes: np.ndarray
     weights: np.ndarray
     kernel: Kernel
-    scaling: Scaling | None
+    preprocessing: Preprocessing
     memory: str | int
 
     @classmethod
@@ -103,20 +103,22 @@ class TrainingData:
         kernel: Kernel,
         class_weight: str | dict | None = None,
         sample_weight: np.ndarray | None = None,
+        impute: str | None = None,
         scale: str | None = None,
+        flags: np.ndarray | None = None,
         memory: str | int = "1GB",
     ) -> TrainingData:
-        """Check and scale the data, and compute the weights of the samples.
+        """Check and preprocess the data, and compute the weights of the samples.
 
         Parameters
         ----------
-        X, y, kernel, class_weight, sample_weight, scale, memory
+        X, y, kernel, class_weight, sample_weight, impute, scale, flags, memory
             As for `svmkit.fit`.
 
         Returns
         -------
         TrainingData
-            The data, with the kernel resolved on the scaled features.
+            The data, with the kernel resolved on the preprocessed features.
 
         Raises
         ------
@@ -125,12 +127,14 @@ class TrainingData:
         """
         raw = as_features(X)
         classes, codes = encode_labels(y, n_samples=raw.shape[0])
-        require_finite(raw)
+        if impute and isinstance(kernel, Precomputed):
+            raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
+        require_finite(raw, holes=bool(impute))
         parse_bytes(memory)
         weights = training_weights(codes, classes, class_weight, sample_weight)
-        scaling = Scaling.fit(scale, raw) if scale and scale != "none" else None
-        X = with_int32_indices(scaling.apply(raw) if scaling else raw)
-        return cls(raw, X, classes, codes, weights, kernel.resolve(X), scaling, memory)
+        preprocessing, features = Preprocessing.fit(raw, impute=impute, scale=scale, flags=flags)
+        X = with_int32_indices(features)
+        return cls(raw, X, classes, codes, weights, kernel.resolve(X), preprocessing, memory)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
@@ -260,8 +264,8 @@ class TrainingData:
             n_support=n_support,
             coef=coef,
             intercept=np.array([decision.intercept for decision in decisions]),
-            n_features=self.X.shape[1],
-            scaling=self.scaling,
+            n_features=self.raw.shape[1],
+            preprocessing=self.preprocessing,
             about=about | {"n_samples": int(self.X.shape[0])},
         )
         return model, support

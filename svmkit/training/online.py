@@ -311,7 +311,7 @@ class Online:
         if rows is None:
             rows = Rows(self.input.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
         X = pad_or_refuse_columns(rows.X, self.input.n_features, pad=True)
-        data = TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.scaling, 0)
+        data = TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.preprocessing, 0)
         parts = (part for d in models for part in (d.intercept, d.coef, d.w) if part is not None)
         if not all(np.isfinite(part).all() for part in parts):
             raise NotFinite(self.solver.name)

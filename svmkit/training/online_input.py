@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from svmkit import plugins
 from svmkit.data.features import Features, pad_or_refuse_columns, require_finite
 from svmkit.data.labels import as_labels
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
@@ -71,8 +72,8 @@ class StreamInput:
         As given until a block has settled it, resolved from then on.
     scale : str or None, default=None
         The kind of scaling to fit: "standard", "minmax", "maxabs", or None.
-    scaling : Scaling or None, default=None
-        The scaling, once it is fitted.
+    preprocessing : Preprocessing, default=Preprocessing()
+        The scaling, once it is fitted; streams have no holes.
     n_features : int, default=0
         The number of columns of the widest block so far.
     sparse : bool, default=False
@@ -83,16 +84,23 @@ class StreamInput:
 
     kernel: Kernel
     scale: str | None = None
-    scaling: Scaling | None = None
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
     n_features: int = 0
     sparse: bool = False
     settled: bool = False
 
     @classmethod
     def of_model(cls, model: SVMModel) -> StreamInput:
-        """Return the form of the data that a model was trained on."""
+        """Return the form of the data that a model was trained on; raise InputError for a model that imputes."""
+        if model.preprocessing.takes_holes:
+            raise InputError("a model that imputes cannot go on with a stream, which has no holes: start anew")
         sparse = sp.issparse(model.vectors)
-        return cls(model.kernel, None, model.scaling, model.n_features, sparse, settled=True)
+        return cls(model.kernel, None, model.preprocessing, model.n_features, sparse, settled=True)
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """The scaling, once it is fitted."""
+        return self.preprocessing.scaling
 
     def after(self, X: Features) -> StreamInput:
         """Return the form once the block X has arrived.
@@ -103,10 +111,14 @@ class StreamInput:
             Scaling or gamma cannot be computed from the first block.
         """
         if not self.settled:
-            scaling = Scaling.fit(self.scale, X) if self.scale and self.scale != "none" else None
-            kernel = self.kernel.resolve(scaling.apply(X) if scaling else X)
+            preprocessing, features = Preprocessing.fit(X, scale=self.scale)
             return replace(
-                self, kernel=kernel, scaling=scaling, n_features=X.shape[1], sparse=sp.issparse(X), settled=True
+                self,
+                kernel=self.kernel.resolve(features),
+                preprocessing=preprocessing,
+                n_features=X.shape[1],
+                sparse=sp.issparse(X),
+                settled=True,
             )
         return self.widen(X.shape[1])
 
@@ -114,12 +126,7 @@ class StreamInput:
         """Return the form with at least as many columns; new columns count as zeros in all samples before."""
         if n_features <= self.n_features:
             return self
-        scaling = self.scaling
-        if scaling:
-            missing = n_features - len(scaling.scale)
-            scale = np.pad(scaling.scale, (0, missing), constant_values=1.0)
-            scaling = replace(scaling, center=np.pad(scaling.center, (0, missing)), scale=scale)
-        return replace(self, scaling=scaling, n_features=n_features)
+        return replace(self, preprocessing=self.preprocessing.widened(n_features), n_features=n_features)
 
     def bring(self, X: Features) -> tuple[Features, Features]:
         """Bring a block into this form.
@@ -137,7 +144,7 @@ class StreamInput:
         X = pad_or_refuse_columns(X, self.n_features, pad=True)
         if sp.issparse(X) != self.sparse:
             X = sp.csr_array(X) if self.sparse else X.toarray()
-        scaled = self.scaling.apply(X) if self.scaling else X
+        scaled = self.preprocessing.apply(X)
         require_finite(scaled, what="the scaled X")
         return X, scaled
 

@@ -35,7 +35,9 @@ def c_path(
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
     sample_weight: np.ndarray | None = None,
+    impute: str | None = None,
     scale: str | None = None,
+    flags: np.ndarray | None = None,
     memory: str | int = "1GB",
     seed: int = 0,
     n_threads: int | None = None,
@@ -62,7 +64,7 @@ def c_path(
         Where training begins for the smallest C.
     watch : callable, default=None
         As for `fit`; it is told "a vs b, C=1", and counts every C of every class pair.
-    solver, kernel, sampler, class_weight, sample_weight, scale, memory, seed, n_threads, validation
+    solver, kernel, sampler, class_weight, sample_weight, impute, scale, flags, memory, seed, n_threads, validation
         As for `fit`.
 
     Returns
@@ -87,7 +89,9 @@ def c_path(
         kernel=kernel,
         class_weight=class_weight,
         sample_weight=sample_weight,
+        impute=impute,
         scale=scale,
+        flags=flags,
         memory=memory,
     )
     trainer = Trainer(
@@ -134,7 +138,9 @@ def fit(
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
     sample_weight: np.ndarray | None = None,
+    impute: str | None = None,
     scale: str | None = None,
+    flags: np.ndarray | None = None,
     memory: str | int = "1GB",
     seed: int = 0,
     n_threads: int | None = None,
@@ -148,7 +154,8 @@ def fit(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-        The training samples, dense or CSR. For a precomputed kernel, the kernel values (n_samples, n_samples).
+        The training samples, dense or CSR; NaN is a hole, for `impute` to fill. For a precomputed kernel, the kernel
+        values (n_samples, n_samples).
     y : array-like of shape (n_samples,)
         The labels, numbers or text.
     solver : str or Solver, default="auto"
@@ -169,8 +176,14 @@ def fit(
         The weight of each class, > 0; "balanced" makes all classes count the same.
     sample_weight : array-like of shape (n_samples,), default=None
         The weight of each sample, >= 0. A sample of weight 0 takes no part.
+    impute : {"median", "most_frequent", "indicator"}, default=None
+        What fills the holes (NaN) of X, learnt from X and kept with the model: the median or the most frequent value
+        of the column; "indicator" is the median and a 0/1 column for each column with holes. None refuses holes.
     scale : {"standard", "minmax", "maxabs"}, default=None
-        The scaling that is applied to X first and kept with the model.
+        The scaling that is applied to X without holes and kept with the model. On CSR, "standard" does not centre, and
+        "minmax" is refused.
+    flags : boolean ndarray of shape (n_features,), default=None
+        The 0/1 columns, such as `Dataset.flags`, which the standard scaling leaves alone.
     memory : str or int, default="1GB"
         The most memory for kernel rows, in bytes or as text.
     seed : int, default=0
@@ -207,7 +220,9 @@ def fit(
         kernel=kernel,
         class_weight=class_weight,
         sample_weight=sample_weight,
+        impute=impute,
         scale=scale,
+        flags=flags,
         memory=memory,
     )
     prepared = time.perf_counter() - began

@@ -40,10 +40,10 @@ class Validation:
 
     def __init__(self, X, y, data: TrainingData) -> None:
         X = as_features(X, what="the validation X")
-        X = pad_or_refuse_columns(X, data.X.shape[1], what="the validation X", name="fit")
-        require_finite(X, what="the validation X")
+        X = pad_or_refuse_columns(X, data.raw.shape[1], what="the validation X", name="fit")
+        require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
         self._codes = _codes(np.asarray(y), data.classes, X.shape[0])
-        self._X = data.scaling.apply(X) if data.scaling else X
+        self._X = data.preprocessing.apply(X)
         self._data = data
 
     def measure(self, pair: ClassPair) -> Measure | None:

@@ -38,7 +38,7 @@ class ModelStart:
     Notes
     -----
     A support vector matches a row of its own class and of weight > 0 if the values of the two are equal bit for bit
-    once the model's scaling is applied to the row (in the lower of the two precisions). Each row matches one vector, so
+    once the row is preprocessed as by the model (in the lower of the two precisions). Each row matches one vector, so
     that repeated vectors take repeated rows. Vectors without a row are dropped. With a precomputed kernel the vectors
     are row numbers already.
     """
@@ -74,9 +74,8 @@ class ModelStart:
             )
 
     def _matched(self, owner: np.ndarray, free: np.ndarray) -> np.ndarray:
-        model, X, vectors = self._model, self._data.raw, self._model.vectors
-        if model.scaling is not None:
-            X = model.scaling.apply(X)
+        model, vectors = self._model, self._model.vectors
+        X = model.preprocessing.apply(self._data.raw)
         dtype = np.float32 if np.float32 in (X.dtype, vectors.dtype) else np.float64
         sparse = sp.issparse(X)
         if sp.issparse(vectors) != sparse:

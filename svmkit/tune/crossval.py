@@ -134,7 +134,9 @@ def run(
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
+    impute: str | None = None,
     scale: str | None = None,
+    flags: np.ndarray | None = None,
     memory: str | int = "1GB",
     seed: int = 0,
     n_threads: int | None = None,
@@ -171,8 +173,8 @@ def run(
     backend : {"loky", "threading", "dask", "ray"}, default="loky"
     report : callable, default=None
         Called now and then with the `Progress`, in a thread of its own.
-    sampler, stop, class_weight, scale, seed
-        As for `svmkit.fit`; scaling and weights are determined in each fold anew.
+    sampler, stop, class_weight, impute, scale, flags, seed
+        As for `svmkit.fit`; imputing, scaling and weights are determined in each fold anew.
 
     Returns
     -------
@@ -191,7 +193,16 @@ def run(
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
     # unusable data are refused here once, instead of in each fold
-    data = TrainingData.of(X, y, kernel=paths[0].kernel, class_weight=class_weight, scale=scale, memory=memory)
+    data = TrainingData.of(
+        X,
+        y,
+        kernel=paths[0].kernel,
+        class_weight=class_weight,
+        impute=impute,
+        scale=scale,
+        flags=flags,
+        memory=memory,
+    )
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
     metric = metric if isinstance(metric, Metric) else Metric.of(metric, classes, codes, class_weight)
@@ -213,7 +224,9 @@ def run(
             sampler=sampler,
             stop=stop,
             class_weight=class_weight,
+            impute=impute,
             scale=scale,
+            flags=flags,
             memory=parse_bytes(memory) // jobs,
             seed=seed,
             n_threads=max(1, all_threads // jobs),

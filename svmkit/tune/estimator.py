@@ -38,7 +38,7 @@ class Training:
         Folder of the `Records`.
     metric : Metric
         By what candidates are compared.
-    sampler, stop, class_weight, scale, memory, seed, n_threads
+    sampler, stop, class_weight, impute, scale, flags, memory, seed, n_threads
         As for `svmkit.c_path`.
     """
 
@@ -48,7 +48,9 @@ class Training:
     sampler: str | Sampler | None = None
     stop: Criterion | Stop | None = None
     class_weight: str | dict | None = None
+    impute: str | None = None
     scale: str | None = None
+    flags: np.ndarray | None = None
     memory: str | int = "1GB"
     seed: int = 0
     n_threads: int = 1
@@ -113,7 +115,9 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
             sampler=t.sampler,
             stop=t.stop,
             class_weight=t.class_weight,
+            impute=t.impute,
             scale=t.scale,
+            flags=t.flags,
             memory=t.memory,
             seed=t.seed,
             n_threads=t.threads,

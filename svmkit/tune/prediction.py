@@ -20,7 +20,7 @@ def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
     Parameters
     ----------
     fits : sequence of Fit
-        Trained on the same samples with one kernel and one scaling, for different C.
+        Trained on the same samples with one kernel and one preprocessing, for different C.
     X : ndarray or CSR of shape (n, d)
         Held-out samples, of the columns that the models were trained on.
     n_threads : int
@@ -42,7 +42,7 @@ def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
     for k, fitted in enumerate(fits):
         at = np.searchsorted(rows, fitted.support)
         coef[at, k] = coefficients_by_column(fitted.model.coef, fitted.model.n_support)[:, 0]
-    X = model.scaling.apply(X) if model.scaling else X
+    X = model.preprocessing.apply(X)
     with threads.using(n_threads):
         found = engine_for(model.kernel, X, Extent.of(model.kernel, vectors)).product(vectors, coef)
     found += np.array([fitted.model.intercept[0] for fitted in fits])

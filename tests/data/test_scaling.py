@@ -10,7 +10,7 @@ from support.refusals import refused
 
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.labels import encode_labels
-from svmkit.data.scaling import Scaling, scale_hint
+from svmkit.data.scaling import Scaling, scale_hint, standard_note
 
 SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
 
@@ -68,11 +68,49 @@ def test_sparse_maxabs(dtype):
     np.testing.assert_array_equal(X.data, before.data)
 
 
-@pytest.mark.parametrize("kind", ["standard", "minmax"])
-def test_sparse_refuses_what_would_fill_zeros(kind):
-    X = sp.csr_array(np.eye(3))
-    refused("--scale maxabs", Scaling.fit, kind, X)
-    refused("maxabs", Scaling.fit(kind, np.eye(3)).apply, X)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_standard_divides_and_does_not_centre(dtype):
+    X = sp.random_array((50, 9), density=0.3, format="csr", rng=1, dtype=np.float64).astype(dtype) * dtype(-4)
+    X = sp.hstack([X, sp.csr_array(np.full((50, 1), 7.0, dtype))], format="csr")
+    scaling = Scaling.fit("standard", X)
+    got = scaling.apply(X)
+    assert got.format == "csr" and got.dtype == dtype and scaling.scale[9] == 1.0 and not scaling.moves_zeros
+    want = StandardScaler(with_mean=False).fit_transform(X).toarray()
+    np.testing.assert_allclose(got.toarray(), want, rtol=1e-6)
+    np.testing.assert_allclose(scaling.apply(X.toarray()), want, rtol=1e-6)
+    assert "does not centre" in standard_note("standard", X)
+    assert standard_note("standard", X.toarray()) is None and standard_note("maxabs", X) is None
+
+
+def test_sparse_refuses_minmax():
+    refused("--scale maxabs", Scaling.fit, "minmax", sp.csr_array(np.eye(3)))
+
+
+@pytest.mark.parametrize("kind", SKLEARN)
+def test_sparse_rows_are_scaled_as_dense_ones(kind, X):
+    scaling = Scaling.fit(kind, X)
+    rows = np.where(np.random.default_rng(1).random(X.shape) < 0.2, X, 0.0)
+    got = scaling.apply(sp.csr_array(rows))
+    assert sp.issparse(got) == (kind == "maxabs")
+    np.testing.assert_allclose(got.toarray() if kind == "maxabs" else got, scaling.apply(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_standard_leaves_flags_alone(sparse, X):
+    flags = np.array([False, True, False, False, True, False])
+    X[:, flags] = X[:, flags] > 5.0
+    stored = sp.csr_array(X) if sparse else X
+    got = Scaling.fit("standard", stored, flags).apply(stored)
+    got = got.toarray() if sparse else got
+    np.testing.assert_array_equal(got[:, flags], X[:, flags])
+    want = StandardScaler(with_mean=not sparse).fit_transform(X)
+    np.testing.assert_allclose(got[:, ~flags], want[:, ~flags], rtol=1e-9, atol=1e-9)
+
+
+def test_widened_scaling_leaves_new_features_alone(X):
+    scaling = Scaling.fit("standard", X)
+    got = scaling.widened(8).apply(np.hstack([X, X[:, :2]]))
+    np.testing.assert_array_equal(got, np.hstack([scaling.apply(X), X[:, :2]]))
 
 
 def test_scaling_refusals(X):
@@ -100,6 +138,16 @@ def test_hint_names_the_remedy():
     X = rng.normal(size=(300, 4)) * [1, 2, 500, 0]
     assert "--scale standard" in scale_hint(X)
     assert "--scale maxabs" in scale_hint(sp.csr_array(X * (rng.random(X.shape) < 0.3)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_hint_is_that_of_the_data_without_holes(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [1, 2, 500]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "--scale" in scale_hint(sp.csr_array(X) if sparse else X)
 
 
 def test_no_hint_for_like_scales_constants_or_rare_flags():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.cli import people
+from support.cli import HOLED, people
 from support.model import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 from support.registry import make_model
 
@@ -68,6 +68,23 @@ def test_every_kernel_and_scaling(kernel, scale, tmp_path):
     agrees(model, X, tmp_path / "m.onnx")
     if scale != "none":  # unscaled, gamma |x|^2 is some 2,000: no place for float32
         agrees(model, X, tmp_path / "m.onnx", "float32", 1e-4 * max(1.0, np.abs(expected(model, X)).max()))
+
+
+@pytest.mark.parametrize("impute", ["median", "most_frequent", "indicator"])
+@pytest.mark.parametrize("kernel", [kernels.Linear(), kernels.RBF(0.5), kernels.Laplacian(0.4)], ids=lambda k: k.name)
+def test_holes_are_filled_as_ours_are(kernel, impute, tmp_path):
+    X, y = binary()
+    X = X * [1.0, 30.0, 0.1] + [0.0, 5.0, -2.0]
+    rng = np.random.default_rng(5)
+    X[rng.random(X.shape) < [0.2, 0.0, 0.3]] = np.nan
+    new = np.where(rng.random(X.shape) < 0.3, np.nan, X)  # in the column without holes in training, too
+    for scale in ("none", "standard"):
+        model = trained(X, y, kernel, scale=scale, impute=impute, solver="smo", stop=Iterations(300))
+        assert model.width == (5 if impute == "indicator" else 3)
+        agrees(model, new, tmp_path / "m.onnx")
+    agrees(model, new, tmp_path / "m.onnx", "float32", 1e-4 * max(1.0, np.abs(expected(model, new)).max()))
+    linear = fit(X, y, solver="dcd", kernel=kernels.Linear(), impute=impute).model
+    agrees(linear, new, tmp_path / "m.onnx")
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
@@ -197,6 +214,21 @@ def test_text_columns_become_inputs_by_name(tmp_path, alone, train):
     unknown = {"age": [[30.0]], "score": [[1.5]], "city": np.array([["lima"]], dtype=object)}
     found = run(tmp_path / "m.onnx", {k: np.asarray(v) for k, v in unknown.items()})[1]
     assert np.allclose(found, model.decision_function(np.array([[30.0, 0, 0, 0, 1.5]])))
+
+
+def test_a_table_with_holes_and_text(tmp_path, alone, train):
+    train(people("people.csv", rows=HOLED), "--impute", "indicator", "--scale", "standard", "--out", "m.svmkit")
+    model = SVMModel.load("m.svmkit")
+    data = load("people.csv", encoding=model.encoding, holes=True)
+    assert np.isnan(data.X).any() and model.width == data.X.shape[1] + 2
+    assert onnx_export.write(model, tmp_path / "m.onnx").inputs == ["age", "city", "score"]
+    import pandas as pd
+
+    frame = pd.read_csv("people.csv")
+    columns = {name: frame[[name]].to_numpy(float) for name in ("age", "score")}
+    labels, decision = run(tmp_path / "m.onnx", columns | {"city": frame[["city"]].to_numpy(object)})
+    assert np.array_equal(labels, model.predict(data.X))
+    assert np.abs(decision - model.decision_function(data.X)).max() < 1e-9
 
 
 def test_columns_may_have_any_name(tmp_path, alone, train):

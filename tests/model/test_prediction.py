@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
@@ -81,7 +82,7 @@ def test_decisions_are_the_formula(kernel, n_classes, parts):
 def test_decisions_of_given_values_and_of_scaled_rows(n_classes, parts):
     X, K = rows_of(310), rows_of(310, 50)
     given = model_of(n_classes, Precomputed(), vectors=np.random.default_rng(2).integers(50, size=300), n_features=50)
-    scaled = model_of(n_classes, scaling=Scaling.fit("standard", 3.0 * X + 1.0))
+    scaled = model_of(n_classes, preprocessing=Preprocessing(scaling=Scaling.fit("standard", 3.0 * X + 1.0)))
     for model, rows, values in (
         (given, K, K[:, given.vectors]),
         (given, sp.csr_array(K), K[:, given.vectors]),

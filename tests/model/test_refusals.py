@@ -117,6 +117,7 @@ def model_arrays():
     yield {"scaling.center": np.zeros(3)}
     yield {"scaling.scale": np.zeros(4)}
     yield {"scaling.scale": np.full(4, np.nan)}
+    yield {"scaling.scale": np.ones(5), "scaling.center": np.zeros(5)}
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,9 @@ def test_arrays_that_do_not_fit_are_refused(saved, arrays):
         {"n_features": "4"},
         {"n_features": -1},
         {"n_features": None},
+        {"imputing": "mean"},
+        {"imputing": "median"},  # without its arrays
+        {"imputing": {"kind": "median"}},
         {"scaling": "robust"},
         {"scaling": ["standard"]},
         {"encoding": {"what": 1}},
@@ -225,6 +229,33 @@ def test_broken_sparse_vectors_are_refused(tmp_path):
         with pytest.raises(InputError):
             SVMModel.load(file)
             pytest.fail(f"case {case}: {name} was taken")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "header"),
+    [
+        ({"imputing.statistics": np.zeros(5)}, {}),
+        ({"imputing.statistics": np.full(4, np.nan)}, {}),
+        ({"imputing.statistics": np.zeros(4, np.float32)}, {}),
+        ({"imputing.holed": np.array([4])}, {}),
+        ({"imputing.holed": np.array([-1])}, {}),
+        ({"imputing.holed": np.array([1, 2])}, {}),
+        ({"imputing.holed": np.array([1.0])}, {}),
+        ({}, {"imputing": "median"}),
+        ({}, {"imputing": None}),
+        ({}, {"n_features": 5}),
+    ],
+    ids=str,
+)
+def test_imputing_that_does_not_fit_is_refused(tmp_path, arrays, header):
+    X, y = IRIS
+    X = np.where((np.arange(len(X)) % 7 == 0)[:, None] & (np.arange(4) == 2), np.nan, X)
+    file = tmp_path / "m"
+    trained(X, y, scale="standard", impute="indicator").save(file)
+    change(file)
+    assert SVMModel.load(file).imputing.holed.tolist() == [2] and SVMModel.load(file).width == 5
+    change(file, arrays, **header)
+    not_loaded(file, "damaged")
 
 
 def test_precomputed_rows_out_of_range_are_refused(tmp_path):

@@ -211,11 +211,11 @@ def test_a_file_is_registered_with_what_it_knows(svmkit, toy):
 def test_register_makes_the_store_and_takes_sparse_models_and_tables(svmkit):
     import scipy.sparse as sp
 
-    from svmkit.data import Encoding
+    from svmkit.data import Encoding, Preprocessing
 
     sparse = make_model(sp.csr_array(np.where(X > 0.5, X, 0.0))[:10], classes=(0, 1, 2))
     encoding = Encoding(("age", "city", "size"), (None, ("Bonn", "Kiel"), None), True, "y", 3, True)
-    table = make_model(np.eye(4)[:3], encoding=encoding)
+    table = make_model(np.eye(4)[:3], preprocessing=Preprocessing(encoding))
     for k, model in enumerate((sparse, table)):
         model.save("m.svmkit")
         assert svmkit("models", "register", "m.svmkit", "--name", "odd").out == f"m.svmkit is models:/odd/{k + 1}\n"

@@ -15,7 +15,7 @@ from svmkit_registry import fetching, loader, packing, store
 from svmkit_registry.tracker import MLflowTracker
 
 from svmkit import __version__
-from svmkit.data import Dataset, Encoding
+from svmkit.data import Dataset, Encoding, Preprocessing
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.model.model import SVMModel
 
@@ -130,7 +130,7 @@ def test_table_with_text_columns(tmp_path):
 
     encoding = Encoding(("age", "city", "size"), (None, ("Bonn", "Kiel"), None), True, "y", 3, True)
     rows = np.array([[1.0, 1, 0, 0.5], [-1.0, 0, 1, 2.0], [0.3, 0, 1, -1.0]])
-    model = make_model(rows, encoding=encoding)
+    model = make_model(rows, preprocessing=Preprocessing(encoding))
     packing.write_folder(tmp_path / "m", model, rows)
     table = pd.DataFrame({"size": [0.5, 2, -1], "y": [0, 0, 0], "city": ["Bonn", "Kiel", "Kiel"], "age": [1, -1, 0.3]})
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "m"))
@@ -150,7 +150,7 @@ def test_numeric_columns_by_name(tmp_path):
     import mlflow
 
     encoding = Encoding(tuple("abcd"), (None,) * 4, True, None, None, False)
-    model = make_model(encoding=encoding)
+    model = make_model(preprocessing=Preprocessing(encoding))
     packing.write_folder(tmp_path / "m", model, X)
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "m"))
     for rows in (pd.DataFrame(X, columns=list("abcd"))[list("dbca")], X):

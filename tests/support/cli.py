@@ -139,6 +139,11 @@ PEOPLE = [
     for i in range(48)
 ]
 
+HOLED = [
+    ("" if i % 5 == 0 else age, city, "" if i % 7 == 3 else score, answer)
+    for i, (age, city, score, answer) in enumerate(PEOPLE)
+]
+
 
 def people(name, order=("age", "city", "score", "answer"), rows=PEOPLE):
     """A table with a text feature and text labels, its columns in this order."""

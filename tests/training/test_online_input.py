@@ -193,7 +193,7 @@ def test_refused_from_the_start(options, words):
 def test_scaling_that_cannot_be_is_refused_at_the_first_block():
     X, y = blobs(40)
     with pytest.raises(InputError, match="maxabs"):
-        Online([-1, 1], kernel=GAMMA, scale="standard").update(sp.csr_array(X), y)
+        Online([-1, 1], kernel=GAMMA, scale="minmax").update(sp.csr_array(X), y)
     with pytest.raises(InputError, match="scaling"):
         Online([-1, 1], kernel=GAMMA, scale="odd").update(X, y)
 

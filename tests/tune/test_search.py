@@ -76,14 +76,36 @@ def test_scaling_is_fitted_within_the_fold(monkeypatch):
     seen = []
     fit = svmkit.data.scaling.Scaling.fit
 
-    def watched(kind, X):
+    def watched(kind, X, flags):
         seen.append(X.shape[0])
-        return fit(kind, X)
+        return fit(kind, X, flags)
 
     monkeypatch.setattr(svmkit.data.scaling.Scaling, "fit", watched)
     X, y = overlapping(90)
     tune.search(X, y, grid={"C": CS}, cv=3, scale="minmax", kernel="linear")
     assert seen == [90, 60, 60, 60]  # all rows once, to check them and for the number behind gamma
+
+
+def test_imputing_is_fitted_within_the_fold(monkeypatch):
+    """The median of each fold's training rows, of which one value is far out, is not that of all rows."""
+    X, y = overlapping(90)
+    X[::2, 0] = np.nan
+    X[1::2, 0] = np.arange(45.0) ** 3
+    seen, fit = [], svmkit.data.imputing.Imputing.fit
+
+    def watched(kind, X):
+        imputing = fit(kind, X)
+        seen.append((X.shape[0], imputing.statistics[0], np.nanmedian(X[:, 0])))
+        return imputing
+
+    monkeypatch.setattr(svmkit.data.imputing.Imputing, "fit", watched)
+    for search in ("grid", "halving"):
+        found = tune.search(
+            X, y, grid={"C": CS}, cv=3, impute="median", scale="standard", search=search, backend="threading"
+        )
+        assert not any(c.failed for c in found.candidates)
+    assert [rows for rows, *_ in seen[:4]] == [90, 60, 60, 60] and all(ours == own for _, ours, own in seen)
+    assert len({ours for _, ours, _ in seen[:4]}) > 1
 
 
 def test_a_path_saves_iterations_and_kernel_values():
