@@ -11,6 +11,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit._version import __version__
 from svmkit.data import Encoding
+from svmkit.data.dates import text_of
 from svmkit.model.model import SVMModel
 
 FILE = "model.svmkit"
@@ -66,7 +67,7 @@ def requirements(model: SVMModel) -> list[str]:
 def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     """The signature and the input example for mlflow.
 
-    - A model of a table with text columns takes that table: its columns by name, numbers and text.
+    - A model of a table with text columns takes that table: its columns by name, numbers and text, dates as text.
     - A dense model of fewer than 1000 features takes so many number columns: float32, float64, a list or a DataFrame
       (by the names of the training table when it has them all, else in order); it computes in float64.
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
@@ -106,14 +107,18 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
 
 
 def as_table(encoding: Encoding, dense: np.ndarray) -> Any:
-    """Decode rows of shape (n, n_features) to the DataFrame that they came from; unknown categories become ""."""
+    """Decode rows of shape (n, n_features) to the DataFrame that they came from.
+
+    Unknown categories become "", as do the holes of dates; those of numbers stay NaN.
+    """
     import pandas as pd
 
     columns: dict[str, Any] = {}
     at = 0
-    for name, found in zip(encoding.columns, encoding.categories, strict=True):
+    for name, found, order in zip(encoding.columns, encoding.categories, encoding.dates, strict=True):
         if found is None:
-            columns[name] = dense[:, at].astype(np.float64)
+            numbers = dense[:, at].astype(np.float64)
+            columns[name] = numbers if order is None else [text_of(day, order) for day in numbers.tolist()]
         else:
             block = dense[:, at : at + len(found)]
             columns[name] = [found[row.argmax()] if row.any() else "" for row in block]

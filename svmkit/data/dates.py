@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -52,6 +53,19 @@ def days(text: str, order: str) -> float | None:
     if hour > 23 or minute > 59 or second >= 61.0:  # 60 is a leap second
         return None
     return day + (3600 * hour + 60 * minute + second - _offset(found["zone"])) / 86400.0
+
+
+def text_of(value: float, order: str) -> str:
+    """Return days since 1970-01-01, to the second, as a text that `days` reads in this order; "" for NaN."""
+    if math.isnan(value):
+        return ""
+    at = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=round(86400.0 * value))
+    day = {
+        YEAR_FIRST: f"{at.year:04}-{at.month:02}-{at.day:02}",
+        DAY_FIRST: f"{at.day:02}.{at.month:02}.{at.year:04}",
+        MONTH_FIRST: f"{at.month:02}/{at.day:02}/{at.year:04}",
+    }[order]
+    return f"{day} {at.time()}" if value % 1.0 else day
 
 
 def order_of(texts: Sequence[str]) -> tuple[str, ...]:

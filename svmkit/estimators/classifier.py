@@ -67,7 +67,8 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0.
     scale : {"standard", "minmax", "maxabs"}, default=None
-        The scaling that is applied to X first and kept with the model.
+        The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
+        deviation and does not centre, and "minmax" is refused.
     memory : str or int, default="1GB"
         The most memory for kernel rows, in bytes or as text.
     n_threads : int, default=None

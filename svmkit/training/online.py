@@ -47,7 +47,7 @@ class Online:
     class_weight : dict of label to float, default=None
         The weight of each class, > 0.
     scale : {"standard", "minmax", "maxabs"}, default=None
-        The scaling that is fitted to the first block.
+        The scaling that is fitted to the first block. On CSR, "standard" does not centre, and "minmax" is refused.
     memory : str or int, default="1GB"
         The most memory for kernel rows, in bytes or as text, shared by the class pairs.
     seed : int, default=0

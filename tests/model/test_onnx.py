@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.cli import HOLED, people
+from support.cli import HOLED, PEOPLE, people
 from support.model import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 from support.registry import make_model
 
@@ -229,6 +229,23 @@ def test_a_table_with_holes_and_text(tmp_path, alone, train):
     labels, decision = run(tmp_path / "m.onnx", columns | {"city": frame[["city"]].to_numpy(object)})
     assert np.array_equal(labels, model.predict(data.X))
     assert np.abs(decision - model.decision_function(data.X)).max() < 1e-9
+
+
+def test_a_table_with_dates_takes_them_as_days(tmp_path, alone, train):
+    days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" if i % 5 else "" for i in range(48)]
+    rows = "".join(f"{day},{city},{answer}\n" for day, (_, city, _, answer) in zip(days, PEOPLE, strict=True))
+    (tmp_path / "dates.csv").write_text("since,city,answer\n" + rows)
+    train("dates.csv", "--label", "answer", "--impute", "indicator", "--scale", "standard", "--out", "m.svmkit")
+    model = SVMModel.load("m.svmkit")
+    assert onnx_export.write(model, "m.onnx").inputs == ["since", "city"]
+    X = load("dates.csv", encoding=model.encoding, holes=True).X
+    cities = np.array([[city] for _, city, _, _ in PEOPLE], dtype=object)
+    labels, decision = run("m.onnx", {"since": X[:, :1], "city": cities})
+    assert np.isnan(X[:, 0]).sum() == 10 and X[1, 0] == (np.datetime64(days[1]) - np.datetime64("1970-01-01")).astype(
+        int
+    )
+    assert np.array_equal(labels, model.predict(X))
+    assert np.abs(decision - model.decision_function(X)).max() < 1e-9
 
 
 def test_columns_may_have_any_name(tmp_path, alone, train):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from support.registry import POINTS, SETTINGS, X, make_model
 from svmkit_registry import fetching, loader, packing, store
 from svmkit_registry.tracker import MLflowTracker
 
-from svmkit import __version__
-from svmkit.data import Dataset, Encoding, Preprocessing
+from svmkit import __version__, fit
+from svmkit.data import Dataset, Encoding, Preprocessing, load
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
 
 
@@ -144,6 +146,61 @@ def test_table_with_text_columns(tmp_path):
         direct.predict(table.drop(columns="city"))
     with pytest.warns(SvmkitWarning, match="never saw"):
         direct.predict(table.assign(city="Rome"))
+
+
+HOLED = """age,since,city,size,y
+31,2024-02-28,Bonn,,0
+,2023-11-30,Kiel,1.5,1
+44,,Kiel,2.5,0
+,2024-01-15 06:30,,0.5,1
+25,2022-07-01,Bonn,,1
+29,2021-03-09,Kiel,3.5,0
+"""
+
+
+@pytest.mark.parametrize("impute", ["median", "indicator"])
+def test_a_model_that_imputes_takes_tables_with_holes(tmp_path, alone, impute):
+    """Number columns, text and dates; by the order of its columns, by name, as numbers, and a row that is all holes."""
+    import mlflow
+
+    (tmp_path / "t.csv").write_text(HOLED)
+    data = load("t.csv", holes=True)
+    model = fit(data.X, data.y, kernel=RBF(0.5), impute=impute, scale="standard", flags=data.flags).model
+    model = replace(model, preprocessing=replace(model.preprocessing, encoding=data.encoding))
+    packing.write_folder(tmp_path / "m", model, data.X)
+    frame = pd.read_csv("t.csv").drop(columns="y")
+    decoded = packing.as_table(data.encoding, data.X)
+    assert decoded["since"].tolist() == [
+        "2024-02-28",
+        "2023-11-30",
+        "",
+        "2024-01-15 06:30:00",
+        "2022-07-01",
+        "2021-03-09",
+    ]
+    pd.testing.assert_frame_equal(decoded[["age", "size"]], frame[["age", "size"]])
+    for predict in (mlflow.pyfunc.load_model(str(tmp_path / "m")).predict, loader.Predictor(model).predict):
+        for table in (frame, decoded, frame[["size", "city", "since", "age"]]):
+            np.testing.assert_array_equal(predict(table), model.predict(data.X))
+    np.testing.assert_array_equal(loader.Predictor(model).predict(pd.DataFrame(data.X)), model.predict(data.X))
+    empty = pd.DataFrame({"age": [np.nan], "since": [None], "city": ["Kiel"], "size": [np.nan]})
+    (shown,) = [column for column in range(data.n_features) if data.encoding.feature_names[column] == "city=Kiel"]
+    row = np.full((1, data.n_features), np.nan)
+    row[0, data.flags] = 0.0
+    row[0, shown] = 1.0
+    np.testing.assert_array_equal(loader.Predictor(model).predict(empty), model.predict(row))
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_a_model_of_numbers_that_imputes(tmp_path, stored):
+    import mlflow
+
+    rows = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
+    model = fit(stored(rows), np.arange(len(X)) % 2, kernel=RBF(0.5), impute="indicator").model
+    packing.write_folder(tmp_path / "m", model, stored(rows))
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "m"))
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+    assert loader.Predictor(model).predict([[1.0, None, 3.0, np.nan]]).shape == (1,)
 
 
 def test_numeric_columns_by_name(tmp_path):
