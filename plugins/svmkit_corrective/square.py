@@ -71,10 +71,8 @@ class Square:
         self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
         self.most = self.at_once = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
-        # with a power of two between them, all rows would fall into the same lines of the processor's cache
-        rows = self.most + origin
-        width = max(32 * (rows // 32 | 1), rows) if rows >= 32 else rows
-        self._slab = np.empty((rows, width), dtype)  # takes memory where it is written to
+        self._memory = np.empty(math.prod(self._shape(self.most)), dtype)  # it takes memory where it is written to
+        self._slab = self._memory[:0].reshape(0, 0)
         self.idx = np.empty(0, dtype=np.int64)
 
     @property
@@ -84,6 +82,20 @@ class Square:
         if self.origin:
             self._slab[n, : n + 1] = self._slab[:n, n] = 0
         return in_order(self._slab, n + self.origin, self.grain)
+
+    def _shape(self, n: int) -> tuple[int, int]:
+        """Return the shape of an array with room for n points."""
+        rows = n + self.origin
+        # with a power of two between them, all rows would fall into the same lines of the processor's cache
+        return rows, max(32 * (rows // 32 | 1), rows) if rows >= 32 else rows
+
+    def _widen(self, n: int) -> None:
+        """Make room for n points and some more. Rows lie close together, since it takes long to touch fresh memory."""
+        rows, width = self._shape(min(self.most, n + n // 2))
+        slab, last = self._memory[: rows * width].reshape(rows, width), len(self.idx)
+        for r in range(last - 1, 0, -1):  # the first row stays; the others move up, the last one first
+            slab[r, :last] = self._slab[r, :last]
+        self._slab = slab
 
     def refined(self) -> Square | None:
         """Return an empty square of higher precision, None if there is none."""
@@ -102,6 +114,8 @@ class Square:
     def append(self, points: np.ndarray) -> None:
         """Add these points, which must be new, in the next slots."""
         n = len(self.idx)
+        if n + len(points) + self.origin > len(self._slab):
+            self._widen(n + len(points))
         self.idx = idx = np.append(self.idx, points)
         signs, last = self.signs[idx].astype(self.gram.dtype), len(idx)
         landing = np.empty(min(BATCH, len(points)) * last, self.gram.dtype)
@@ -140,16 +154,30 @@ def _copy(row, out):
 
 
 @njit(cache=True)
-def _write(values, signs, factors, bias, most, lo, hi, first, slab, columns):
-    """Set slab[first + b, lo:hi], and columns[:, b], to the entries of values[b, lo:hi], clipped to -most and most."""
+def _write(values, signs, factors, bias, most, lo, hi, first, slab):
+    """Set slab[first + b, lo:hi] to the entries of values[b, lo:hi], clipped to -most and most.
+
+    Short rows would not be worth the vectors of the compiled loop: a whole tile is written before its columns are.
+    """
     widest()
+    own_signs = signs[lo:hi]
     for b in range(values.shape[0]):
-        own = factors[b]
-        for a in range(lo, hi):
-            slab[first + b, a] = _as_entry(min(max(own * signs[a] * (values[b, a] + bias), -most), most), slab)
-    for b in range(values.shape[0]):
-        for a in range(lo, hi):
-            columns[a - lo, b] = slab[first + b, a]
+        factor, row, out = factors[b], values[b, lo:hi], slab[first + b, lo:hi]
+        for a in range(row.size):
+            out[a] = _as_entry(min(max(factor * own_signs[a] * (row[a] + bias), -most), most), slab)
+
+
+@njit(cache=True)
+def _turn(slab, first, lo, hi, columns):
+    """Set columns[a, b] to slab[first + b, lo + a], four rows at a time; the last of them may be the same row."""
+    last = columns.shape[1] - 1
+    for b in range(0, last + 1, 4):
+        b1, b2, b3 = min(b + 1, last), min(b + 2, last), min(b + 3, last)
+        row, row1 = slab[first + b, lo:hi], slab[first + b1, lo:hi]
+        row2, row3 = slab[first + b2, lo:hi], slab[first + b3, lo:hi]
+        for a in range(hi - lo):
+            column = columns[a]
+            column[b], column[b1], column[b2], column[b3] = row[a], row1[a], row2[a], row3[a]
 
 
 @njit(nogil=True, cache=True)
@@ -162,10 +190,11 @@ def _place(begin, end, slab, values, first, signs, bias, grain):
         factors[b] = as_type_of(scale * signs[first + b], values)
     bias, most = as_type_of(bias, values), as_type_of(most, values)
     for t in range(begin, end):
-        for lo in range(t * TILE, min(n, t * TILE + TILE), LINE):
-            hi = min(n, lo + LINE)
-            _write(values, signs, factors, bias, most, lo, hi, first, slab, columns)
-            for a in range(lo, min(hi, first)):  # columns from `first` on are among the rows
+        _write(values, signs, factors, bias, most, t * TILE, min(n, t * TILE + TILE), first, slab)
+        for lo in range(t * TILE, min(first, t * TILE + TILE), LINE):  # columns from `first` on are among the rows
+            hi = min(first, lo + LINE)
+            _turn(slab, first, lo, hi, columns)
+            for a in range(lo, hi):
                 _copy(columns[a - lo], slab[a, first:n])
 
 
