@@ -11,7 +11,9 @@ from svmkit.cli.common import JSON, TRACKING_URI
 NAME = typer.Argument(help="Name of a registered model.")
 
 app = typer.Typer(
-    help="Models in the registry: list, show, register, promote, pull.", no_args_is_help=True, add_completion=False
+    help="Models in the registry: list, show, register, promote, pull, delete.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -117,6 +119,42 @@ def pull(
         emit(done)
     else:
         print(f"{source} is in {out}")
+
+
+@app.command()
+def delete(
+    name: str = NAME,
+    version: str = typer.Option(None, "--version", help="Number of a version, or latest; default: all of them."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask, and delete a version that has an alias, too."),
+    tracking_uri: str = TRACKING_URI,
+    json: bool = JSON,
+) -> None:
+    """Delete a version, or a model with all of its versions, from the registry; the runs stay."""
+    from svmkit.cli.common import emit
+    from svmkit.errors import SvmkitError
+    from svmkit_registry import models
+
+    found = models.deletable(name, version, tracking_uri)
+    numbers, aliases = found["versions"], found["aliases"]
+    what = f"{name} version {numbers[0]}" if version else f"{name} ({len(numbers)} version{'s' * (len(numbers) != 1)})"
+    if aliases and not yes:
+        used = ", ".join(f"@{alias} is version {number}" for alias, number in aliases.items())
+        raise SvmkitError(f"{what} is not deleted: {used}; promote another version, or pass --yes")
+    if not yes and not _confirmed(f"delete {what}?"):
+        raise SvmkitError(f"{what} is not deleted")
+    models.delete(found, whole=version is None, uri=tracking_uri)
+    if json:
+        emit(found)
+    else:
+        print(f"{what} is deleted")
+
+
+def _confirmed(question: str) -> bool:
+    """Ask on stderr, since stdout is for results; whatever is not y or yes, the end of the input too, means no."""
+    import sys
+
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _accuracy(version: dict[str, Any] | None) -> str:

@@ -1,4 +1,4 @@
-"""The work of `svmkit models` on an MLflow store: list, show, register, promote, pull."""
+"""The work of `svmkit models` on an MLflow store: list, show, register, promote, pull, delete."""
 
 from __future__ import annotations
 
@@ -195,6 +195,61 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
     model.save(out)
     return {"source": source, "out": out} | lineage.of_model(model)
+
+
+def deletable(name: str, version: str | None = None, uri: str | None = None) -> dict[str, Any]:
+    """Return what `delete` would remove: name, versions and the aliases {alias: version} that point to them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    version : str, default=None
+        A number or "latest"; None stands for the model with all of its versions.
+    uri : str, default=None
+        The store.
+
+    Raises
+    ------
+    InputError
+        A name is unknown.
+    """
+    with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
+        model = fetching.registered(client, name)
+        if version is None:
+            numbers = [int(found.version) for found in fetching.versions(client, name)]
+        else:
+            numbers = [int(fetching.numbered(client, name, version))]
+    aliases = {alias: number for alias, number in _aliases(model).items() if number in numbers}
+    return {"name": name, "versions": numbers, "aliases": aliases}
+
+
+def delete(found: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
+    """Delete versions of a model from the registry; their runs and the model files in these stay.
+
+    Parameters
+    ----------
+    found : dict of str to object
+        What `deletable` returned.
+    whole : bool
+        Delete the name too, with versions that came in the meantime.
+    uri : str, default=None
+        The store.
+
+    Raises
+    ------
+    SvmkitError
+        The store failed.
+    """
+    name = found["name"]
+    with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
+        if whole:
+            store.patiently(client.delete_registered_model, name)
+            return
+        for alias in found["aliases"]:
+            store.patiently(client.delete_registered_model_alias, name, alias)
+        for number in found["versions"]:
+            store.patiently(client.delete_model_version, name, str(number))
 
 
 def _shown(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from svmkit import plugins as plugin_registry
 from svmkit._version import __version__
-from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, train, tune, warmup
+from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, show, train, tune, warmup
 from svmkit.errors import InputError
 
 
@@ -97,6 +97,7 @@ for _name, _command in {
     "evaluate": evaluate.evaluate,
     "tune": tune.tune,
     "predict": predict.predict,
+    "show": show.show,
     "export": export.export,
     "plugins": plugins.plugins,
     "check": check.check,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 JSON = typer.Option(False, "--json", help="One JSON object on stdout and nothing else.")
 THREADS = typer.Option(None, "--threads", min=1, help="Threads; default all.")
+STRICT = typer.Option(False, "--strict", help="Refuse an svmlight file with features that training does not have.")
 TRACKING_URI = typer.Option(None, "--tracking-uri", help="MLflow store; default sqlite:///mlflow.db here.")
 
 
@@ -96,12 +97,32 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
         return SVMModel.load(tracker(tracking_uri).fetch(source, folder))
 
 
-def load_for(model: SVMModel, source: str, *, labelled: bool = True) -> Dataset:
-    """Load data in the form that `model` was trained on: its columns, and with holes if it fills them."""
+def load_for(model: SVMModel, source: str, *, labelled: bool = True, strict: bool = False) -> Dataset:
+    """Load data in the form that `model` was trained on: its columns, and with holes if it fills them.
+
+    Parameters
+    ----------
+    model : SVMModel
+        The model.
+    source : str
+        A file, or the name of a set.
+    labelled : bool, default=True
+        Whether labels are required.
+    strict : bool, default=False
+        Refuse an svmlight file with features that the model does not know. Otherwise the data have these features,
+        with a warning, and `SVMModel.widened` gives the model for them.
+    """
     from svmkit.data import load
 
     holes = model.preprocessing.takes_holes
-    return load(source, n_features=model.n_features, encoding=model.encoding, labelled=labelled, holes=holes)
+    return load(
+        source,
+        n_features=model.n_features,
+        wider=not (strict or holes or model.encoding),
+        encoding=model.encoding,
+        labelled=labelled,
+        holes=holes,
+    )
 
 
 def labels_of(data: Dataset) -> np.ndarray:

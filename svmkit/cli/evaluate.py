@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
 
 
 def evaluate(
@@ -13,6 +13,7 @@ def evaluate(
     plot: str = typer.Option(
         None, help="Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves."
     ),
+    strict: bool = STRICT,
     threads: int = THREADS,
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
@@ -30,7 +31,8 @@ def evaluate(
         evaluation_picture.require_drawable(plot)
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
-        test = load_for(loaded, data)
+        test = load_for(loaded, data, strict=strict)
+        loaded = loaded.widened(test.n_features)
         began = time.perf_counter()
         predicted, decision = decided(loaded, test.X, threads)
         seconds = time.perf_counter() - began

@@ -18,6 +18,7 @@ from svmkit.data import Dataset
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.model.scores import Scores
+from svmkit.runtime import files
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import RunRecord, Tracker
 from svmkit.training.result import Fit
@@ -140,7 +141,7 @@ def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOpti
 
     def of(data: Dataset) -> tuple[Scores, float]:
         began = time.perf_counter()
-        predicted = model.predict(data.X, n_threads=options.threads)
+        predicted = model.widened(data.n_features).predict(data.X, n_threads=options.threads)
         seconds = time.perf_counter() - began
         return Scores.of(predicted, labels_of(data), model.classes), seconds
 
@@ -154,7 +155,7 @@ def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOpti
 
 
 class Keeper:
-    """Writes the model to the requested file.
+    """Writes the model to the requested file. The first write of a run keeps the old file, unless by --force.
 
     Attributes
     ----------
@@ -167,12 +168,14 @@ class Keeper:
     def __init__(self, options: TrainOptions) -> None:
         self.out = options.out
         self.failure: SvmkitError | None = None
+        self._keeps_old = not options.force
 
     def save(self, model: SVMModel) -> None:
         """Write the model if a file was requested; if that fails, to a file in the folder of temporary files."""
         if not self.out:
             return
         try:
+            self._keep_old(self.out)
             model.save(self.out)
         except InputError as error:
             if self.failure is not None:
@@ -181,6 +184,12 @@ class Keeper:
             self.out = _rescued(model, Path(self.out).name)
             kept = f"the model is in {self.out}" if self.out else "nor is there room in the folder of temporary files"
             self.failure = SvmkitError(f"{reason}; {kept}")
+
+    def _keep_old(self, out: str) -> None:
+        """Keep the file of an earlier run; what a later write of this run replaces is its own."""
+        keeps, self._keeps_old = self._keeps_old, False
+        if keeps and (kept := files.keep_old(out)):
+            note(f"{out} was there: the old file is kept as {kept} (--force keeps none)")
 
     def keep_for_later(self, model: SVMModel, name: str) -> None:
         """Write the model to a file and say how to register it later, since the store did not take it."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from svmkit import tracking
 from svmkit.cli import curve, progress
-from svmkit.cli.common import labels_of, note
+from svmkit.cli.common import note
 from svmkit.cli.finish import Outcome, finish
 from svmkit.cli.sets import Sets, advise_scaling, read
 from svmkit.cli.tracked import tracked
@@ -92,7 +92,7 @@ def fit_and_finish(
         What finds better parameters, for the warning about a model that is no use.
     """
     measured = options.curve or options.max_support  # a limited model is measured as it grows
-    validation = (sets.test.X, labels_of(sets.test)) if sets.test is not None and measured else None
+    validation = sets.test if measured else None
     with progress.shown(sets.n_samples) as watch, compiling.counted() as compiled:
         fitted: Fit = fit_prepared(
             data,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
 
 
 def predict(
@@ -12,6 +12,7 @@ def predict(
     data: str = typer.Argument(help="Data, with labels or without: file, or name of a set."),
     out: str = typer.Option(None, help="Write here instead of stdout."),
     decision: bool = typer.Option(False, "--decision", help="Margins, tab-separated, instead of labels."),
+    strict: bool = STRICT,
     threads: int = THREADS,
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
@@ -24,7 +25,8 @@ def predict(
 
     with warnings_as_notes():
         loaded = load_model(model, tracking_uri)
-        rows = load_for(loaded, data, labelled=False)
+        rows = load_for(loaded, data, labelled=False, strict=strict)
+        loaded = loaded.widened(rows.n_features)
         ask = loaded.decision_function if decision else loaded.predict
         values = ask(rows.X, n_threads=threads)
     values = values.reshape(len(values), -1) if decision else values

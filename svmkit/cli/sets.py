@@ -24,7 +24,7 @@ class Sets:
     train : Dataset
         The training data; for a stream, its first few rows.
     test : Dataset or None
-        Held-out rows.
+        Held-out rows; an svmlight file may have features that the training data do not have.
     n_samples, n_features : int
         The size of all training data.
     sha256 : str or None
@@ -51,8 +51,16 @@ def read(options: TrainOptions) -> Sets:
     train = with_classes(train, options.task)
     test: Dataset | None = None
     if options.test:
-        test = load(options.test, n_features=train.n_features, encoding=train.encoding, holes=holes)
+        test = load(
+            options.test,
+            n_features=train.n_features,
+            wider=not (options.strict or holes or train.encoding),
+            encoding=train.encoding,
+            holes=holes,
+        )
         test = with_classes(test, "classify")
+        if is_same(train, test):
+            note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
         train, test = split(train, options.test_size, options.seed)
     if holes:
@@ -68,6 +76,11 @@ def tell(data: Dataset) -> None:
     label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
     for line in filter(None, (label, *data.notes)):
         note(f"{data.name}: {line}")
+
+
+def is_same(train: Dataset, test: Dataset) -> bool:
+    """Return whether two data sets hold the same rows and labels in the same order."""
+    return train.X.shape == test.X.shape and train.fingerprint() == test.fingerprint()
 
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:

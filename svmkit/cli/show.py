@@ -39,7 +39,7 @@ def show(
             ("columns", columns and f"{len(columns):,}: {_first([_text(column['name']) for column in columns])}"),
             ("label", label and _text(label)),
             ("scaling", scaling or "none"),
-            *((_WORDS.get(key, key.replace("_", " ")), _text(value)) for key, value in found["about"].items()),
+            *((_WORDS.get(key) or _text(key.replace("_", " ")), _text(value)) for key, value in found["about"].items()),
         ]
     )
 

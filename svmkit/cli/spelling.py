@@ -40,6 +40,9 @@ CATEGORICAL = typer.Option([], help="COL,...: columns of which each value is a c
 TASK = typer.Option(None, help="classify: each value of the label is a class, however many.", rich_help_panel=RUN)
 EXPERIMENT = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN)
 NO_TRACK = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN)
+FORCE = typer.Option(
+    False, "--force", help="Replace --out without keeping the old file as FILE.bak.", rich_help_panel=RUN
+)
 OPTIONS = typer.Option(
     [], "-o", help="KEY=VALUE of the solver, such as loss=squared_hinge where it has a choice; or kernel.KEY=VALUE."
 )

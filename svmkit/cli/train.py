@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
 from svmkit.cli.spelling import (
     CATEGORICAL,
     CHARSET,
@@ -17,6 +17,7 @@ from svmkit.cli.spelling import (
     DROP,
     EXPERIMENT,
     IMPUTE,
+    FORCE,
     KERNEL,
     LABEL,
     MODEL,
@@ -67,6 +68,7 @@ def train(
     impute: str = IMPUTE,
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
     n_features: int = N_FEATURES,
+    strict: bool = STRICT,
     label: str = LABEL,
     decimal: str = DECIMAL,
     encoding: str = CHARSET,
@@ -79,6 +81,7 @@ def train(
     seed: int = typer.Option(0, min=0, help="Seed of all random choices.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
+    force: bool = FORCE,
     register: str = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN),
     experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,

@@ -75,8 +75,10 @@ class TrainOptions:
     test: str | None
     test_size: float | None
     n_features: int | None
+    strict: bool
     label: str | None
     out: str | None
+    force: bool
     experiment: str | None
     tracking_uri: str | None
     no_track: bool
@@ -136,6 +138,8 @@ class TrainOptions:
         parse_bytes(self.memory)
         with threads.using(self.threads):
             pass
+        if self.force and not self.out:
+            raise InputError("--force needs --out FILE, which it replaces")
         for path in (self.out, self.checkpoint):
             if path:
                 files.require_writable(path)

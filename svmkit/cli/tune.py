@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from svmkit.cli.common import JSON, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
 from svmkit.cli.spelling import (
     CATEGORICAL,
     CHARSET,
@@ -17,6 +17,7 @@ from svmkit.cli.spelling import (
     DROP,
     EXPERIMENT,
     IMPUTE,
+    FORCE,
     KERNEL,
     LABEL,
     METRIC,
@@ -89,6 +90,7 @@ def tune(
         "none", help="none, standard, minmax or maxabs, fitted in each fold.", rich_help_panel=MODEL
     ),
     n_features: int = N_FEATURES,
+    strict: bool = STRICT,
     label: str = LABEL,
     decimal: str = DECIMAL,
     encoding: str = CHARSET,
@@ -101,6 +103,7 @@ def tune(
     seed: int = typer.Option(0, min=0, help="Seed of all random choices and of the folds.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
     out: str = typer.Option(None, help="Write the best model here.", rich_help_panel=RUN),
+    force: bool = FORCE,
     experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
     no_track: bool = NO_TRACK,

@@ -17,6 +17,7 @@ from svmkit.data.features import pad_or_refuse_columns, require_finite
 from svmkit.data.files import read_start, refuse_binary, split_endings
 from svmkit.data.reading import Reading
 from svmkit.data.sources import find
+from svmkit.data.width import without_empty
 from svmkit.errors import InputError
 
 _SVMLIGHT_LINE = re.compile(rb"\s*\S+(\s+(qid|[-+]?\d+):\S*)+\s*")
@@ -28,6 +29,7 @@ def load(
     source: str | os.PathLike[str],
     *,
     n_features: int | None = None,
+    wider: bool = False,
     encoding: Encoding | None = None,
     label: str | int | None = None,
     labelled: bool = True,
@@ -46,6 +48,8 @@ def load(
         indices count from 1 unless an index 0 occurs in the file.
     n_features : int, default=None
         Number of columns that a model expects. The last columns of a sparse file may be missing.
+    wider : bool, default=False
+        Whether an svmlight file may have columns beyond `n_features`, which X has too then (`SVMModel.widened`).
     encoding : Encoding, default=None
         Encoding of the model's training table, which is applied to a table instead of learning a new one.
     label : str or int, default=None
@@ -75,7 +79,8 @@ def load(
     Warns
     -----
     SvmkitWarning
-        Once, if a table holds categories that `encoding` does not know; these count as zeros.
+        Once, if a table holds categories that `encoding` does not know; these count as zeros. Or if an svmlight file
+        has values in columns beyond `n_features`, with their number.
     """
     reading = reading or Reading()
     if label is not None:
@@ -107,12 +112,14 @@ def load(
         from svmkit.data.svmlight import read_svmlight
 
         _refuse_reading(found, reading)
-        X, y_or_none = read_svmlight(found, n_features)
+        X, y_or_none = read_svmlight(found, n_features, wider=wider)
     try:
         require_finite(X, holes=holes)
     except InputError as err:
         raise InputError(f"{found}: {err}") from err
-    if encoding is None or learnt is None:
+    if kind == "svmlight" and wider and n_features is not None:
+        X = without_empty(X, n_features, str(found))
+    elif encoding is None or learnt is None:
         X = _fitted(X, n_features, found)
     return Dataset(X, y_or_none, split_endings(found.name)[0], learnt, flags, notes)
 

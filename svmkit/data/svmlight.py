@@ -17,7 +17,7 @@ _EXPECTED = "expected 'label index:value ...'"
 _BLOCK = 8 << 20  # bytes of text that are parsed together, which takes some five times as many
 
 
-def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
+def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) -> tuple[Any, np.ndarray]:
     """Read samples and labels from an svmlight file, plain or compressed.
 
     Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must
@@ -29,6 +29,8 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     path : Path
     n_features : int or None
         Number of columns that a model expects; missing columns become zero. None takes the largest index.
+    wider : bool, default=False
+        Whether the file may have more columns than that; X has them too then.
 
     Returns
     -------
@@ -40,14 +42,14 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
     ------
     InputError
         If a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are
-        more than `n_features`.
+        more than `n_features` and `wider` is false.
     """
     data, indices, indptr, y = _parse(path)
     if len(y) == 0:
         raise InputError(f"{path}: has no samples (only blank lines or comments): {_EXPECTED}")
     first = int(indices.min()) if len(indices) else 1
     width = int(indices.max()) + (first == 0) if len(indices) else 0
-    if n_features is not None and width > n_features:
+    if n_features is not None and width > n_features and not wider:
         raise InputError(
             f"{path}: has {width} features, but {n_features} are expected: "
             f"use a file with the model's own features, or train with --n-features {width}"
@@ -56,7 +58,7 @@ def read_svmlight(path: Path, n_features: int | None) -> tuple[Any, np.ndarray]:
         raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
     if first:
         indices -= 1
-    shape = (len(y), width if n_features is None else n_features)
+    shape = (len(y), max(width, n_features or 0))
     if len(data) < DENSE_FROM * shape[0] * shape[1]:
         return csr(data, indices, indptr, shape), integral(y)
     return _dense(data, indices, indptr, shape), integral(y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.engine import Engine
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
-from svmkit.kernels.functions import Kernel
+from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model import file
 from svmkit.model.one_vs_one import (
     class_pairs,
@@ -118,6 +118,30 @@ class SVMModel:
 
         weights = [part(a, b) + part(b, a) for a, b in class_pairs(len(self.classes))]
         return np.array([np.asarray(w, dtype=np.float64).ravel() for w in weights])
+
+    def widened(self, n_features: int) -> SVMModel:
+        """Return the model for samples with more features, which were 0 in all training samples.
+
+        It has the decisions of a model that was trained on these samples with columns of zeros: new features count in
+        distances, and their weight is 0. Scaling leaves them unchanged.
+
+        Parameters
+        ----------
+        n_features : int
+            The number of columns of X, at least that of training.
+
+        Raises
+        ------
+        InputError
+            The model has more features, belongs to a table, imputes, or has a precomputed kernel.
+        """
+        if n_features == self.n_features:
+            return self
+        if n_features < self.n_features or self.encoding is not None or isinstance(self.kernel, Precomputed):
+            raise InputError(f"a model of {self.n_features} features cannot be used for {n_features}")
+        vectors = pad_or_refuse_columns(self.vectors, n_features, pad=True)
+        steps = self.preprocessing.widened(n_features)
+        return replace(self, vectors=vectors, preprocessing=steps, n_features=n_features)
 
     @cached_property
     def trained_pairs(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -53,6 +54,36 @@ def _replace(target: Path, content: bytes) -> None:
         os.replace(part, target)
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+def keep_old(path: str | os.PathLike) -> Path | None:
+    """Keep the content of a file that is about to be replaced in FILE.bak; there is a whole file at each name always.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. One that is not there, is empty or is no regular file is not kept.
+
+    Returns
+    -------
+    Path or None
+        FILE.bak, which is replaced if it was there; None if nothing is kept.
+
+    Raises
+    ------
+    InputError
+        FILE.bak cannot be written.
+    """
+    target = Path(path)
+    if _is_stream(target) or not target.is_file() or not target.stat().st_size:
+        return None
+    kept = target.with_name(f"{target.name}.bak")
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+            os.replace(shutil.copy2(target, folder), kept)
+    except OSError as error:
+        raise InputError(f"cannot keep {target} as {kept.name}: {error.strerror or error}; give another path") from None
+    return kept
 
 
 def require_writable(path: str | os.PathLike) -> None:

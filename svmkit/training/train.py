@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from svmkit.training.data import TrainingData
 from svmkit.training.part import Part
 from svmkit.training.result import Fit
 from svmkit.training.trainer import Start, Trainer, Watch
+from svmkit.training.validation import Held
 from svmkit.training.weights import require_C
 
 
@@ -42,7 +42,7 @@ def c_path(
     seed: int = 0,
     n_threads: int | None = None,
     start: Start | None = None,
-    validation: tuple[Any, Any] | None = None,
+    validation: Held | None = None,
     watch: Watch | None = None,
 ) -> list[Fit]:
     """Train a classifier for each of several values of C, faster than one at a time.
@@ -145,7 +145,7 @@ def fit(
     seed: int = 0,
     n_threads: int | None = None,
     start: Start | None = None,
-    validation: tuple[Any, Any] | None = None,
+    validation: Held | None = None,
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:
@@ -194,9 +194,10 @@ def fit(
         Where training begins; it does not change the optimum. Either a point for each class pair, such as
         `Solution.point` of an earlier fit on the same X and y; or a model of the same classes and columns, whatever
         its C and kernel, some of whose support vectors are rows of X.
-    validation : tuple (X, y), default=None
-        Held-out samples. Each history's `accuracy` is measured on the samples of its two classes, off the clock,
-        every time the number of iterations has grown by a fifth.
+    validation : tuple (X, y) or Dataset, default=None
+        Held-out samples; a data set may have features that were 0 in all training samples. Each history's `accuracy` is
+        measured on the samples of its two classes, off the clock, every time the number of iterations has grown by a
+        fifth.
     watch : callable, default=None
         Called as watch(k, n_problems, "a vs b") before each class pair; it returns the callbacks of this solve.
     checkpoint : Checkpoint, default=None
@@ -252,7 +253,7 @@ def fit_prepared(
     seed: int = 0,
     n_threads: int | None = None,
     start: Start | None = None,
-    validation: tuple[Any, Any] | None = None,
+    validation: Held | None = None,
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from svmkit.training.part import Part, Saved
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit, untrained
 from svmkit.training.side_by_side import side_by_side
-from svmkit.training.validation import Measure, Validation
+from svmkit.training.validation import Held, Measure, Validation
 from svmkit.training.warm_start import ModelStart
 
 Watch = Callable[[int, int, str], Sequence[Callback]]
@@ -81,7 +80,7 @@ class Trainer:
         stop: Criterion | Stop | None = None,
         seed: int = 0,
         start: Start | None = None,
-        validation: tuple[Any, Any] | None = None,
+        validation: Held | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
@@ -91,7 +90,7 @@ class Trainer:
         self.solvers = [self.solver.solver_for(task) for task in self.tasks]
         self.sampler = by_name.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
-        self.validation = Validation(*validation, data) if validation is not None else None
+        self.validation = Validation.of(validation, data) if validation is not None else None
         self.measuring = 0.0
         self.interrupted = False
 

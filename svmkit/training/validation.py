@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from svmkit.data import Dataset
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
@@ -17,6 +20,9 @@ from svmkit.training.data import ClassPair, TrainingData
 
 Measure = Callable[[DecisionFunction], float]
 """Returns the accuracy of the model that has a given decision function over the rows of a class pair."""
+
+Held = tuple[Any, Any] | Dataset
+"""Held-out samples and their labels; a data set may have features that were 0 in all training samples."""
 
 
 class Validation:
@@ -30,6 +36,8 @@ class Validation:
         The labels; rows of classes that are not trained on are left out.
     data : TrainingData
         The training data.
+    wider : bool, default=False
+        Whether X may have features that the training data do not have: these were 0 there (`SVMModel.widened`).
 
     Raises
     ------
@@ -38,13 +46,25 @@ class Validation:
         on.
     """
 
-    def __init__(self, X, y, data: TrainingData) -> None:
+    def __init__(self, X, y, data: TrainingData, *, wider: bool = False) -> None:
         X = as_features(X, what="the validation X")
-        X = pad_or_refuse_columns(X, data.raw.shape[1], what="the validation X", name="fit")
+        n_features = data.raw.shape[1]
+        self._width = max(n_features, X.shape[1]) if wider else n_features
+        X = pad_or_refuse_columns(X, self._width, what="the validation X", name="fit")
         require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
         self._codes = _codes(np.asarray(y), data.classes, X.shape[0])
-        self._X = data.preprocessing.apply(X)
+        self._is_wider = self._width > n_features
+        self._X = (data.preprocessing.widened(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
+
+    @classmethod
+    def of(cls, held: Held, data: TrainingData) -> Validation:
+        """Return the validation of a pair (X, y), or of a data set, which may have more features than training had."""
+        return cls(held.X, held.y, data, wider=True) if isinstance(held, Dataset) else cls(*held, data)
+
+    def _wide(self, rows: Any) -> Any:
+        """Return rows of the training data, or weights of their columns, with zeros in the features they lack."""
+        return pad_or_refuse_columns(rows, self._width, pad=True) if self._is_wider else rows
 
     def measure(self, pair: ClassPair) -> Measure | None:
         """Return the function that measures models of `pair` on the rows of its classes; None without such rows."""
@@ -54,14 +74,17 @@ class Validation:
         data = self._data
         positive = signs(self._codes[rows], pair.a, pair.b, len(data.classes)) > 0.0
         X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
-        engine = engine_for(data.kernel, X, Extent.of(data.kernel, data.X))
+        extent = Extent.of(data.kernel, data.X)
+        if len(extent.origin):
+            extent = replace(extent, origin=self._wide(extent.origin[None, :])[0])
+        engine = engine_for(data.kernel, X, extent)
 
         def measure(model: DecisionFunction) -> float:
             if model.w is not None:
-                decision = engine.product(model.w[None, :], np.ones((1, 1)))[:, 0] + model.intercept
+                decision = engine.product(self._wide(model.w[None, :]), np.ones((1, 1)))[:, 0] + model.intercept
             else:
                 used = np.flatnonzero(model.coef)
-                vectors = data.vectors(pair.rows[used])
+                vectors = self._wide(data.vectors(pair.rows[used]))
                 decision = engine.product(vectors, model.coef[used, None])[:, 0] + model.intercept
             return accuracy(decision > 0.0, positive)
 

@@ -69,3 +69,26 @@ def test_what_cannot_be_written_is_said(place):
     for ask in (files.require_writable, lambda path: files.write(path, b"")):
         with pytest.raises(InputError, match=r"cannot write .*give a"):
             ask(place)
+
+
+def test_an_old_file_is_kept_beside_the_new_one():
+    Path("out").write_bytes(b"old")
+    Path("out.bak").write_bytes(b"older")
+    assert files.keep_old("out") == Path("out.bak")
+    assert Path("out").read_bytes() == Path("out.bak").read_bytes() == b"old"
+    assert sorted(os.listdir()) == ["out", "out.bak"]
+
+
+@pytest.mark.parametrize("place", ["missing", "empty", os.devnull])
+def test_there_is_nothing_to_keep(place):
+    Path("empty").touch()
+    assert files.keep_old(place) is None
+    assert os.listdir() == ["empty"]
+
+
+def test_a_file_that_cannot_be_kept_stays():
+    Path("out").write_bytes(b"old")
+    Path("out.bak").mkdir()
+    with pytest.raises(InputError, match=r"cannot keep out as out\.bak: .*; give another path"):
+        files.keep_old("out")
+    assert sorted(os.listdir()) == ["out", "out.bak"] and Path("out").read_bytes() == b"old"
