@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from svmkit.cli.common import JSON, TRACKING_URI
+from svmkit.cli.common import JSON, STRICT, TRACKING_URI
 from svmkit.cli.spelling import (
     CATEGORICAL,
     CHARSET,
@@ -48,6 +48,11 @@ def compare(
     only: list[str] = ONLY,
     categorical: list[str] = CATEGORICAL,
     task: str = TASK,
+    splits: int = typer.Option(
+        None, min=1, help="Hold out that often, with fresh seeds; --test-size is 0.25 by default.", rich_help_panel=WHAT
+    ),
+    cv: int = typer.Option(None, min=2, help="Hold out each of that many stratified folds.", rich_help_panel=WHAT),
+    strict: bool = STRICT,
     metrics: str = typer.Option(
         None,
         help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy; default all.",

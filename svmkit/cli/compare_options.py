@@ -14,7 +14,8 @@ from svmkit.runtime import files
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
-    *("data", "test", "test_size", "C", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
+    *("data", "test", "test_size", "splits", "cv", "strict"),
+    *("C", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
     *("tol", "stop", "memory", "option", "metrics"),
     *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
@@ -44,6 +45,9 @@ class CompareOptions:
     only: Sequence[str]
     categorical: Sequence[str]
     task: str | None
+    splits: int | None
+    cv: int | None
+    strict: bool
     metrics: str | None
     C: Sequence[float] | None
     kernel: str | None
@@ -82,7 +86,8 @@ class CompareOptions:
                 files.require_writable(path)
 
     def _has(self, name: str) -> bool:
-        return getattr(self, name) not in (None, [], ())
+        value = getattr(self, name)
+        return value is not False and value not in (None, [], ())
 
     def _require_comparison(self) -> None:
         """Check the options that describe a comparison without a spec."""
@@ -95,6 +100,10 @@ class CompareOptions:
             raise InputError("give --tol or --stop, not both")
         if self.test and (self.test_size is not None or len(self.data) > 1):
             raise InputError("--test is for a single DATA, without --test-size")
+        if self.cv and (self.test or self.test_size is not None or self.splits):
+            raise InputError("--cv tests on its folds: leave --test, --test-size and --splits out")
+        if self.splits and self.test:
+            raise InputError("--splits holds rows out of DATA: leave --test out, or give --test-size")
         if len(set(names)) < len(names):
             raise InputError(
                 f"--solvers {self.solvers}: a name comes twice; a spec can run one with two sets of options"
@@ -140,6 +149,9 @@ class CompareOptions:
             "label": label_column(self.label),
             **{key: getattr(self, key) for key in ("decimal", "encoding", "task")},
             **{key: list(getattr(self, key)) for key in ("drop", "only", "categorical")},
+            "splits": self.splits,
+            "cv": self.cv,
+            "strict": self.strict or None,
         }
         raw |= {key: value for key, value in named.items() if value not in (None, [])}
         return read(raw | ({"metrics": _listed(self.metrics)} if self.metrics else {}))

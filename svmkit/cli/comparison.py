@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import tempfile
+import warnings
 from itertools import groupby
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from svmkit.compare.sets import prepare
 from svmkit.compare.spec import Cell
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
-from svmkit.errors import SvmkitError, one_line
+from svmkit.errors import SvmkitError, SvmkitWarning, one_line
 from svmkit.tracking import Tracker, tracker
 
 
@@ -89,9 +90,12 @@ class Comparison:
     def _advise(todo: list[Cell]) -> None:
         """Say where a solver is the wrong tool for the size; a set that does not load fails in its cells."""
         told: set[str] = set()
-        for data, cells in groupby(filter(advice.may_have, todo), key=lambda cell: cell.settings["data"]):
+        asked = [cell for cell in todo if not cell.split and advice.may_have(cell)]  # all splits have one size
+        for data, cells in groupby(asked, key=lambda cell: cell.settings["data"]):
             try:
-                sets = prepare(data)
+                with warnings.catch_warnings():  # the cells tell what the data have to say
+                    warnings.simplefilter("ignore", SvmkitWarning)
+                    sets = prepare(data)
             except SvmkitError:
                 continue
             for cell in cells:
@@ -120,6 +124,7 @@ class Comparison:
                 "solvers": ",".join(dict.fromkeys(cell.solver for cell in self.cells)),
                 "stop": " / ".join(self.spec.stop.values()),
                 "seeds": len({cell.seed for cell in self.cells}),
+                "splits": len({cell.split for cell in self.cells}),
                 "time_limit": self.limit,
                 "cells": len(self.cells),
             }

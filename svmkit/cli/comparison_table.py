@@ -39,33 +39,36 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in results.spec.metrics if any(row.mean(m) is not None for row in rows)]
-    fitting = _fitting(console.width, rows, metrics)
+    told = results.tested_on(name)
+    titles = TITLES | ({"test_accuracy": f"accuracy, {told}"} if told else {})
+    fitting = _fitting(console.width, rows, metrics, titles)
     table = Table(title=Text(name), title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("solver", no_wrap=True)
     table.add_column("status", no_wrap=True)
     for metric in fitting:
-        table.add_column(TITLES[metric], justify="right", no_wrap=True)
+        table.add_column(titles[metric], justify="right", no_wrap=True)
     best = {metric: results.best(name, metric) for metric in fitting}
     for row in rows:
         cells = [Text(_shown(row, metric), "bold" if row in best[metric] else "") for metric in fitting]
         table.add_row(Text(row.treatment), Text(row.status), *cells)
     console.print(table)
     if len(fitting) < len(metrics):
-        lacking = ", ".join(TITLES[metric] for metric in metrics if metric not in fitting)
+        lacking = ", ".join(titles[metric] for metric in metrics if metric not in fitting)
         console.print(f"  in a wider terminal, --json and --report: {lacking}", markup=False, style="dim")
     objectives = list(dict.fromkeys(row.formulation for row in rows if row.formulation))
     for words in objectives if len(objectives) > 1 else ():
         who = ", ".join(dict.fromkeys(row.treatment for row in rows if row.formulation == words))
         console.print(f"  {words}: {who}", markup=False)
-    for row in rows:
-        for reason in row.reasons:
-            console.print(f"  {row.treatment}: {reason}", markup=False, style="red" if not row.runs else "")
+    without_model = {row.treatment for row in rows if not row.runs}
+    for who, text in results.remarks(name):
+        failed = who in without_model or (not who and len(without_model) == len(rows))
+        console.print(f"  {who}: {text}" if who else f"  {text}", markup=False, style="red" if failed else "")
     console.print()
 
 
-def _fitting(width: int, rows: list[Row], metrics: Sequence[str]) -> list[str]:
+def _fitting(width: int, rows: list[Row], metrics: Sequence[str], titles: dict[str, str]) -> list[str]:
     """Return the metrics for which there is room, in their order; the most important ones are kept."""
-    wide = {m: max(len(TITLES[m]), *(len(_shown(row, m)) for row in rows)) + GAP for m in metrics}
+    wide = {m: max(len(titles[m]), *(len(_shown(row, m)) for row in rows)) + GAP for m in metrics}
     left = width - max(6, *(len(row.treatment) for row in rows)) - max(6, *(len(row.status) for row in rows)) - GAP
     kept: list[str] = []
     for metric in sorted(metrics, key=PRIORITY.index):
@@ -123,6 +126,7 @@ def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
 
 def _one_test(console: Console, test: Tests) -> None:
     from svmkit.compare.report.stats import ALPHA
+    from svmkit.compare.report.words import UNPROVEN
 
     assert test.wilcoxon is not None and test.friedman is not None
     better = sorted(range(len(test.treatments)), key=lambda t: test.friedman.ranks[t])  # type: ignore[union-attr]
@@ -130,9 +134,11 @@ def _one_test(console: Console, test: Tests) -> None:
         f"{test.treatments[i]} < {test.treatments[j]} (p = {test.wilcoxon[i, j]:.2g})"
         for at, i in enumerate(better)
         for j in better[at + 1 :]
-        if test.wilcoxon[i, j] <= ALPHA
+        if test.wilcoxon[i, j] < ALPHA
     ]
     said = "; ".join(differing) or "no two solvers differ"
+    if not differing and test.friedman.p < ALPHA:
+        said += f", although Friedman's p is {test.friedman.p:.2g}. {UNPROVEN}"
     console.print(f"{test.title}: Wilcoxon with Holm's correction, by rank: {said}", markup=False)
     for note in test.notes:
         console.print(f"  {note}", markup=False)

@@ -21,9 +21,10 @@ from svmkit.training.weights import require_C
 
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
-    *("test", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
+    *("test", "splits", "cv", "strict", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
     *("decimal", "encoding", "drop", "only", "categorical", "task"),
 }
+HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
 
 MOST = 10_000  # the most problems of one set: three lists of a hundred values would give a million
 
@@ -55,6 +56,14 @@ def needs_linear(how: dict[str, Any]) -> bool:
     return Requires.LINEAR_KERNEL in plugins.load("solver", str(how["solver"])).requires
 
 
+def joined(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a set with the keys that all sets share; its own way to test replaces the shared way."""
+    replaced = {"test", "splits"} if "cv" in own else {"cv"} if {"test", "splits"} & own.keys() else set()
+    if isinstance(own.get("test", 0.0), str | None):
+        replaced.add("splits")
+    return {key: value for key, value in shared.items() if key not in replaced} | own
+
+
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
     """Return the problems of a data set: a checked entry for each combination of kernel, gamma and C.
 
@@ -80,10 +89,10 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
     where = f"data.{name}"
     fields.keys(where, entry, set(), _DATA)
     common = {"source": name, "scale": "none", "memory": "1GB"} | {
-        key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C")
+        key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C", "splits", "cv")
     }
     _check_common(where, common)
-    common["test"] = _test(where, common)
+    common["test"] = _test(where, common, {key: entry[key] for key in ("splits", "cv") if key in entry})
     kernels = [_kernel(where, value) for value in fields.as_list(entry.get("kernel", default_kernel))]
     gammas = fields.as_list(entry["gamma"]) if "gamma" in entry else [None]
     Cs = [fields.number(f"{where}.C", C, positive=True) for C in fields.as_list(entry.get("C", 1.0))]
@@ -157,6 +166,8 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
         entry.pop("impute", None)  # cells without it keep the keys that they had before there was imputing
     else:
         fields.known(f"{where}.impute", [entry["impute"]], ("none", *imputing.KINDS))
+    if not isinstance(entry.get("strict", False), bool):
+        raise InputError(f"{where}.strict should be true or false, not {entry['strict']!r}")
     parse_bytes(entry["memory"])
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
@@ -201,8 +212,25 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
     return entry
 
 
-def _test(where: str, entry: dict[str, Any]) -> Any:
-    """Return the test set as a name, {hold_out, seed, stratify} or None; by default the file NAME.t if it exists."""
+def _test(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
+    """Return how a set is tested; by default on the file NAME.t if it exists.
+
+    Parameters
+    ----------
+    where : str
+        Place of the entry, for messages.
+    entry : dict of str to object
+        The entry: test, source.
+    several : dict of str to object
+        Of splits and cv what is given.
+
+    Returns
+    -------
+    str, dict or None
+        The name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
+    """
+    if several:
+        return _splits(where, entry, several)
     if "test" not in entry:
         beside = f"{entry['source']}.t"
         try:
@@ -213,17 +241,50 @@ def _test(where: str, entry: dict[str, Any]) -> Any:
     test = entry["test"]
     if test is None or test == "none":
         return None
-    if isinstance(test, int | float) and not isinstance(test, bool):
-        test = {"hold_out": test}
-    if isinstance(test, dict):
-        fields.keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
-        test = {"seed": 0, **test}
-        if not 0 < fields.number(f"{where}.test.hold_out", test["hold_out"]) < 1:
-            raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
-        fields.count(f"{where}.test.seed", test["seed"], least=0)
-        return test
+    if isinstance(test, int | float | dict) and not isinstance(test, bool):
+        return _held_out(where, test)
     _exists(f"{where}.test", test)
     return test
+
+
+def _held_out(where: str, test: float | dict[str, Any]) -> dict[str, Any]:
+    """Return a share of rows, or {hold_out, seed, stratify}, as the latter."""
+    test = {"seed": 0, **(test if isinstance(test, dict) else {"hold_out": test})}
+    fields.keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
+    if not 0 < fields.number(f"{where}.test.hold_out", test["hold_out"]) < 1:
+        raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
+    fields.count(f"{where}.test.seed", test["seed"], least=0)
+    return test
+
+
+def _splits(where: str, entry: dict[str, Any], several: dict[str, Any]) -> dict[str, Any]:
+    """Return {hold_out, seed, splits} or {cv, seed}."""
+    if len(several) > 1:
+        raise InputError(f"{where} has both splits and cv: leave one out")
+    if "cv" in several:
+        if "test" in entry:
+            raise InputError(f"{where} has both cv and test: the folds are the tests, leave one out")
+        return {"cv": fields.count(f"{where}.cv", several["cv"], least=2, most=MOST), "seed": 0}
+    test = entry.get("test", HOLD_OUT)
+    if not isinstance(test, int | float | dict) or isinstance(test, bool):
+        raise InputError(f"{where} has splits and the test set {test!r}: give the share of the rows to hold out")
+    return _held_out(where, test) | {"splits": fields.count(f"{where}.splits", several["splits"], most=MOST)}
+
+
+def splits(test: Any) -> list[tuple[int | None, Any]]:
+    """Return the splits of a set: number, and test in the settings of a cell; one without a number if it is fixed.
+
+    Parameters
+    ----------
+    test : str, dict or None
+        The test of a problem.
+    """
+    if isinstance(test, dict) and "cv" in test:
+        return [(k, test | {"fold": k}) for k in range(test["cv"])]
+    if isinstance(test, dict) and "splits" in test:
+        one = {key: value for key, value in test.items() if key != "splits"}
+        return [(k, one | {"seed": one["seed"] + k}) for k in range(test["splits"])]
+    return [(None, test)]
 
 
 def _exists(where: str, source: Any) -> None:

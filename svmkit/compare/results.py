@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ TITLES = {
     "n_support": "support",
     "test_accuracy": "accuracy",
 }
+_DIGITS = {"gap": 2, "suboptimality": 2, "objective": 7}  # significant digits that are shown
 _BEST = ("fit_s", "suboptimality", "test_accuracy")  # metrics whose best row in a set is marked
 _DISAGREE = 1e-6
 
@@ -45,6 +47,8 @@ class Row:
         What the solver minimises.
     values : dict of str to ndarray of shape (runs,)
         The known values of each metric.
+    splits : dict of int or None to ndarray of shape (runs of the split,)
+        The known accuracies by the number of the split; None is that of a fixed test.
     reasons : tuple of str
         Reasons of failures, and notes.
     """
@@ -57,6 +61,7 @@ class Row:
     cells: int
     formulation: str
     values: dict[str, np.ndarray]
+    splits: dict[int | None, np.ndarray]
     reasons: tuple[str, ...]
 
     @property
@@ -70,8 +75,13 @@ class Row:
         return float(found.mean()) if found is not None and found.size else None
 
     def spread(self, metric: str) -> float | None:
-        """Return the standard deviation over the repeats (n - 1); None for fewer than two."""
+        """Return the standard deviation (n - 1): of accuracy over the splits, else over the runs.
+
+        None for fewer than two. Repeats on one split say nothing about other rows, so accuracy has no spread then.
+        """
         found = self.values.get(metric)
+        if metric == "test_accuracy":
+            found = np.array([accuracies.mean() for accuracies in self.splits.values()])
         return float(found.std(ddof=1)) if found is not None and found.size > 1 else None
 
 
@@ -94,12 +104,14 @@ class Results:
     records : list of dict
         The records, each with its `suboptimality` and `lower_bound`.
     sets, treatments : list of str
-        Names of the sets, and of the solvers with their stop rules.
+        Names of the problems (sets with their kernel and C), and of the solvers with their stop rules.
+    data_sets : dict of str to list of str
+        The problems of each data set: the same rows and labels are one set, whatever kernel, C, scaling and test.
 
     Notes
     -----
     Suboptimality is (P - L) / max(|P|, |L|), where L is the largest certified lower bound that any run has found on
-    the same set, kernel, C and objective. It bounds the loss against the optimum, whichever run found L.
+    the same set, split, kernel, C and objective. It bounds the loss against the optimum, whichever run found L.
     """
 
     def __init__(self, spec: Spec, cells: Iterable[Cell], records: Iterable[dict[str, Any]]) -> None:
@@ -112,13 +124,14 @@ class Results:
         self.rows = [_row(where, of, by_key) for where, of in grouped.items()]
         self.sets = list(dict.fromkeys(row.set for row in self.rows))
         self.treatments = list(dict.fromkeys(row.treatment for row in self.rows))
+        self.data_sets = _data_sets(self.cells)
 
     def row(self, name: str, treatment: str) -> Row | None:
         """Return the row of a set and a treatment; None if the solver does not run on the set."""
         return next((row for row in self.rows if (row.set, row.treatment) == (name, treatment)), None)
 
     def best(self, name: str, metric: str) -> list[Row]:
-        """Return the rows of a set whose mean is best, ties included; no rows for metrics without a winner.
+        """Return the rows of a set whose mean is best as it is shown, ties included; none for metrics without a winner.
 
         Times count only where all runs reached their stop rule, suboptimality only among rows of one objective.
         """
@@ -130,10 +143,24 @@ class Results:
         if metric == "suboptimality" and len({row.formulation for row in rows}) > 1:
             return []
         sign = -1.0 if metric in HIGHER else 1.0
-        means = [sign * _number(row.mean(metric)) for row in rows]
-        return (
-            [row for row, mean in zip(rows, means, strict=True) if mean <= min(means) + 1e-12] if len(rows) > 1 else []
-        )
+        means = [sign * as_shown(metric, _number(row.mean(metric))) for row in rows]
+        return [row for row, mean in zip(rows, means, strict=True) if mean <= min(means)] if len(rows) > 1 else []
+
+    def tested_on(self, name: str) -> str:
+        """Return what the accuracies of a set are of, in words: "one split", "10 splits", "5 folds"; "" without any."""
+        cells = {cell.split: cell for cell in self.cells if cell.data == name}
+        test = (next(iter(cells.values())).settings.get("data") or {}).get("test", "")
+        if test is None:
+            return ""
+        what = "fold" if isinstance(test, dict) and "cv" in test else "split"
+        return f"one {what}" if len(cells) == 1 else f"{len(cells)} {what}s"
+
+    def remarks(self, name: str) -> list[tuple[str, str]]:
+        """Return the reasons and notes of a set's rows, each with its solver; "" for what all rows have in common."""
+        rows = [row for row in self.rows if row.set == name]
+        shared = [text for text in rows[0].reasons if len(rows) > 1 and all(text in row.reasons for row in rows)]
+        own = [(row.treatment, text) for row in rows for text in row.reasons if text not in shared]
+        return [("", text) for text in shared] + own
 
     def matrix(self, metric: str) -> tuple[list[str], np.ndarray]:
         """Return the sets on which every treatment has a value, and the means (n_sets, n_treatments)."""
@@ -174,8 +201,8 @@ def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _objective(record: dict[str, Any]) -> tuple:
-    """Return the key of runs with the same objective: the same problem of a set and the same formulation."""
-    return record["set"], record.get("formulation")
+    """Return the key of runs with the same objective: the same rows, kernel, C and formulation."""
+    return record["set"], record.get("split"), record.get("formulation")
 
 
 def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]) -> Row:
@@ -185,13 +212,53 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
         metric: np.array([r[metric] for r in with_model if r.get(metric) is not None], dtype=float)
         for metric in (*TITLES, "predict_s", "solve_s")
     }
+    splits: dict[int | None, list[float]] = {}
+    for record in with_model:
+        if record.get("test_accuracy") is not None:
+            splits.setdefault(record.get("split"), []).append(record["test_accuracy"])
     statuses = [record["status"] for record in found] + ["not run"] * (len(cells) - len(found))
     kinds = list(dict.fromkeys(statuses))
     status = kinds[0] if len(kinds) == 1 else ", ".join(f"{statuses.count(kind)} {kind}" for kind in kinds)
     reasons = [record["reason"] for record in found if "reason" in record]
     reasons += [note for record in found for note in record.get("notes", [])]
     formulation = next((record.get("formulation", "") for record in with_model), "")
-    return Row(*where, status, len(with_model), len(cells), formulation, values, tuple(dict.fromkeys(reasons)))
+    accuracies = {split: np.array(of) for split, of in splits.items()}
+    told = tuple(dict.fromkeys(reasons))
+    return Row(*where, status, len(with_model), len(cells), formulation, values, accuracies, told)
+
+
+def _data_sets(cells: list[Cell]) -> dict[str, list[str]]:
+    """Return the problems of each data set, which has the words that its problems' names begin with for a name."""
+    groups: dict[str, list[str]] = {}
+    for cell in cells:
+        data = cell.settings.get("data") or {"source": cell.data}
+        same = [data.get("files", {}).get(data["source"], data["source"])]
+        same += [data.get(key) for key in ("rows", "label", "positive")]
+        problems = groups.setdefault(repr(same), [])
+        if cell.data not in problems:
+            problems.append(cell.data)
+    named = {_beginning(of): of for of in groups.values()}
+    return named if len(named) == len(groups) else {of[0]: of for of in groups.values()}
+
+
+def _beginning(names: list[str]) -> str:
+    """Return the words that several names begin with; the first name if there are none."""
+    words = [of[0] for of in zip(*(name.split(" ") for name in names), strict=False) if len(set(of)) == 1]
+    return " ".join(words) if names[0].startswith(" ".join(words)) and words else names[0]
+
+
+def as_shown(metric: str, value: float) -> float:
+    """Return a value as the tables show it: values that look equal there are ties."""
+    if metric == "test_accuracy":
+        return round(value, 4)
+    if metric == "fit_s":
+        return round(value, decimals(value))
+    return float(f"{value:.{_DIGITS[metric]}g}") if metric in _DIGITS else round(value, 0)
+
+
+def decimals(seconds: float) -> int:
+    """Return the number of decimals for three significant digits of a time, four at most."""
+    return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
 
 
 def _number(value: float | None) -> float:

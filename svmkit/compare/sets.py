@@ -13,12 +13,11 @@ import numpy as np
 from svmkit.compare.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
 from svmkit.data.classes import TASKS, with_classes
-from svmkit.data.features import pad_or_refuse_columns
 from svmkit.data.imputing import require_values
 from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.reading import Reading
 from svmkit.data.sources import find
-from svmkit.data.splitting import part, split
+from svmkit.data.splitting import fold, part, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
@@ -35,7 +34,7 @@ class Sets:
     train : Dataset
         Rows to train on.
     test : Dataset or None
-        Rows to test on.
+        Rows to test on; an svmlight file may have features that the training data do not have.
     kernel : Kernel
         The kernel, with sigma and "2 * msd" as numbers.
     """
@@ -54,27 +53,19 @@ def prepare(settings: dict[str, Any]) -> Sets:
     train = part(train, first_rows(where, settings))
     test = settings["test"]
     held: Dataset | None = None
-    if isinstance(test, dict):
+    if isinstance(test, dict) and "cv" in test:
+        train, held = fold(train, test["fold"], test["cv"], test["seed"])
+    elif isinstance(test, dict):
         train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", True))
     elif test is not None:
-        train, held = _with_test(train, test, holes)
+        wider = not (settings.get("strict", False) or holes or train.encoding)
+        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, holes=holes)
     if "positive" in settings:
         train = _one_against_rest(train, settings["positive"])
         held = held and _one_against_rest(held, settings["positive"], must=False)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     return Sets(train, held, _kernel(where, settings, train))
-
-
-def _with_test(train: Dataset, test: str, holes: bool) -> tuple[Dataset, Dataset]:
-    """Return both sets with the same columns, since either of two sparse files may lack the last columns."""
-    held = load(test, encoding=train.encoding, holes=holes)
-    width = max(train.n_features, held.n_features)
-    wide = [
-        replace(data, X=pad_or_refuse_columns(data.X, width, what=data.name, name="the other file", pad=sparse))
-        for data, sparse in ((train, held.is_sparse), (held, train.is_sparse))
-    ]
-    return wide[0], wide[1]
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:

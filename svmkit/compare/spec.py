@@ -2,7 +2,7 @@
 
     name, about : title and introduction of the report
     data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
-    test, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets, or in the entry of one
+    test, splits, cv, strict, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets, or for one
         source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
         file lacks the last columns; label : column of a table; positive : this label against the rest;
         decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;
@@ -10,6 +10,9 @@
         solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
         test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
         impute : what fills holes, median, most_frequent, indicator or none (default);
+        splits : a number of splits, which hold out this fraction (default 0.25) with seeds of their own, stratified;
+        cv : a number of stratified folds, each of which is held out once; strict : refuse a test set with features that
+        the training set does not have;
         kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
         gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
         kernel, gamma and C may be lists: each combination is a problem of its own
@@ -43,7 +46,10 @@ METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_value
 TIME_LIMIT = 300.0
 MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
-_SHARED = ("test", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory", *OF_A_TABLE)
+_SHARED = (
+    *("test", "splits", "cv", "strict", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
+    *OF_A_TABLE,
+)
 _TOP = {"name", "about", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
 _SOLVER = {"solver", "options", "sampler", "stops", "repeats"}
 
@@ -60,6 +66,8 @@ class Cell:
         Seed of all random choices.
     settings : dict of str to object
         Everything that determines the fit, in JSON types; cells with equal settings have equal keys.
+    split : int or None, default=None
+        The number of the split or fold; None if the set has one fixed test, or none.
     """
 
     data: str
@@ -67,6 +75,7 @@ class Cell:
     stop: str
     seed: int
     settings: dict[str, Any]
+    split: int | None = None
 
     @property
     def key(self) -> str:
@@ -74,8 +83,9 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The name in messages: set, solver, stop rule if it has a label, and seed."""
-        return " ".join(filter(None, [self.data, self.solver, self.stop, f"seed {self.seed}"]))
+        """The name in messages: set, solver, stop rule if it has a label, split if there are several, and seed."""
+        split = None if self.split is None else f"split {self.split}"
+        return " ".join(filter(None, [self.data, self.solver, self.stop, split, f"seed {self.seed}"]))
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,7 @@ class Spec:
         stops: Sequence[str] | None = None,
         seeds: int | None = None,
     ) -> list[Cell]:
-        """Return the cells by set and then by seed, so that the solvers alternate.
+        """Return the cells by set, then by split and by seed, so that the solvers alternate.
 
         Parameters
         ----------
@@ -137,22 +147,24 @@ class Spec:
         fields.known("solvers", solvers or [], self.solvers)
         fields.known("stops", stops or [], self.stop)
         found = []
-        for name, at in product(data or self.data, range(max(seeds or 0, *self._counts()))):
-            about = self.data[name]
+        places = [(name, *split) for name in data or self.data for split in entries.splits(self.data[name]["test"])]
+        for (name, split, test), at in product(places, range(max(seeds or 0, *self._counts()))):
+            about = self.data[name] | {"test": test}
             for solver, label in product(solvers or self.solvers, stops or self.stop):
                 how = self.solvers[solver]
                 if solver not in about.get("solvers", self.solvers) or label not in how.get("stops", self.stop):
                     continue
                 if at < (seeds or how.get("repeats", len(self.seeds))):
-                    found.append(self._cell(name, solver, label, self.seeds[at] if at < len(self.seeds) else at))
+                    seed = self.seeds[at] if at < len(self.seeds) else at
+                    found.append(Cell(name, solver, label, seed, self._settings(about, solver, label, seed), split))
         return found
 
     def _counts(self) -> list[int]:
         return [len(self.seeds), *(how.get("repeats", 1) for how in self.solvers.values())]
 
-    def _cell(self, name: str, solver: str, label: str, seed: int) -> Cell:
-        about, how = self.data[name], self.solvers[solver]
-        settings = {
+    def _settings(self, about: dict[str, Any], solver: str, label: str, seed: int) -> dict[str, Any]:
+        how = self.solvers[solver]
+        return {
             "data": {"files": digests(about)}
             | {key: value for key, value in about.items() if key not in ("solvers", "sampler")},
             "solver": {key: about[key] for key in ("sampler",) if key in about}
@@ -160,7 +172,6 @@ class Spec:
             "stop": self.stop[label],
             "seed": seed,
         }
-        return Cell(name, solver, label, seed, settings)
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
@@ -201,7 +212,7 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
     data: dict[str, dict] = {}
     for name, entry in _named("data", raw["data"]).items():
         fields.known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
-        data |= entries.problems(name, shared | (entry or {}), "linear" if linear else "rbf")
+        data |= entries.problems(name, entries.joined(shared, entry or {}), "linear" if linear else "rbf")
         if len(data) > MOST:
             raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
@@ -220,9 +231,11 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
         metrics=metrics or METRICS,
         extra={key: raw[key] for key in extra if key in raw},
     )
-    asked = len(data) * len(solvers) * len(stop) * max(spec._counts())
+    fits = len(solvers) * len(stop) * max(spec._counts())
+    asked = fits * sum(len(entries.splits(about["test"])) for about in data.values())
     if asked > MOST:
-        raise InputError(f"{asked} cells (sets x solvers x stops x seeds) are more than {MOST}: split the comparison")
+        how = "sets x splits x solvers x stops x seeds"
+        raise InputError(f"{asked} cells ({how}) are more than {MOST}: split the comparison")
     if not spec.cells():
         raise InputError("there is nothing to compare: no set has a solver and a stop rule")
     return spec

@@ -113,7 +113,8 @@ class Store:
 
 def names(cell: Cell) -> dict[str, Any]:
     """Return the keys by which a record names its cell."""
-    return {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop, "seed": cell.seed}
+    place = {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop}
+    return place | {"split": cell.split, "seed": cell.seed}
 
 
 def ran_out(record: dict[str, Any]) -> bool:

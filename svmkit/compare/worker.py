@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,15 @@ class Bench:
         Solvers whose loops have been compiled on these data.
     trained : RunRecord or None
         The last run.
+    notes : list of str
+        What the data had to say when they were loaded.
     """
 
     of: Any = None
     sets: Sets | None = None
     warm: set[str] | None = None
     trained: RunRecord | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 _bench = Bench()
@@ -85,7 +88,9 @@ def get_ready(cell: Cell) -> None:
     data = cell.settings["data"]
     if _bench.of != data:
         _bench.trained, _bench.sets = None, None  # frees their memory before the next sets are loaded
-        _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
+        with _noted() as notes:
+            _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
+        _bench.notes = notes
     solver, sampler, kernel = _parts(cell)
     key = repr((solver, sampler))
     assert _bench.sets is not None and _bench.warm is not None
@@ -131,13 +136,14 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 flags=sets.train.flags,
                 memory=data["memory"],
                 seed=cell.seed,
-                validation=(sets.test.X, sets.test.y) if curve and sets.test is not None else None,
+                validation=sets.test if curve else None,
             )
     except Exception as error:  # a third party's solver may raise anything
         return failed(record, error)
     train = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
-    notes = [*filter(None, [advice.of_cell(cell, sets), standard_note(data["scale"], train.X)]), *notes]
+    told = [advice.of_cell(cell, sets), standard_note(data["scale"], train.X)]
+    notes = [*_bench.notes, *filter(None, told), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
 
@@ -148,7 +154,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
     if sets.test is not None:
         assert sets.test.y is not None
         began = time.perf_counter()
-        predicted = trained.fitted.model.predict(sets.test.X)
+        predicted = trained.fitted.model.widened(sets.test.n_features).predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
         scores = Scores.of(predicted, sets.test.y, trained.fitted.model.classes)
         record |= {"test_accuracy": scores.accuracy, "test_scores": plain(scores.summary())}
@@ -225,7 +231,7 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                     memory=memory,
                 )
                 if test is not None:
-                    fitted.model.predict(test.X[:WARM_ROWS])
+                    fitted.model.widened(test.n_features).predict(test.X[:WARM_ROWS])
             except Exception:
                 return  # the fit itself reports the fault
 
@@ -252,13 +258,18 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         time_limit=record["time_limit"],
         class_weight=data.get("class_weight"),
     )
-    tags = tracking.tags(solver) | {
-        "svmkit.set": cell.data,
-        "svmkit.label": cell.solver,
-        "svmkit.status": record["status"],
-    }
+    tags = (
+        tracking.tags(solver)
+        | {
+            "svmkit.set": cell.data,
+            "svmkit.label": cell.solver,
+            "svmkit.status": record["status"],
+        }
+        | ({} if cell.split is None else {"svmkit.split": str(cell.split)})
+    )
     tracker = tracking.tracker(parent.uri, parent.experiment)
-    title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, str(cell.seed)]))
+    split = None if cell.split is None else f"split {cell.split}"
+    title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, split, str(cell.seed)]))
     tracker.start(title, params, tags, sets.train, parent=parent.parent)
     counted = {"n_iter": fitted.n_iter} | ({} if solver.external else {"kernel_values": fitted.kernel_values})
     trained.log(tracker, trained.model(sets.train.encoding), sets.train.X[:5], more=counted)

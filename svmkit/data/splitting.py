@@ -52,6 +52,45 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     return part(data, train), part(data, test)
 
 
+def fold(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[Dataset, Dataset]:
+    """Hold out one of several stratified folds, which together are all samples.
+
+    Parameters
+    ----------
+    data : Dataset
+        The samples, with labels.
+    number : int
+        The number of the fold, from 0.
+    n_folds : int
+        The number of folds, at least 2.
+    seed : int
+        Seed of the random choice; the folds of one seed belong together.
+
+    Returns
+    -------
+    train, test : Dataset
+        Both in the order of the data.
+
+    Raises
+    ------
+    InputError
+        A class has fewer samples than there are folds, or the data have no labels.
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    if data.y is None:
+        raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
+    labels, counts = np.unique(data.y, return_counts=True)
+    if counts.min() < n_folds:
+        rare = labels[counts.argmin()]
+        raise InputError(
+            f"class {rare} of {data.name} has {counts.min()} rows, too few for {n_folds} folds: give fewer folds"
+        )
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((data.n_samples, 0)), data.y)
+    train, test = list(folds)[number]
+    return part(data, train), part(data, test)
+
+
 def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:
     """Return some rows of a data set as a data set of the same name."""
     return replace(data, X=data.X[rows], y=None if data.y is None else data.y[rows])

@@ -13,7 +13,8 @@ from svmkit.compare import runner
 
 pytestmark = pytest.mark.usefixtures("alone")
 KEYS = {
-    "key", "set", "label", "stop", "seed", "time_limit", "solver", "problem", "formulation", "kernel", "params", "data",
+    "key", "set", "label", "stop", "split", "seed", "time_limit",
+    "solver", "problem", "formulation", "kernel", "params", "data",
     "n_samples", "n_features", "classes", "status", "n_iter", "fit_s", "solve_s", "n_support", "objective",
     "dual_objective", "gap", "kernel_values", "untrained_pairs", "test_accuracy", "n_test", "details", "choice",
     "lower_bound", "suboptimality",

@@ -43,7 +43,7 @@ def test_a_table_shows_each_solver_with_the_best_in_bold(tmp_path):
     text, _ = page(made(seeds=2), tmp_path)
     rows = cells(text)
     assert rows[0][:5] == ["solver", "status", "time (s)", "relative gap", "suboptimality"]
-    assert rows[0][5:] == ["objective", "iterations", "kernel values", "support vectors", "accuracy (%)"]
+    assert rows[0][5:] == ["objective", "iterations", "kernel values", "support vectors", "accuracy (%), one split"]
     assert rows[1][:4] == ["fw", "converged", "<strong>0.404 ± 0.006</strong>", "1.0e-05"]
     assert rows[1][4:] == ["<strong>1.0e-05</strong>", "10.0001", "40", "4,000", "200", "<strong>93.99 ± 0.01</strong>"]
     assert [row[0] for row in rows[1:]] == ["fw", "swap", "smo"]
@@ -134,7 +134,7 @@ def test_one_run_is_one_curve_with_its_end(tmp_path):
     first = data["sets"][0]
     assert len(first["runs"]) == 6 and first["floor"] is None
     run = first["runs"][0]
-    assert (run["solver"], run["seed"], run["status"]) == (0, 0, "converged")
+    assert (run["solver"], run["run"], run["status"]) == (0, "seed 0", "converged")
     assert run["end"] == {"seconds": 0.4, "n_iter": 40, "n_support": 200, "gap": 1e-5, "accuracy": 0.94}
     assert len(run["columns"]["gap"]) == 40 and run["columns"]["accuracy"][:2] == [0.5, None]
 

@@ -8,7 +8,7 @@ from support.compare import wide_test
 
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import METRICS, load_spec, read
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.solver.stopping import Absolute, Epochs, parse_stop
 
@@ -73,8 +73,11 @@ def test_a_test_file_beside_the_data_is_found_and_may_be_wider(tmp_path):
     train, test = wide_test(tmp_path)
     about = read({"data": str(train), "solvers": ["smo"]}).data[str(train)]
     assert about["test"] == str(test)
-    sets = prepare(about)
-    assert sets.train.n_features == sets.test.n_features == 4 and sets.test.n_samples == 11
+    with pytest.warns(SvmkitWarning, match="1 feature beyond the 2 of training in 1 entry of 1 row"):
+        sets = prepare(about)
+    assert (sets.train.n_features, sets.test.n_features, sets.test.n_samples) == (2, 4, 11)
+    with pytest.raises(InputError, match="has 4 features, but 2 are expected"):
+        prepare(about | {"strict": True})
     assert read({"data": {"x": {"source": str(train), "test": "none"}}, "solvers": ["smo"]}).data["x"]["test"] is None
 
 

@@ -41,7 +41,8 @@ class Curve:
     ----------
     set, treatment : str
         The data set, and the solver with its stop rule.
-    seed : int
+    run : str
+        The seed of the run, and its split if there are several.
     status : str
         How the run ended.
     end : dict of str to float or None
@@ -53,7 +54,7 @@ class Curve:
 
     set: str
     treatment: str
-    seed: int
+    run: str
     status: str
     end: dict[str, float | None]
     columns: dict[str, list[float | None]] = field(default_factory=dict)
@@ -88,7 +89,8 @@ def _curve(record: dict[str, Any]) -> Curve:
         "accuracy": finite(record.get("test_accuracy")),
     }
     treatment = f"{record['label']} {record['stop']}" if record.get("stop") else record["label"]
-    return Curve(record["set"], treatment, record["seed"], record["status"], end, columns)
+    run = f"seed {record['seed']}" if record.get("split") is None else f"split {record['split']}, seed {record['seed']}"
+    return Curve(record["set"], treatment, run, record["status"], end, columns)
 
 
 def finite(value: Any) -> Any:

@@ -98,7 +98,7 @@ def _other_versions(results: Results) -> dict[str, str]:
 def _run(curve: Curve, solver: int) -> dict[str, Any]:
     return {
         "solver": solver,
-        "seed": curve.seed,
+        "run": curve.run,
         "status": curve.status.replace("_", " "),
         "end": curve.end,
         "columns": curve.columns,

@@ -111,7 +111,7 @@ def panels(results: Results, x: str, y: str) -> Figure | None:
 
 def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
     low = _lowest(found, x, y)
-    alpha = 0.6 if len({curve.seed for curve, _ in found}) > 1 else 1.0
+    alpha = 0.6 if len({curve.run for curve, _ in found}) > 1 else 1.0
     for curve, how in found:
         line, end = _drawn(_line(curve, x, y), y, low), _drawn(_end(curve, x, y), y, low)
         ax.plot(*line.T, color=how.colour, linestyle=_DASHES[how.dash], linewidth=1.3, alpha=alpha)

@@ -33,7 +33,7 @@
   function words(run, at, ended) {
     const solver = literally(solvers[run.solver].name);
     const lines = [
-      `<b>${solver}</b>, seed ${run.seed}`,
+      `<b>${solver}</b>, ${run.run}`,
       ended ? `the end: ${literally(run.status)}` : "on the way",
       `${short(at.seconds)} seconds, ${at.n_iter === null ? "unknown" : at.n_iter.toLocaleString("en")} iterations`,
       `${ended ? "certified" : "estimated"} gap ${tiny(at.gap)}`,
@@ -59,7 +59,7 @@
 
   function traces(set, chart) {
     const found = [];
-    const several = new Set(set.runs.map((run) => run.seed)).size > 1;
+    const several = new Set(set.runs.map((run) => run.run)).size > 1;
     for (const run of set.runs) {
       const how = solvers[run.solver];
       const shared = { name: how.name, hoverinfo: "text", legendgroup: how.name, meta: run.solver, visible: !hidden.has(run.solver) };

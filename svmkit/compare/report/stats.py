@@ -9,12 +9,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from svmkit.compare.results import HIGHER, TITLES, Results, Row
+from svmkit.compare.results import HIGHER, TITLES, Results, Row, as_shown
 from svmkit.solver.solution import Status
 
 METRICS = ("fit_s", "test_accuracy", "suboptimality", "n_support")
 ALPHA = 0.05
-_DIGITS = 12  # significant digits: means that differ only by rounding are ties
 
 
 class Friedman(NamedTuple):
@@ -38,17 +37,17 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True)
 class Tests:
-    """The tests of one metric over the sets; the last four attributes are None where there is no test.
+    """The tests of one metric over the data sets; the last four attributes are None where there is no test.
 
     Attributes
     ----------
     metric : str
     sets : list of str
-        The sets on which every treatment has a value.
+        The data sets on which every treatment has a value.
     treatments : list of str
         The k solvers, with their stop rules.
     values : ndarray of shape (n_sets, k)
-        Means over the repeats.
+        Means over the problems of a set (kernels, gammas, C) of the means over their runs.
     notes : tuple of str
         Sentences about missing values, and on how to read the tests.
     friedman : Friedman or None
@@ -75,6 +74,11 @@ class Tests:
     def title(self) -> str:
         """The metric in words."""
         return "support vectors" if self.metric == "n_support" else TITLES[self.metric]
+
+    @property
+    def shows_pairs(self) -> bool:
+        """Whether Wilcoxon's test shows a difference of two solvers at the level `ALPHA`."""
+        return self.wilcoxon is not None and bool((self.wilcoxon < ALPHA).any())
 
     @property
     def freedom(self) -> tuple[int, int]:
@@ -177,7 +181,11 @@ def over_sets(results: Results) -> list[Tests]:
 
 
 def tests(results: Results, metric: str) -> Tests:
-    """Test a metric on means over the repeats, on the sets where each treatment has a value in all its runs."""
+    """Test a metric over the data sets.
+
+    The unit is the data set: results at several C, gammas or kernels of one set depend on each other, so a solver's
+    value is its mean over them. A problem counts where each treatment has a value in all its runs.
+    """
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
     if not treatments:
@@ -185,16 +193,20 @@ def tests(results: Results, metric: str) -> Tests:
     notes = [f"{t} is left out: it has no value on any set." for t in results.treatments if t not in treatments]
     lacking = {name: [t for t in treatments if not _known(rows[name, t], metric)] for name in results.sets}
     mixed = [] if metric != "suboptimality" else [name for name in results.sets if _several_objectives(results, name)]
-    sets = [name for name in results.sets if not lacking[name] and name not in mixed]
+    whole = [name for name in results.sets if not lacking[name] and name not in mixed]
     for name, who in lacking.items():
         if who:
             first = who[0] if len(who) == 1 else f"{who[0]} and {len(who) - 1} more"
             notes.append(f"{name} is left out: no value for all runs of {first} (failed, stopped, not run or unknown).")
     if mixed := [name for name in mixed if not lacking[name]]:
         notes.append(f"Left out, since their solvers minimise different objectives: {', '.join(mixed)}.")
-    means = [[row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in sets]
-    values = np.array(means, dtype=float).reshape(-1, len(treatments))
-    if metric == "fit_s" and any(r["set"] in sets and r["status"] == Status.TIME_LIMIT for r in results.records):
+    means = {name: [row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in whole}
+    of_sets = {name: [means[problem] for problem in of if problem in means] for name, of in results.data_sets.items()}
+    sets = [name for name, found in of_sets.items() if found]
+    values = np.array([np.mean(of_sets[name], axis=0) for name in sets], dtype=float).reshape(-1, len(treatments))
+    if len(whole) > len(sets):
+        notes.append(f"{len(whole)} problems of {len(sets)} sets: a set counts once, by the mean over its problems.")
+    if metric == "fit_s" and any(r["set"] in whole and r["status"] == Status.TIME_LIMIT for r in results.records):
         notes.append("Runs that were cut by their time limit count with the time at which they were cut.")
     n, k = values.shape
     if n < 2 or k < 2:
@@ -205,7 +217,7 @@ def tests(results: Results, metric: str) -> Tests:
 
 def _tested(metric: str, sets: list[str], treatments: list[str], values: np.ndarray, notes: list[str]) -> Tests:
     n, k = values.shape
-    ranked = _rounded(-values if metric in HIGHER else values)
+    ranked = np.vectorize(lambda value: as_shown(metric, value))(values) * (-1.0 if metric in HIGHER else 1.0)
     found = friedman(ranked)
     agreed = math.exp((1 - n) * math.lgamma(k + 1))  # probability that all sets rank alike: with few sets F claims more
     found = found._replace(p=max(found.p, agreed))
@@ -224,7 +236,3 @@ def _several_objectives(results: Results, name: str) -> bool:
 def _known(row: Row | None, metric: str) -> bool:
     """Return whether all requested runs of a row have a value."""
     return row is not None and row.values[metric].size == row.cells
-
-
-def _rounded(values: np.ndarray) -> np.ndarray:
-    return np.array([float(f"{value:.{_DIGITS}g}") for value in values.ravel()]).reshape(values.shape)

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 from svmkit.compare.report.environment import without_places
 from svmkit.compare.report.stats import ALPHA, Tests
-from svmkit.compare.results import TITLES, Results, Row
+from svmkit.compare.results import TITLES, Results, Row, decimals
 from svmkit.compare.store import FAILED, TIMEOUT
 from svmkit.solver.solution import Status
 
 NONE = "n/a"
+ONE_SPLIT = "Accuracy is of one split: how much it depends on the rows is not known (--splits N or --cv K shows it)."
+UNPROVEN = (
+    "Wilcoxon's test with Holm's correction shows no pair of solvers that differs: the order of ranks is more regular "
+    "than chance explains, but these sets are too few, or too close, to say which solver is better than which."
+)
 _LONG = 32  # characters of a name if there is little room
 _HEADS = TITLES | {
     "fit_s": "time (s)",
@@ -88,17 +93,28 @@ def summary(results: Results) -> list[str]:
     ended = [record["status"] for record in results.records]
     kinds = [f"{ended.count(kind)} {_ENDED.get(kind, kind)}" for kind in dict.fromkeys(sorted(ended, key=_rank))]
     kinds += [f"{missing} not run"] if missing else []
-    runs = len(results.cells)
+    runs, sets, problems = len(results.cells), len(results.data_sets), len(results.sets)
+    where = _count(sets, "set") + (f" ({problems} problems)" if problems > sets else "")
     said = [
-        f"{_count(len(results.treatments), 'solver')} on {_count(len(results.sets), 'set')}: "
+        f"{_count(len(results.treatments), 'solver')} on {where}: "
         f"{_count(runs, 'run')}{', ' if kinds else ''}{', '.join(kinds)}."
     ]
     for metric, what in _WINS.items():
-        won = [row.treatment for name in results.sets for row in results.best(name, metric)]
-        if won:
-            times = sorted(dict.fromkeys(won), key=lambda t: -won.count(t))
-            said.append(f"{what}: " + ", ".join(f"{t} on {_count(won.count(t), 'set')}" for t in times) + ".")
+        won = [tuple(row.treatment for row in results.best(name, metric)) for name in results.sets]
+        if any(won):
+            said.append(f"{what}: {_wins([best for best in won if best], 'problem' if problems > sets else 'set')}.")
     return said
+
+
+def _wins(won: list[tuple[str, ...]], unit: str) -> str:
+    """Return who has won how often, then the ties; a tie is nobody's win."""
+    counts = {best: won.count(best) for best in won}
+    times = sorted(counts, key=lambda best: (len(best) > 1, -counts[best]))
+    alone = [f"{best[0]} on {_count(counts[best], unit)}" for best in times if len(best) == 1]
+    ties = [
+        f"{', '.join(best[:-1])} and {best[-1]} tie on {_count(counts[best], unit)}" for best in times if len(best) > 1
+    ]
+    return "; ".join(filter(None, [", ".join(alone), *ties]))
 
 
 def of_set(results: Results, name: str) -> Table:
@@ -114,7 +130,10 @@ def of_set(results: Results, name: str) -> Table:
         ]
         for row in rows
     ]
-    notes = [f"{row.treatment}: {without_places(reason)}" for row in rows for reason in row.reasons]
+    told = results.tested_on(name)
+    notes = [without_places(f"{who}: {text}" if who else text) for who, text in results.remarks(name)]
+    if "test_accuracy" in metrics and told.startswith("one"):
+        notes.append(ONE_SPLIT)
     objectives: dict[str, list[str]] = {}
     for row in rows:
         if row.runs:
@@ -124,7 +143,8 @@ def of_set(results: Results, name: str) -> Table:
             "Objectives differ and are not to be compared with each other: "
             + "; ".join(f"{formulation} ({', '.join(who)})" for formulation, who in objectives.items())
         )
-    return Table(["solver", "status", *(_HEADS[metric] for metric in metrics)], body, notes)
+    heads = _HEADS | {"test_accuracy": _HEADS["test_accuracy"] + (f", {told}" if told else "")}
+    return Table(["solver", "status", *(heads[metric] for metric in metrics)], body, notes)
 
 
 def value(row: Row, metric: str) -> str:
@@ -146,11 +166,6 @@ def number(seconds: float) -> str:
     return f"{seconds:,.{decimals(seconds)}f}"
 
 
-def decimals(seconds: float) -> int:
-    """Return the number of decimals for three significant digits, four at most."""
-    return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
-
-
 def p_value(p: float) -> str:
     """Format a p-value as papers print it."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
@@ -162,11 +177,14 @@ def verdict(tests: Tests) -> str:
         return ""
     found, (a, b) = tests.friedman, tests.freedom
     F = "infinite (all sets agree)" if math.isinf(found.F) else f"{found.F:.2f}"
-    differs = "the solvers differ" if found.p < ALPHA else "no difference is shown"
+    differs = f"no difference is shown at the {ALPHA:.0%} level."
+    if found.p < ALPHA:
+        pairs = "The pairs of solvers that differ are in bold below." if tests.shows_pairs else UNPROVEN
+        differs = f"the mean ranks differ at the {ALPHA:.0%} level. {pairs}"
     return (
         f"Friedman's test over {_count(len(tests.sets), 'set')} and {_count(len(tests.treatments), 'solver')}: "
         f"chi-squared {found.chi2:.2f}, with Iman and Davenport's correction F({a}, {b}) = {F}, "
-        f"p {p_value(found.p) if found.p < 0.001 else '= ' + p_value(found.p)}: {differs} at the {ALPHA:.0%} level. "
+        f"p {p_value(found.p) if found.p < 0.001 else '= ' + p_value(found.p)}: {differs} "
         f"Nemenyi's critical difference of mean ranks is {tests.cd:.2f}."
     )
 
