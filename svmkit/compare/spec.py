@@ -234,8 +234,8 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
     fits = len(solvers) * len(stop) * max(spec._counts())
     asked = fits * sum(len(entries.splits(about["test"])) for about in data.values())
     if asked > MOST:
-        how = "sets x splits x solvers x stops x seeds"
-        raise InputError(f"{asked} cells ({how}) are more than {MOST}: split the comparison")
+        product_of = "sets x splits x solvers x stops x seeds"
+        raise InputError(f"{asked} cells ({product_of}) are more than {MOST}: split the comparison")
     if not spec.cells():
         raise InputError("there is nothing to compare: no set has a solver and a stop rule")
     return spec

@@ -200,10 +200,11 @@ def tests(results: Results, metric: str) -> Tests:
             notes.append(f"{name} is left out: no value for all runs of {first} (failed, stopped, not run or unknown).")
     if mixed := [name for name in mixed if not lacking[name]]:
         notes.append(f"Left out, since their solvers minimise different objectives: {', '.join(mixed)}.")
-    means = {name: [row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in whole}
+    found = {name: [row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in whole}
+    means = {name: np.array(values, dtype=float) for name, values in found.items()}
     of_sets = {name: [means[problem] for problem in of if problem in means] for name, of in results.data_sets.items()}
-    sets = [name for name, found in of_sets.items() if found]
-    values = np.array([np.mean(of_sets[name], axis=0) for name in sets], dtype=float).reshape(-1, len(treatments))
+    sets = [name for name, of in of_sets.items() if of]
+    values = np.array([np.mean(of_sets[name], axis=0) for name in sets]).reshape(-1, len(treatments))
     if len(whole) > len(sets):
         notes.append(f"{len(whole)} problems of {len(sets)} sets: a set counts once, by the mean over its problems.")
     if metric == "fit_s" and any(r["set"] in whole and r["status"] == Status.TIME_LIMIT for r in results.records):
