@@ -38,6 +38,7 @@ def show(
             ("features", f"{found['n_features']:,}"),
             ("columns", columns and f"{len(columns):,}: {_first([_text(column['name']) for column in columns])}"),
             ("label", label and _text(label)),
+            ("imputing", found["imputing"] or "none"),
             ("scaling", scaling or "none"),
             *((_WORDS.get(key) or _text(key.replace("_", " ")), _text(value)) for key, value in found["about"].items()),
         ]
@@ -51,8 +52,8 @@ def described(model: SVMModel) -> dict[str, Any]:
     -------
     dict of str to object
         kernel {name, params}, classes, n_support {label: vectors}, vectors {n, storage, dtype}, n_features, columns
-        [{name, categories or None}] and label (None unless the model was trained on a table), scaling (its kind, or
-        None) and about (solver, C, status, gap, accuracies, lineage; whatever the file holds).
+        [{name, categories or None}] and label (None unless the model was trained on a table), imputing and scaling
+        (their kinds, or None) and about (solver, C, status, gap, accuracies, lineage; whatever the file holds).
     """
     vectors, encoding = model.vectors, model.encoding
     dense = {1: "row numbers of a precomputed kernel", 2: "dense"}
@@ -72,6 +73,7 @@ def described(model: SVMModel) -> dict[str, Any]:
             for name, categories in zip(encoding.columns, encoding.categories, strict=True)
         ],
         "label": encoding and encoding.label,
+        "imputing": model.imputing and model.imputing.kind,
         "scaling": model.scaling and model.scaling.kind,
         "about": model.about,
     }

@@ -2,7 +2,7 @@
 
     name, about : title and introduction of the report
     data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
-    test, splits, cv, strict, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets, or for one
+    test, splits, cv, strict, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets or one
         source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
         file lacks the last columns; label : column of a table; positive : this label against the rest;
         decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;

@@ -10,6 +10,7 @@ from support.refusals import refused
 
 from svmkit import SVMClassifier
 from svmkit.data import Dataset, Encoding
+from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.scaling import Scaling
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.training.train import fit
@@ -56,7 +57,7 @@ def test_scaling_is_that_of_padded_training_data(kind):
     found, expected = model.widened(9).scaling, Scaling.fit(kind, padded(X))
     np.testing.assert_array_equal(found.apply(WIDE), expected.apply(WIDE))
     np.testing.assert_array_equal(found.apply(WIDE)[:, 5:], WIDE[:, 5:])
-    by_hand = replace(model, vectors=padded(model.vectors), n_features=9, scaling=expected)
+    by_hand = replace(model, vectors=padded(model.vectors), n_features=9, preprocessing=Preprocessing(scaling=expected))
     np.testing.assert_allclose(model.widened(9).decision_function(WIDE), by_hand.decision_function(WIDE), atol=1e-12)
 
 
@@ -77,7 +78,11 @@ def test_vectors_are_shared_and_the_model_stays():
 def test_models_that_cannot_be_widened():
     refused("5 features cannot be used for 4", fit(X, Y, kernel=RBF(0.2)).model.widened, 4)
     table = Encoding(tuple("abcde"), (None,) * 5, True, None, None, False)
-    refused("cannot be used for 9", replace(fit(X, Y, kernel=RBF(0.2)).model, encoding=table).widened, 9)
+    refused(
+        "cannot be used for 9", replace(fit(X, Y, kernel=RBF(0.2)).model, preprocessing=Preprocessing(table)).widened, 9
+    )
+    filled = fit(X, Y, kernel=RBF(0.2), impute="median").model
+    refused("imputes takes no columns beyond", filled.widened, 9)
     values = SVMClassifier("smo", kernel="precomputed").fit(X @ X.T, Y).model_
     refused("cannot be used for 61", values.widened, 61)
 
