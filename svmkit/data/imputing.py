@@ -14,6 +14,8 @@ from svmkit.errors import InputError
 
 KINDS = ("median", "most_frequent", "indicator")
 
+_CHUNK = 1 << 22  # entries whose statistics are learnt together, since scikit-learn copies them several times
+
 
 @dataclass(frozen=True, eq=False)
 class Imputing:
@@ -54,13 +56,13 @@ class Imputing:
         require_values(X)
         from sklearn.impute import SimpleImputer  # here: prediction must not need it
 
-        sparse = is_sparse(X)
-        # scikit-learn reads columns of a sparse matrix
-        A = X.tocsc() if sparse else X
+        A = X.tocsc() if is_sparse(X) else X
         strategy = "most_frequent" if kind == "most_frequent" else "median"
+        step = max(1, _CHUNK // X.shape[0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the median of values whose mean overflows is refused below
-            statistics = SimpleImputer(strategy=strategy).fit(A).statistics_.astype(np.float64)
+            parts = [SimpleImputer(strategy=strategy).fit(A[:, lo : lo + step]) for lo in range(0, X.shape[1], step)]
+        statistics = np.concatenate([part.statistics_ for part in parts]).astype(np.float64)
         if not np.isfinite(statistics).all():
             column = int(np.argmin(np.isfinite(statistics)))
             raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")

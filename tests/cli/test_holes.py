@@ -134,6 +134,8 @@ def test_standard_scaling_of_sparse_data_says_that_it_does_not_centre(svmkit):
     X = load("wide.svm").X
     np.testing.assert_allclose(model.scaling.scale, np.std(X.toarray(), axis=0))
     np.testing.assert_allclose(model.decision_function(X.toarray()), model.decision_function(X), atol=1e-9)
+    done = svmkit("compare", "wide.svm", "--solvers", "smo,swap", "--scale", "standard", "--no-track", "--json")
+    assert all("not centre" in json.loads(line)["notes"][0] for line in done.out.splitlines())
     svmlight("dense.svm")
     assert "centre" not in svmkit("train", "dense.svm", "--scale", "standard", "--no-track").err
     assert Path("m.model").exists()

@@ -53,6 +53,13 @@ def test_imputing_is_that_of_scikit_learn(kind, sparse, dtype):
     np.testing.assert_array_equal(imputing.holed, told if kind == "indicator" else [])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_are_read_a_few_at_a_time(kind, monkeypatch):
+    monkeypatch.setattr("svmkit.data.imputing._CHUNK", 150)
+    for X in (holed(), holed(sparse=True)):
+        np.testing.assert_array_equal(dense(Imputing.fit(kind, X).apply(X)), dense(theirs(kind, X).transform(X)))
+
+
 def test_csr_with_holes_among_many_rows_has_sorted_indices():
     got = Imputing.fit("indicator", holed(sparse=True)).apply(holed(sparse=True))
     assert got.format == "csr" and got.has_sorted_indices and got.indices.dtype == np.int32

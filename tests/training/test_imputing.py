@@ -1,5 +1,8 @@
 """Training on data with holes is training on the data that scikit-learn's imputer fills."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -47,6 +50,23 @@ def test_a_model_fills_holes_as_scikit_learn_does(impute, solver, tmp_path):
     assert back.imputing.kind == impute
     if solver == "dcd":
         assert back.weights.shape == (1, back.width)
+
+
+def test_prediction_needs_no_scikit_learn(tmp_path):
+    X, y, new = holed()
+    model = fit(X, y, kernel=RBF(0.5), impute="indicator", scale="standard").model
+    model.save(tmp_path / "m")
+    np.save(tmp_path / "new.npy", new)
+    code = """
+import sys
+sys.modules["sklearn"] = None
+import numpy as np
+from svmkit.model.model import SVMModel
+print(*SVMModel.load("m").predict(np.load("new.npy")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(label) for label in model.predict(new)]
 
 
 def test_imputing_comes_before_scaling():
