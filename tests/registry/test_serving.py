@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from support.cli import people, process
+from support.cli import HOLED, people, process
 from support.registry import X, make_model
 from svmkit_registry import loader
 
@@ -143,6 +143,20 @@ def test_a_model_of_a_table_with_text_is_served(alone, tmp_path):
         status, answer = post(records(frame.assign(age="old")))
         assert status == 400 and "age" in answer["message"] and "Traceback" not in str(answer)
         assert post(records(frame.assign(city="lima")))[0] == 200  # a category that training never saw
+
+
+@pytest.mark.slow
+def test_a_model_that_imputes_is_served_null_for_holes(alone, tmp_path):
+    people("people.csv", rows=HOLED)
+    model = registered("holes-svm", tmp_path, "people.csv", "--impute", "indicator", "--scale", "standard")
+    frame = pd.read_csv("people.csv").drop(columns="answer")
+    expected = model.predict(load("people.csv", encoding=model.encoding, holes=True).X).tolist()
+    nulls = frame.astype(object).where(frame.notna(), None)
+    assert nulls.isna().to_numpy().sum() == 17
+    with serving("holes-svm", tmp_path) as post:
+        assert post(records(nulls)) == (200, {"predictions": expected})
+        assert post({"instances": nulls.to_dict(orient="records")}) == (200, {"predictions": expected})
+        assert post(frame.to_csv(index=False), "text/csv") == (200, {"predictions": expected})
 
 
 def test_a_refusal_is_one_of_ours_and_one_of_the_servers():
