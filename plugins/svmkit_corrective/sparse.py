@@ -21,7 +21,7 @@ from svmkit_corrective.square import ROOM, Square
 LEAST = 2.0**-16  # share of k(x, x) below which a value is left out: in a square of 16 bits it would be rounded to 0
 DENSE = 0.1  # share of larger values from which on a square is faster
 SPARE = 0.5  # share of the room that rows of all points may take, as a sample tells
-SAMPLE = 64, 1024  # points of the sample: values of these with those
+SAMPLE, EACH = 1088, 17  # points of the sample: the values of every 17th of them with the others are computed
 ENTRY = 8  # bytes of an index and a value
 BATCH = 256  # rows whose values are computed together
 BLOCK = 1 / 16  # share of the budget for the values of a batch
@@ -68,14 +68,13 @@ class SparseSquare:
     @classmethod
     def fitting(cls, gram: Gram) -> SparseSquare | None:
         """Return an empty one if, as a sample of kernel values tells, the rows of all points are sparse and fit."""
-        m, (n_rows, n_columns) = gram.m, SAMPLE
-        if not (gram.kernel.normalised and gram.dtype == np.float32 and m >= n_rows + n_columns):
+        if not (gram.kernel.normalised and gram.dtype == np.float32):
             return None
-        some = np.linspace(0, m - 1, n_rows + n_columns).astype(np.int64)
-        apart = np.zeros(len(some), dtype=bool)
-        apart[np.linspace(0, len(some) - 1, n_rows).astype(np.int64)] = True
-        values = gram.block(some[apart], some[~apart], np.empty(SAMPLE, np.float32), rough=True)
-        share = np.count_nonzero(np.abs(values) > LEAST * np.abs(gram.diag).max()) / values.size
+        m, size = gram.m, min(gram.m, SAMPLE)
+        some, apart = np.linspace(0, m - 1, size).astype(np.int64), np.arange(size) % EACH == 0
+        values = np.empty((np.count_nonzero(apart), np.count_nonzero(~apart)), np.float32)
+        gram.block(some[apart], some[~apart], values, rough=True)
+        share = np.count_nonzero(np.abs(values) > LEAST * np.abs(gram.diag).max()) / max(values.size, 1)
         return cls(gram) if share <= DENSE and share * m * m + m <= SPARE * _room(gram) else None
 
     @property

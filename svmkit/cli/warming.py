@@ -125,12 +125,13 @@ def _share() -> None:
 
 
 def _solve(solver: Solver) -> None:
-    """Solve with kernel rows in both precisions; linear solvers, which read X itself, on dense and on sparse X."""
+    """Solve with kernel rows in both precisions and with tiny values; linear solvers on dense and on sparse X."""
     X, y = data()
     grams = []
     if solver.problem_for(Linear()).is_linear:
         grams += [Gram(Linear(), stored) for stored in (X, sp.csr_array(X))]
     if Requires.LINEAR_KERNEL not in solver.requires:
         grams += [Gram(RBF(0.5), X, dtype=rows) for rows in (np.float64, np.float32)]
+        grams.append(Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32))  # nearly 0, all but the diagonal
     for gram in grams:
         solve(solver.pose(gram, y, 1.0), solver, stop=Iterations(STEPS))

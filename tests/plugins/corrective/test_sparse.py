@@ -123,9 +123,11 @@ def test_other_kernels_and_small_budgets_keep_the_square(kernel, options):
     assert SparseSquare.fitting(Gram(kernel, X, **{"dtype": np.float32, **options})) is None
 
 
-def test_few_points_keep_the_square():
-    X, _ = scattered(m=1000)
-    assert SparseSquare.fitting(Gram(RBF(3.0), X, dtype=np.float32)) is None
+def test_a_sample_of_few_points_is_all_of_them():
+    X, _ = scattered(m=100)
+    gram = Gram(RBF(30.0), X, dtype=np.float32)
+    assert SparseSquare.fitting(gram) is not None
+    assert gram.kernel_values == 6 * 94
 
 
 # --- the solve
