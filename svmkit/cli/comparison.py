@@ -16,7 +16,7 @@ from svmkit.cli.progress import cells_shown
 from svmkit.cli.tracked import closing
 from svmkit.compare import advice, runner
 from svmkit.compare.results import Results, as_line
-from svmkit.compare.sets import prepare
+from svmkit.compare.sets import label_of, prepare
 from svmkit.compare.spec import Cell
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
@@ -63,6 +63,7 @@ class Comparison:
         options, todo = self.options, [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         if len(todo) < len(self.cells):
             note(f"{len(self.cells) - len(todo)} of {len(self.cells)} cells were finished before ({self.store.path})")
+        self._name_labels(todo)
         self._advise(todo)
         tracking = self._open_run() if not options.no_track else None
         with closing(self.tracker), cells_shown(len(todo)) as told:
@@ -85,6 +86,19 @@ class Comparison:
                 self._fail(f"{one_line(error)}; the results are complete without it")
             if not self.is_whole:
                 self.tracker.end("KILLED")
+
+    @staticmethod
+    def _name_labels(todo: list[Cell]) -> None:
+        """Say which column of each table is the label; a table that does not load fails in its cells."""
+        lines = []
+        for data, _ in groupby(todo, key=lambda cell: cell.settings["data"]):
+            try:
+                label = label_of(data)
+            except SvmkitError:
+                continue
+            lines += [f"{data['source']}: {label}"] if label else []
+        for line in dict.fromkeys(lines):
+            note(line)
 
     @staticmethod
     def _advise(todo: list[Cell]) -> None:

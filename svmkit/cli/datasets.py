@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from svmkit.cli.common import JSON
+from svmkit.cli.spelling import CATEGORICAL, CHARSET, DECIMAL, DROP, LABEL, ONLY
 
 if TYPE_CHECKING:
     from svmkit.data.download import Progress
@@ -41,18 +42,27 @@ def list_(json: bool = JSON) -> None:
 @app.command()
 def info(
     name: str = typer.Argument(help="File, or name of a set."),
+    label: str = LABEL,
+    decimal: str = DECIMAL,
+    encoding: str = CHARSET,
+    drop: list[str] = DROP,
+    only: list[str] = ONLY,
+    categorical: list[str] = CATEGORICAL,
     json: bool = JSON,
 ) -> None:
-    """Size, classes and density of a data set."""
-    from svmkit.cli.common import emit, rows, warnings_as_notes
-    from svmkit.data import load
+    """Size and classes of a data set; what train takes each column of a table for, and what it would refuse."""
+    from svmkit.cli.columns import report
+    from svmkit.cli.common import emit, warnings_as_notes
+    from svmkit.cli.options import label_column
+    from svmkit.data.reading import Reading
+    from svmkit.data.survey import survey
 
     with warnings_as_notes():
-        about = load(name, labelled=False).describe()
+        about = survey(name, Reading(label_column(label), decimal, encoding, drop, only, categorical))
     if json:
         emit(about)
-        return
-    rows([(k, ", ".join(f"{a}: {b}" for a, b in v.items()) if isinstance(v, dict) else v) for k, v in about.items()])
+    else:
+        report(about)
 
 
 @app.command()

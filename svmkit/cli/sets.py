@@ -8,7 +8,7 @@ from typing import Any
 from svmkit.cli.common import note
 from svmkit.cli.train_options import TrainOptions
 from svmkit.data import Dataset, load, scaling
-from svmkit.data.classes import with_classes
+from svmkit.data.classes import with_classes, with_labels_like
 from svmkit.data.encoding import LAST
 from svmkit.data.imputing import require_values
 from svmkit.data.splitting import split
@@ -58,7 +58,7 @@ def read(options: TrainOptions) -> Sets:
             encoding=train.encoding,
             holes=holes,
         )
-        test = with_classes(test, "classify")
+        test = with_labels_like(test, train)
         if is_same(train, test):
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:

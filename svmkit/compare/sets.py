@@ -12,8 +12,9 @@ import numpy as np
 
 from svmkit.compare.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
-from svmkit.data.classes import TASKS, with_classes
+from svmkit.data.classes import TASKS, with_classes, with_labels_like
 from svmkit.data.imputing import require_values
+from svmkit.data.loading import kind_of
 from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.reading import Reading
 from svmkit.data.sources import find
@@ -60,12 +61,25 @@ def prepare(settings: dict[str, Any]) -> Sets:
     elif test is not None:
         wider = not (settings.get("strict", False) or holes or train.encoding)
         held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, holes=holes)
+        held = with_labels_like(held, train)
     if "positive" in settings:
         train = _one_against_rest(train, settings["positive"])
         held = held and _one_against_rest(held, settings["positive"], must=False)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     return Sets(train, held, _kernel(where, settings, train))
+
+
+def label_of(settings: dict[str, Any]) -> str | None:
+    """Return the label column of a table in words; None for data without columns."""
+    found = find(settings["source"])
+    reading = Reading.of(settings)
+    kind = None if isinstance(found, str) else kind_of(found, reading.charset)
+    if isinstance(found, str) or kind not in ("table", "parquet"):
+        return None
+    from svmkit.data.tables import label_of  # here: a comparison of svmlight files needs nothing of it
+
+    return label_of(found, str(kind), reading)
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:

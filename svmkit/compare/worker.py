@@ -182,6 +182,7 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
     fitted, solver = trained.fitted, trained.solver
     return trained.result() | {
         "classes": [str(label) for label in fitted.model.classes],
+        "label_column": sets.train.encoding.label_facts if sets.train.encoding else None,
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
         "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
         "test_accuracy": None,

@@ -36,7 +36,17 @@ def with_classes(data: Dataset, task: str | None) -> Dataset:
         require_classes(data.y, f"{data.name}: {(data.encoding and data.encoding.label_in_words) or 'the label'}")
         return data
     y = data.y
-    return replace(data, y=y.astype(np.str_)) if y.dtype.kind == "f" and (y != np.floor(y)).any() else data
+    return _as_text(data) if y.dtype.kind == "f" and (y != np.floor(y)).any() else data
+
+
+def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
+    """Return test data whose labels are text if those of training are, where numbers with a fraction are classes."""
+    is_text = train.y is not None and train.y.dtype.kind == "U"
+    return _as_text(data) if is_text and data.y is not None and data.y.dtype.kind == "f" else data
+
+
+def _as_text(data: Dataset) -> Dataset:
+    return replace(data, y=np.asarray(data.y).astype(np.str_))
 
 
 def require_classes(y: np.ndarray, what: str) -> None:

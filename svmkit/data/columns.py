@@ -118,7 +118,7 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
     shares = _Shares(codes, texts)
     if shares.of(lambda text: number(text, decimal) is not None) == 1.0:
         return Column(position, _numbers(table, position, decimal))
-    orders = order_of([text for text in texts if text])
+    orders = order_of(texts, shares.counts.tolist())
     if orders and shares.of(lambda text: days(text, orders[0]) is not None) == 1.0:
         values = _dates(table, position, orders[0])
         unclear = Trouble.DAY if len(orders) > 1 else None

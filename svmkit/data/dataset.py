@@ -99,7 +99,7 @@ class Dataset:
             "name": self.name,
             "n_samples": self.n_samples,
             "n_features": self.n_features,
-            "density": nonzero / (self.n_samples * self.n_features),
+            "density": nonzero / max(1, self.n_samples * self.n_features),
             "sparse": self.is_sparse,
             "dtype": str(self.X.dtype),
             "classes": classes,

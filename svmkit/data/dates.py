@@ -68,13 +68,24 @@ def text_of(value: float, order: str) -> str:
     return f"{day} {at.time()}" if value % 1.0 else day
 
 
-def order_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the orders that make a date of most of the texts: none, one, or the two that cannot be told apart."""
+def order_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
+    """Return the orders that make a date of most cells: none, one, or two that cannot be told apart.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The different texts of a column.
+    counts : sequence of int
+        How many cells hold each.
+    """
     if not any(pattern.fullmatch(text) for text in texts[:50] for pattern in _PATTERNS.values()):
         return ()
-    counts = {order: sum(days(text, order) is not None for text in texts) for order in ORDERS}
-    most = max(counts.values())
-    return tuple(order for order, count in counts.items() if count == most > 0)
+    cells = {
+        order: sum(count for text, count in zip(texts, counts, strict=True) if days(text, order) is not None)
+        for order in ORDERS
+    }
+    most = max(cells.values())
+    return tuple(order for order, count in cells.items() if count == most > 0)
 
 
 def is_date(text: str) -> bool:

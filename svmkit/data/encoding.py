@@ -13,6 +13,12 @@ from svmkit.errors import InputError
 GIVEN, BY_NAME, LAST = "given", "by its name", "last column"  # how a label column is chosen
 
 
+def label_in_words(name: str | None, position: int, chosen: str | None) -> str:
+    """Return a label column in words: its name, or its place if it has none, and how it was chosen."""
+    shown = f"{position + 1}, counted from 1" if name is None else repr(name)
+    return f"label column {shown}" + (f" ({chosen})" if chosen else "")
+
+
 @dataclass(frozen=True)
 class Encoding:
     """The encoding of the columns that training has learnt from a table.
@@ -79,8 +85,7 @@ class Encoding:
         """The label column and how it was chosen, in words; None if the training table had no labels."""
         if self.label_index is None:
             return None
-        name = repr(self.label) if self.header else f"{self.label_index + 1}, counted from 1"
-        return f"label column {name}" + (f" ({self.label_chosen})" if self.label_chosen else "")
+        return label_in_words(self.label if self.header else None, self.label_index, self.label_chosen)
 
     @property
     def n_features(self) -> int:

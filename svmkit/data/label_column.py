@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from svmkit.data.cells import is_number
+from svmkit.data.cells import is_number, number
 from svmkit.data.encoding import BY_NAME, GIVEN, LAST, Encoding
 from svmkit.data.layout import integral
 from svmkit.data.reading import Reading
@@ -99,7 +99,9 @@ def matched(table: Table, encoding: Encoding, label: str | int | None) -> tuple[
     return [i for i in range(width) if i != at], at
 
 
-def labels(table: Table, at: int, encoding: Encoding | None, required: bool) -> np.ndarray | None:
+def labels(
+    table: Table, at: int, encoding: Encoding | None, required: bool, decimal: str | None = None
+) -> np.ndarray | None:
     """Return the labels in a column: int64, float64 or text.
 
     Parameters
@@ -112,6 +114,8 @@ def labels(table: Table, at: int, encoding: Encoding | None, required: bool) -> 
         What training has learnt; its labels may be text.
     required : bool
         Whether a missing label is an error; else the result is None.
+    decimal : {".", ","} or None, default=None
+        The decimal mark that was given; numbers in groups of three digits are then numbers.
 
     Raises
     ------
@@ -135,6 +139,10 @@ def labels(table: Table, at: int, encoding: Encoding | None, required: bool) -> 
         return y if encoding is None or not encoding.label_text else y.astype(np.str_)
     codes, uniques = pd.factorize(series)
     texts = [str(value) for value in uniques]
+    if decimal is not None and (encoding is None or not encoding.label_text):
+        found = [None if text.isalpha() else number(text, decimal) for text in texts]
+        if None not in found:
+            return integral(np.array(found, dtype=np.float64)[codes])
     if encoding is not None and encoding.label is not None and not encoding.label_text:
         if not required:  # a placeholder where labels would be
             return None

@@ -90,7 +90,7 @@ def load(
         _refuse_reading(found, reading)
         X, y = load_builtin(found)
         return Dataset(_fitted(X, n_features, found), y, found)
-    kind = _kind(found, encoding.charset if encoding is not None else reading.charset)
+    kind = kind_of(found, encoding.charset if encoding is not None else reading.charset)
     learnt: Encoding | None = None
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
@@ -136,7 +136,8 @@ def _refuse_reading(source: str | Path, reading: Reading) -> None:
         raise InputError(f"{source}: {', '.join(reading.given)}: for CSV, TSV and Parquet only: leave it out")
 
 
-def _kind(path: Path, charset: str | None) -> str:
+def kind_of(path: Path, charset: str | None = None) -> str:
+    """Return the format of a file, by its ending or its first bytes: "table", "parquet", "npz" or "svmlight"."""
     start = read_start(path)
     ending = split_endings(path.name)[1]
     by_magic = next((kind for magic, kind in _BY_MAGIC.items() if start.startswith(magic)), None)

@@ -76,13 +76,17 @@ def looks_like_id(name: str, column: Column) -> bool:
     return in_order or values.max() - values.min() + 1 == len(values) or _ID_NAME.search(name) is not None
 
 
+def as_option(names: Sequence[str]) -> str:
+    """Return columns as the value of an option, in quotes where a shell needs them."""
+    return shlex.quote(",".join(names))
+
+
 def _named(table: Table, columns: Sequence[Column]) -> str:
     return listed([table.names[column.position] for column in columns])
 
 
 def _options(table: Table, columns: Sequence[Column]) -> str:
-    """Return the columns as the value of an option, in quotes where a shell needs them."""
-    return shlex.quote(",".join(table.names[column.position] for column in columns))
+    return as_option([table.names[column.position] for column in columns])
 
 
 def _of_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,10 @@ class Table:
     names: tuple[str, ...]
     has_header: bool
     layout: Dialect | None  # None for Parquet, which has no lines
+
+    def with_frame(self, frame: Any) -> Table:
+        """Return the table with other cells."""
+        return replace(self, frame=frame)
 
     def column(self, position: int) -> str:
         """Return the name of a column for messages."""

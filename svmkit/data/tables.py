@@ -13,7 +13,7 @@ from svmkit.data import columns, label_column, onehot, refusals
 from svmkit.data.cells import MISSING
 from svmkit.data.columns import Column
 from svmkit.data.csvtext import UTF_8, Dialect, dialect, not_decoded, require_even_lines
-from svmkit.data.encoding import Encoding
+from svmkit.data.encoding import Encoding, label_in_words
 from svmkit.data.files import opened, split_endings
 from svmkit.data.reading import Reading
 from svmkit.data.table import Table, listed
@@ -128,7 +128,7 @@ def read_table(
         learnt = learn(path, kind, n_features=n_features, reading=reading, labelled=labelled)
         learnt.require_usable(holes)
         at = learnt.label
-        y = None if at is None else label_column.labels(learnt.table, at, None, labelled)
+        y = None if at is None else label_column.labels(learnt.table, at, None, labelled, reading.decimal)
         found = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assembled(learnt.columns, len(learnt.table.frame))
         return X, y, found, learnt.flags, learnt.notes
@@ -139,7 +139,7 @@ def read_table(
         raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
     table = _filled(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
-    y = None if at is None else label_column.labels(table, at, encoding, labelled)
+    y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
     return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, ()
 
 
@@ -179,6 +179,13 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     return Learnt(table, full, tuple(column for column in found if column.is_empty), at, chosen, reading)
 
 
+def label_of(path: Path, kind: str, reading: Reading) -> str | None:
+    """Return the label column of a training table in words, without its cells if the file is CSV."""
+    table = _outline(path, kind, reading, None)
+    at, chosen = label_column.choose(table, reading, label_column.positions_of(table, reading.drop), True, None)
+    return None if at is None else label_in_words(table.names[at] if table.has_header else None, at, chosen)
+
+
 def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
     """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
     if kind == "parquet":
@@ -192,7 +199,7 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
 def _filled(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
     if table.layout is not None:
-        table = replace(table, frame=_csv_frame(table.path, table.layout, at, texts, decimal))
+        table = table.with_frame(_csv_frame(table.path, table.layout, at, texts, decimal))
     if len(table.frame) == 0:
         raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
     return table

@@ -1,0 +1,135 @@
+"""What a data set is, column by column, whether or not training could take it as it is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from svmkit.data import label_column, onehot, refusals
+from svmkit.data.classes import require_classes
+from svmkit.data.columns import Column, Trouble
+from svmkit.data.dataset import Dataset
+from svmkit.data.dates import YEAR_FIRST, text_of
+from svmkit.data.files import split_endings
+from svmkit.data.loading import kind_of, load
+from svmkit.data.reading import Reading
+from svmkit.data.sources import find
+from svmkit.data.tables import Learnt, learn
+from svmkit.errors import InputError
+
+_OFTEN = 3  # the most frequent texts of a column that are listed
+
+
+def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> dict[str, Any]:
+    """Describe a data set as JSON types; holes, texts of many values and labels that are no classes are no errors.
+
+    Parameters
+    ----------
+    source : str or path-like
+        As for `load`.
+    reading : Reading, default=None
+        How a table is to be read.
+
+    Returns
+    -------
+    dict
+        The facts of `Dataset.describe`; n_features, density and sparse are those of the matrix that training would
+        have. Besides, label (column, position, chosen), columns (a list of dict: column, position, kind, distinct,
+        holes, range or most, remark), notes (lines), and refusal, the line with which training would refuse the data;
+        these are None where they do not apply.
+
+    Raises
+    ------
+    InputError
+        The data set is not found, or cannot be read at all.
+    """
+    reading = reading or Reading()
+    found = find(source)
+    kind = None if isinstance(found, str) else kind_of(found, reading.charset)
+    if isinstance(found, str) or kind not in ("table", "parquet"):
+        data = load(source, reading=reading, labelled=False, holes=True)
+        return data.describe() | {"label": None, "columns": None, "notes": [], "refusal": _refusal_of_labels(data)}
+    learnt = learn(found, str(kind), reading=reading)
+    rows = len(learnt.table.frame)
+    y, missing = _labels(learnt)
+    encoding = learnt.encoding(is_text=False)
+    data = Dataset(onehot.assembled(learnt.columns, rows), y, split_endings(found.name)[0], encoding)
+    every = sorted((*learnt.columns, *learnt.empty), key=lambda column: column.position)
+    return data.describe() | {
+        "label": encoding.label_facts,
+        "columns": [facts(learnt, column) for column in every],
+        "notes": list(learnt.notes),
+        "refusal": _refusal(learnt, data, missing),
+    }
+
+
+def facts(learnt: Learnt, column: Column) -> dict[str, Any]:
+    """Return what a column is taken for, its number of values and holes, its range or most frequent texts."""
+    table, rows = learnt.table, len(column.values)
+    found: dict[str, Any] = {"column": table.names[column.position], "position": column.position}
+    if column.categories is None:
+        known = column.values[~np.isnan(column.values)]
+        kind = "date" if column.order else "flag" if column.is_flag else "number" if len(known) else "empty"
+        ends = [known.min(), known.max()] if len(known) else []
+        found |= {"kind": kind, "distinct": len(np.unique(known)), "holes": rows - len(known), "most": None}
+        found["range"] = [text_of(end, YEAR_FIRST) if column.order else float(end) for end in ends] or None
+    else:
+        counts = np.bincount(column.values, minlength=len(column.categories))
+        holes = int(counts[column.categories.index("")]) if "" in column.categories else 0
+        most = [i for i in np.argsort(-counts, kind="stable") if column.categories[i]][:_OFTEN]
+        kind = "empty" if column.is_empty else "categories" if column.trouble is None else "text"
+        found |= {"kind": kind, "distinct": len(column.categories) - (holes > 0), "holes": holes, "range": None}
+        found["most"] = {column.categories[i]: int(counts[i]) for i in most}
+    return found | {"remark": _remark(learnt, column)}
+
+
+def _remark(learnt: Learnt, column: Column) -> str | None:
+    """Return what is the matter with a column, in a few words."""
+    name = learnt.table.names[column.position]
+    option = refusals.as_option([name])
+    if column.trouble == Trouble.MANY:
+        return f"too many texts: --drop {option}, or --categorical {option}"
+    if column.trouble == Trouble.MARK:
+        return f"numbers with other marks ({column.example}): --decimal"
+    if column.trouble == Trouble.DAY:
+        return f"day or month first? --drop {option}"
+    if column.trouble == Trouble.SLIP:
+        return str(column.slip).partition(f"{name!r} ")[2] or str(column.slip)
+    if column.is_empty:
+        return "left out: no row has a value"
+    return f"looks like an ID: --drop {option}" if refusals.looks_like_id(name, column) else None
+
+
+def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
+    """Return the labels, without the rows that have none, and the error for the first of these."""
+    if learnt.label is None:
+        return None, None
+    try:
+        return label_column.labels(learnt.table, learnt.label, None, True, learnt.reading.decimal), None
+    except InputError as error:
+        there = learnt.table.frame[learnt.table.frame[learnt.label].notna()].reset_index(drop=True)
+        if not len(there):
+            return None, error
+        labelled = learnt.table.with_frame(there)
+        return label_column.labels(labelled, learnt.label, None, False, learnt.reading.decimal), error
+
+
+def _refusal(learnt: Learnt, data: Dataset, missing: InputError | None) -> str | None:
+    """Return the line with which training would refuse a table."""
+    try:
+        learnt.require_usable(holes=False)
+    except InputError as error:
+        return str(error)
+    return str(missing) if missing else _refusal_of_labels(data)
+
+
+def _refusal_of_labels(data: Dataset) -> str | None:
+    if data.y is None:
+        return None
+    try:
+        require_classes(data.y, f"{data.name}: {(data.encoding and data.encoding.label_in_words) or 'the label'}")
+    except InputError as error:
+        return str(error)
+    return None

@@ -1,0 +1,120 @@
+"""`survey`: what a table's columns are taken for, also where training would refuse them; and labels as classes."""
+
+import json
+
+import numpy as np
+import pytest
+from support.problems import write
+from support.refusals import refused
+
+from svmkit.data import Dataset, Reading, load
+from svmkit.data.classes import with_classes
+from svmkit.data.survey import survey
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+RNG = np.random.default_rng(0)
+
+
+def labelled(y) -> Dataset:
+    return Dataset(np.zeros((len(y), 1)), np.asarray(y), "some")
+
+
+# --- labels as classes
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [-1, 1],
+        np.arange(300) % 10,
+        np.arange(20_000) % 26 + 1,  # letter
+        np.arange(6412) % 105 + 1,  # sector
+        np.arange(300) % 50,
+        np.arange(10).astype(float),
+        ["a", "b", "c"],
+        [f"w{i % 40}" for i in range(120)],
+    ],
+    ids=len,
+)
+def test_classes(y):
+    data = labelled(y)
+    assert with_classes(data, None) is data and with_classes(data, "classify") is data
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (np.arange(300) % 51, r"some: the label looks like a quantity \(51 values in 300 rows\): choose .*--label COL"),
+        (np.arange(6000) % 2558, "2,558 values in 6,000 rows.*--task classify if each value is a class"),
+        ([0.5, 1.0, 1.5, 0.5], "looks like a quantity .3 values such as 0.5."),
+        ([f"n{i}" for i in range(30)], "has 30 values in 30 rows, and 30 of them in one row only: .*--label COL"),
+    ],
+)
+def test_labels_that_are_no_classes(y, match):
+    data = labelled(y)
+    refused(match, with_classes, data, None)
+    assert with_classes(data, "classify").y.tolist() == [str(v) if isinstance(v, float) else v for v in data.y.tolist()]
+
+
+# --- survey
+
+
+def test_a_survey_never_fails_on_what_training_refuses(churn_csv):
+    about = survey(churn_csv, Reading(charset="latin-1"))
+    json.dumps(about)
+    assert "--decimal , reads them" in about["refusal"]
+    assert about["classes"] == {"0": 5724, "1": 276} and about["n_samples"] == 6000
+    kinds = {column["column"]: column["kind"] for column in about["columns"]}
+    assert kinds["customer"] == kinds["age"] == "number" and kinds["name"] == kinds["income"] == "text"
+    assert kinds["since"] == "date" and kinds["app"] == "flag" and kinds["plan"] == "categories"
+    assert "churned" not in kinds and about["label"]["column"] == "churned"
+    remarks = {column["column"]: column["remark"] for column in about["columns"]}
+    assert "looks like an ID" in remarks["customer"] and "--categorical name" in remarks["name"]
+    assert "--decimal" in remarks["income"] and remarks["age"] is None
+
+
+def test_a_survey_counts_values_holes_and_ranges(churn_csv):
+    about = survey(churn_csv, Reading("churned", ",", "latin-1", drop="name,customer"))
+    columns = {column["column"]: column for column in about["columns"]}
+    assert columns["age"]["range"] == [18, 89] and columns["age"]["holes"] == 117
+    assert columns["since"]["range"] == ["2011-06-09", "2026-06-30"] and columns["since"]["holes"] == 0
+    assert list(columns["plan"]["most"]) == ["premium", "plus", "basic"] and columns["plan"]["distinct"] == 3
+    assert about["n_features"] == 25 and not about["sparse"] and "686 holes" in about["refusal"]
+    assert survey(churn_csv, Reading("churned", ",", "latin-1", only="since,plan,calls"))["refusal"] is None
+
+
+def test_a_survey_of_a_label_that_is_no_class(churn_csv):
+    about = survey(churn_csv, Reading("income", ",", "latin-1", only="since,calls"))
+    assert "'income' has no label ('')" in about["refusal"] and sum(about["classes"].values()) == 6000 - 310
+    about = survey(churn_csv, Reading("balance", ",", "latin-1", only="since,calls"))
+    assert "label column 'balance' (given) looks like a quantity (5,860 values such as" in about["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "words"),
+    [
+        ("a,b,y\n,1,0\n,2,1\n", ["empty", "number"], None),
+        ("a,y\n,0\n,1\n", ["empty"], "all others are empty"),
+        ("a,y\n5,0\n5,1\n", ["number"], None),
+        ("a,y\n1/2/2024,0\n3/4/2024,1\n", ["date"], "day or the month"),
+        ("a,y\n" + "1,0\n2,1\n" * 30 + "x,0\n", ["text"], "numbers but for text"),
+        ("a,y\nx,\ny,\n", ["categories"], "has no label"),
+        ("a,y\r\n2024-01-01 06:00,0\r\n,1\r\n", ["date"], "1 hole in 1 column: a 1"),
+    ],
+)
+def test_a_survey_of_odd_tables(text, kinds, words):
+    about = survey(write("t.csv", text))
+    assert [column["kind"] for column in about["columns"]] == kinds
+    assert (about["refusal"] is None) if words is None else words in about["refusal"]
+    json.dumps(about)
+
+
+def test_a_survey_of_other_data_has_no_columns():
+    about = survey("iris")
+    assert {key: about[key] for key in load("iris").describe()} == load("iris").describe()
+    assert about["columns"] is None and about["label"] is None and about["refusal"] is None
+    write("t.svm", "".join(f"{i / 3} 1:{i}\n" for i in range(1, 9)))
+    assert "looks like a quantity" in survey("t.svm")["refusal"]
+    refused("t.csv.*no rows below", survey, write("t.csv", "a,b,y\n"))
+    refused("two columns are called 'a'", survey, write("t.csv", "a,a,y\n1,2,0\n"))
