@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.errors import InputError, SvmkitWarning
-from svmkit.solver.history import History, HistoryPoint
+from svmkit.solver.history import History
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ def _run(item: Any) -> _Run:
     if isinstance(item, History):
         return _Run([item.to_frame()], {})
     if hasattr(item, "columns") and hasattr(item, "to_numpy"):  # a DataFrame, without importing pandas to ask
-        missing = [name for name in HistoryPoint._fields if name not in item.columns]
+        missing = [name for name in WORDS if name not in item.columns]
         if missing:
             raise InputError(f"the DataFrame is no history: it lacks {', '.join(missing)}; see History.to_frame")
         return _Run([item], {})

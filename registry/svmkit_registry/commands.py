@@ -81,17 +81,21 @@ def promote(
     version: str = typer.Argument(help="Number of the version, or latest."),
     alias: str = typer.Argument(help="Such as champion: svmkit predict models:/NAME@champion DATA."),
     force: bool = typer.Option(False, "--force", help="Also when it is worse or cannot be compared; a tag records it."),
+    metric: str = typer.Option(None, help="Compare by this scorer of scikit-learn; default that of the version."),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
-    """Give an alias to a version, unless its test accuracy is below that of the version that has the alias.
+    """Give an alias to a version, unless its metric on the test set is below that of the version that has the alias.
 
-    It is refused too when one of the two accuracies is unknown, or they were measured on different test sets.
+    The metric is the one that the version was trained or tuned with, if both have it, else accuracy. It is refused too
+    when one of the two is unknown, or they were measured on different test sets.
     """
     from svmkit.cli.common import emit, note
     from svmkit_registry import models
 
-    done = models.promote(name, version, alias.lstrip("@"), force=force, uri=tracking_uri)
+    done = models.promote(name, version, alias.lstrip("@"), force=force, uri=tracking_uri, metric=metric)
+    if metric is None and done["metric"] not in (None, "accuracy"):
+        note(f"compared by {done['metric'].replace('_', ' ')} (--metric takes another)")
     if done["forced"]:
         note(f"promoted by force, although {done['forced']}")
     if json:
@@ -175,6 +179,7 @@ def _show(version: dict[str, Any]) -> None:
             ("version", f"{version['version']}{''.join(f'  @{alias}' for alias in version['aliases'])}"),
             ("created", f"{version['created']}, run {version['run_id']}"),
             ("test accuracy", measured or "not tested"),
+            *_other_metrics(version),
             ("test SHA-256", version["test_sha256"]),
             ("status", version["status"]),
             ("gap", None if gap is None else f"{gap:.2e}"),
@@ -186,6 +191,15 @@ def _show(version: dict[str, Any]) -> None:
             *((f"@{alias}", f"by force: {_forced(record)}") for alias, record in version["forced"].items()),
         ]
     )
+
+
+def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:
+    from svmkit.model.metric import shown, title
+
+    metric, values = version["metric"], {"balanced_accuracy": version["test_balanced_accuracy"]}
+    if metric and metric not in ("accuracy", "balanced_accuracy"):
+        values[metric] = version["test_metric"]
+    return [(f"test {title(name)}", shown(name, value)) for name, value in values.items() if value is not None]
 
 
 def _forced(record: Any) -> str:

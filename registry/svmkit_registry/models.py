@@ -11,11 +11,12 @@ from typing import Any
 
 from svmkit.cli.common import require_model_name
 from svmkit.errors import InputError, SvmkitError
+from svmkit.model.metric import require_metric
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files
 from svmkit.tracking import scalars
 from svmkit_registry import fetching, lineage, store
-from svmkit_registry.promotion import objection
+from svmkit_registry.promotion import metric_of, objection
 from svmkit_registry.tracker import MLflowTracker, user
 
 
@@ -100,7 +101,9 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     with store.session(tracker.uri, f"{file} is not registered", create=True):
         tracker.start(f"register {os.path.basename(file)}", _params(known), {"svmkit.registered_from": "file"})
         try:
-            tracker.metrics(scalars({name: known.get(name) for name in ("test_accuracy", "gap")}))
+            tracker.metrics(
+                scalars({name: known.get(name) for name in ("test_accuracy", "test_balanced_accuracy", "gap")})
+            )
             address = tracker.model(model, _example(model), name)
         except BaseException:
             tracker.end("FAILED")
@@ -110,7 +113,9 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     return {"name": name, "version": version, "uri": address, "run_id": tracker.run_id}
 
 
-def promote(name: str, version: str, alias: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
+def promote(
+    name: str, version: str, alias: str, *, force: bool = False, uri: str | None = None, metric: str | None = None
+) -> dict[str, Any]:
     """Give a version an alias, unless the version that has it now is better or cannot be compared (see `objection`).
 
     Parameters
@@ -125,11 +130,14 @@ def promote(name: str, version: str, alias: str, *, force: bool = False, uri: st
         Do it in spite of an objection; the tag svmkit.forced.ALIAS of the version keeps who did it, when and why.
     uri : str, default=None
         The store.
+    metric : str, default=None
+        By what the versions are compared; None is the candidate's own metric if both have it, else accuracy.
 
     Returns
     -------
     dict of str to object
-        name, version, alias, replaced (version or None) and forced (the overruled objection or None).
+        name, version, alias, replaced (version or None), forced (the overruled objection or None) and metric (None if
+        nothing was compared).
 
     Raises
     ------
@@ -139,16 +147,18 @@ def promote(name: str, version: str, alias: str, *, force: bool = False, uri: st
         The promotion is refused, or the store failed.
     """
     require_alias(alias)
+    named = None if metric is None else require_metric(metric)
     address = store.tracking_uri(uri)
     with store.session(address, f"{name} is not promoted") as client:
         model = fetching.registered(client, name)
         number = fetching.numbered(client, name, version)
         current = model.aliases.get(alias)
         replaced = None if current is None else int(current)
-        against = None
+        against = by = None
         if current is not None and str(current) != number:
             ours, theirs = (lineage.of_version(client.get_model_version(name, str(v))) for v in (number, current))
-            against = objection(ours, theirs, f"version {number}", f"version {current}")
+            by = named or metric_of(ours, theirs)
+            against = objection(ours, theirs, f"version {number}", f"version {current}", by)
         if against and not force:
             raise SvmkitError(
                 f"{name} version {number} is not promoted: {against}; @{alias} stays (--force promotes all the same)"
@@ -158,7 +168,7 @@ def promote(name: str, version: str, alias: str, *, force: bool = False, uri: st
             key = f"{lineage.PREFIX}forced.{alias}"
             store.patiently(client.set_model_version_tag, name, number, key, json.dumps(record))
         store.patiently(client.set_registered_model_alias, name, alias, number)
-    return {"name": name, "version": int(number), "alias": alias, "replaced": replaced, "forced": against}
+    return {"name": name, "version": int(number), "alias": alias, "replaced": replaced, "forced": against, "metric": by}
 
 
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:

@@ -1,11 +1,29 @@
-"""The rule by which a version takes an alias from another: a comparable test accuracy that is not lower."""
+"""The rule by which a version takes an alias from another: a comparable metric on a test set that is not lower."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from svmkit.model.metric import shown, title
 
-def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str) -> str | None:
+
+def metric_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """Return the metric by which two versions are compared: the candidate's own if both were measured by it.
+
+    Otherwise it is accuracy, which every version has that was tested.
+    """
+    own = ours.get("metric")
+    return own if own and None not in (value_of(ours, own), value_of(theirs, own)) else "accuracy"
+
+
+def value_of(lineage: dict[str, Any], metric: str) -> float | None:
+    """Return the metric of a version on its test set; None if it is not known."""
+    if f"test_{metric}" in ("test_accuracy", "test_balanced_accuracy"):
+        return lineage.get(f"test_{metric}")
+    return lineage.get("test_metric") if lineage.get("metric") == metric else None
+
+
+def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, metric: str = "accuracy") -> str | None:
     """The reason why a candidate must not replace the version that has the alias.
 
     Parameters
@@ -14,22 +32,30 @@ def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str) 
         Lineage of the candidate and of that version.
     we, they : str
         The names of the two in the message.
+    metric : str, default="accuracy"
+        By what they are compared.
 
     Returns
     -------
     str or None
         None when the candidate may replace it.
     """
-    unknown = [name for name, its in ((we, ours), (they, theirs)) if its.get("test_accuracy") is None]
-    if unknown:
-        return f"the test accuracy of {' and '.join(unknown)} is not known (train with --test or --test-size)"
-    mine, other = ours["test_accuracy"], theirs["test_accuracy"]
+    mine, other = value_of(ours, metric), value_of(theirs, metric)
+    name = f"test {title(metric)}"
+    if mine is None or other is None:
+        unknown = " and ".join(which for which, its in ((we, mine), (they, other)) if its is None)
+        how = "" if metric in ("accuracy", "balanced_accuracy") else f"--metric {metric} and "
+        return f"the {name} of {unknown} is not known (train with {how}--test or --test-size)"
     differs = _difference(ours, theirs)
     if differs:
-        return f"its test accuracy {mine:.2%} and the {other:.2%} of {they} are of different test sets: {differs}"
+        values = f"its {name} {shown(metric, mine)} and the {shown(metric, other)} of {they}"
+        return f"{values} are of different test sets: {differs}"
+    sides = ours.get("positive"), theirs.get("positive")
+    if metric == ours.get("metric") == theirs.get("metric") and sides[0] != sides[1]:
+        return f"its {name} is of class {sides[0]} and that of {they} is of class {sides[1]}"
     if mine < other:
-        digits = 2 if f"{mine:.2%}" != f"{other:.2%}" else 6
-        return f"its test accuracy {mine:.{digits}%} is below the {other:.{digits}%} of {they}"
+        digits = 2 if shown(metric, mine) != shown(metric, other) else 6
+        return f"its {name} {shown(metric, mine, digits)} is below the {shown(metric, other, digits)} of {they}"
     return None
 
 

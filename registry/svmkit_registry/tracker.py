@@ -151,6 +151,7 @@ class MLflowTracker(Tracker):
                     "gap": point.gap,
                     "n_support": point.n_support,
                     "accuracy": point.accuracy,
+                    "score": point.score,
                     "elapsed_s": point.seconds,
                 }
                 for key, value in values.items():

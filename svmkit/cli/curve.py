@@ -1,9 +1,11 @@
-"""Test accuracy as the model grew: the points of a history at which it was measured."""
+"""Test accuracy, and another metric, as the model grew: the points of a history at which it was measured."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from svmkit.model.metric import shown as in_words
+from svmkit.model.metric import title
 from svmkit.training.result import Fit
 
 LINES = 8
@@ -15,11 +17,17 @@ def points(fitted: Fit) -> list[dict[str, Any]] | None:
     if len(fitted.solutions) != 1:
         return None
     measured = [p for p in fitted.solutions[0].history if p.accuracy is not None]
-    return [{key: getattr(p, key) for key in KEPT} for p in measured] or None
+    found = [{key: getattr(p, key) for key in KEPT} for p in measured]
+    for row, p in zip(found, measured, strict=True):
+        row |= {} if p.score is None else {"score": p.score}
+    return found or None
 
 
-def lines(curve: list[dict[str, Any]]) -> list[str]:
-    """Format the accuracy at about 1, 2, 5, 10, 20, ... support vectors and at the end, in at most `LINES` lines."""
+def lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
+    """Format the measurements at about 1, 2, 5, 10, 20, ... support vectors and at the end, in at most `LINES` lines.
+
+    A metric other than accuracy stands before it.
+    """
     last = curve[-1]
     sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
     near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]
@@ -27,4 +35,10 @@ def lines(curve: list[dict[str, Any]]) -> list[str]:
     if len(shown) > LINES - 1:  # spread evenly, the smallest and the largest among them
         shown = [shown[round(k * (len(shown) - 1) / (LINES - 2))] for k in range(LINES - 1)]
     width = len(f"{last['n_support']:,}")
-    return [f"{p['n_support']:>{width},} vectors  {p['accuracy']:.2%} test" for p in [*shown, last]]
+
+    def measured(p: dict[str, Any]) -> str:
+        if p.get("score") is None:
+            return f"{p['accuracy']:.2%} test"
+        return f"{in_words(metric, p['score'])} test {title(metric)}, {p['accuracy']:.2%} accuracy"
+
+    return [f"{p['n_support']:>{width},} vectors  {measured(p)}" for p in [*shown, last]]

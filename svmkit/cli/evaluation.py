@@ -61,8 +61,7 @@ class Evaluation:
         positive = None
         if len(model.classes) == 2:
             known = of_model[of_model < 2]
-            sided = Metric.of("average_precision", model.classes, known) if len(known) else None
-            positive = sided.positive if sided else str(model.classes[1])
+            positive = Metric.of("average_precision", model.classes, np.bincount(known, minlength=2)).positive
         return cls(model, test.name, scores, every.codes(test.y), every.codes(predicted), decision, positive)
 
     @property

@@ -16,6 +16,8 @@ from svmkit.cli.sets import Sets
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.data import Dataset
 from svmkit.errors import InputError, SvmkitError
+from svmkit.model.decided import decided
+from svmkit.model.metric import COUNTED, Metric
 from svmkit.model.model import SVMModel
 from svmkit.model.scores import Scores
 from svmkit.runtime import files
@@ -53,6 +55,7 @@ def finish(
     method: Method,
     sets: Sets,
     tracker: Tracker,
+    metric: Metric,
     *,
     curve: list[dict[str, Any]] | None = None,
     points: Sequence[HistoryPoint] | None = None,
@@ -76,6 +79,8 @@ def finish(
         The data; the accuracy on the training rows is not known for a stream.
     tracker : Tracker
         The tracker, with an open run.
+    metric : Metric
+        What is measured besides accuracy and balanced accuracy.
     curve : list of dict, default=None
         Accuracy by size for the report (`svmkit.cli.curve.points`).
     points : sequence of HistoryPoint, default=None
@@ -95,11 +100,20 @@ def finish(
     model, logged = record.model(data.encoding, about), None
     keeper.save(model)
     try:
-        record = _measured(record, model, sets, options)
+        record, values = _measured(record, model, sets, options, metric)
         if sets.test is not None and record.test_scores is not None and options.is_kept:
-            model = replace(model, about=model.about | lineage.of_test(sets.test, record.test_scores))
+            model = replace(
+                model, about=model.about | lineage.of_test(sets.test, record.test_scores, metric, values.get("test"))
+            )
             keeper.save(model)
-        logged = record.log(tracker, model, data.X[:5], points=points, more=more, register=options.register)
+        logged = record.log(
+            tracker,
+            model,
+            data.X[:5],
+            points=points,
+            more={**(more or {}), **_scalars(metric, values)},
+            register=options.register,
+        )
     finally:
         if options.register and logged is None:
             keeper.keep_for_later(model, options.register)
@@ -122,6 +136,7 @@ def finish(
         "params": settings | method.solver.params,
         "train_accuracy": record.train_accuracy,
         "test_accuracy": record.test_accuracy,
+        "metric": metric.about() | {"train": values.get("train"), "test": values.get("test")},
         "train_scores": quality.summary(record.train_scores),
         "test_scores": quality.summary(record.test_scores),
         "warning": warning,
@@ -136,22 +151,35 @@ def finish(
     return Outcome(result, is_linear, where(tracker.uri), keeper.failure)
 
 
-def _measured(record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions) -> RunRecord:
-    """Return the record with the scores of predictions and the seconds of the last prediction."""
+def _measured(
+    record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions, metric: Metric
+) -> tuple[RunRecord, dict[str, float | None]]:
+    """Return the record with the scores of predictions and the seconds of the last one, and the metric by set."""
+    values: dict[str, float | None] = {}
 
-    def of(data: Dataset) -> tuple[Scores, float]:
-        began = time.perf_counter()
-        predicted = model.widened(data.n_features).predict(data.X, n_threads=options.threads)
+    def of(data: Dataset, name: str) -> tuple[Scores, float]:
+        began, decision = time.perf_counter(), None
+        wide = model.widened(data.n_features)
+        if metric.needs_decisions:
+            predicted, decision = decided(wide, data.X, options.threads)
+        else:
+            predicted = wide.predict(data.X, n_threads=options.threads)
         seconds = time.perf_counter() - began
+        values[name] = metric.of_predictions(predicted, labels_of(data), decision)
         return Scores.of(predicted, labels_of(data), model.classes), seconds
 
     if not options.is_stream:
-        found, seconds = of(sets.train)
+        found, seconds = of(sets.train, "train")
         record = replace(record, train_scores=found, predict_s=seconds)
     if sets.test is not None:
-        found, seconds = of(sets.test)
+        found, seconds = of(sets.test, "test")
         record = replace(record, test_scores=found, predict_s=seconds)
-    return record
+    return record, values
+
+
+def _scalars(metric: Metric, values: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the metric by full names of the tracker; accuracy and balanced accuracy are logged in any case."""
+    return {} if metric.name in COUNTED else {f"{name}/{metric.name}": value for name, value in values.items()}
 
 
 class Keeper:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import numpy as np
+
 from svmkit import tracking
 from svmkit.cli import curve, progress
 from svmkit.cli.common import note
@@ -12,6 +14,7 @@ from svmkit.cli.finish import Outcome, finish
 from svmkit.cli.sets import Sets, advise_scaling, read
 from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
 from svmkit.tracking import Tracker
@@ -38,12 +41,15 @@ def run(options: TrainOptions) -> Outcome:
     if options.checkpoint:
         saver = Checkpoint(options.checkpoint, resume=options.resume, every=options.interval)
     data, seconds = prepare(options, method, sets)
+    metric = Metric.of(options.metric, data.classes, np.bincount(data.codes), method.class_weight)
+    if metric.note and (options.metric or options.curve):
+        note(metric.note)
     choice = in_words(choices(method.solver, tasks(method.solver, data)))
     params = method.params(data.kernel, sets.train, options) | ({"choice": choice} if choice else {})
     with tracked(
         options, f"{method.solver.name} {sets.train.name}", params, tracking.tags(method.solver), sets.train
     ) as tracker:
-        return fit_and_finish(options, method, sets, data, seconds, tracker, start=start, saver=saver)
+        return fit_and_finish(options, method, sets, data, seconds, tracker, metric, start=start, saver=saver)
 
 
 def prepare(options: TrainOptions, method: Method, sets: Sets) -> tuple[TrainingData, float]:
@@ -69,6 +75,7 @@ def fit_and_finish(
     data: TrainingData,
     seconds: float,
     tracker: Tracker,
+    metric: Metric,
     *,
     start: SVMModel | None = None,
     saver: Checkpoint | None = None,
@@ -84,6 +91,8 @@ def fit_and_finish(
         The prepared data, and the seconds of the preparation, which count as a part of the fit.
     tracker : Tracker
         The tracker, with an open run.
+    metric : Metric
+        What is measured besides accuracy.
     start : SVMModel, default=None
         A model to start from.
     saver : Checkpoint, default=None
@@ -104,6 +113,7 @@ def fit_and_finish(
             n_threads=options.threads,
             start=start,
             validation=validation,
+            metric=None if metric.name == "accuracy" else metric,
             watch=watch,
             checkpoint=saver,
         )
@@ -116,6 +126,7 @@ def fit_and_finish(
             method,
             sets,
             tracker,
+            metric,
             curve=curve.points(fitted),
             compile_s=compiled.seconds,
             search=search,

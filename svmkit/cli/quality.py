@@ -8,6 +8,8 @@ import numpy as np
 
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.form import Form
+from svmkit.model.metric import COUNTED, shown
+from svmkit.model.metric import title as in_words
 from svmkit.model.model import SVMModel
 from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
@@ -67,6 +69,12 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, str]]:
     if ahead is not None:
         said.insert(0, f"{ahead:.2%} ahead of learning")
     found = [("accuracy", ", ".join(said))] if said else []
+    metric, of = result["metric"], result["metric"]["positive"]
+    if measured and metric["name"] not in COUNTED:
+        known = [(part[0], metric[part[0]]) for part in measured if metric[part[0]] is not None]
+        values = [f"{shown(metric['name'], value)} {name}" for name, value in known]
+        about = f" (class {of})" if of else ""
+        found.append((in_words(metric["name"]), ", ".join(values or ["not defined"]) + about))
     if measured:
         found.append(("balanced", ", ".join(balanced)))
         found += recall_rows(measured[-1][3]["recall"], " (test)" if measured[-1][0] == "test" else "")

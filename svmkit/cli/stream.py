@@ -24,6 +24,7 @@ from svmkit.data.layout import integral, settled
 from svmkit.data.sources import find
 from svmkit.data.stream import SvmlightStream
 from svmkit.errors import InputError, SvmkitError
+from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.runtime import interrupt
 from svmkit.runtime.interrupt import Flag
@@ -116,6 +117,7 @@ class StreamJob:
             self.method,
             Sets(example, test, online.samples, online.input.n_features),
             tracker,
+            Metric.of(self.options.metric, online.classes, online.seen, self.method.class_weight),
             points=_measured(online.history[self.logged :]),
             more={"dual_objective": fitted.dual_objective} | {f"stream/{key}": fact for key, fact in facts.items()},
         )
@@ -179,6 +181,7 @@ class StreamJob:
             n_threads=options.threads,
             start=self.start,
         )
+        Metric.of(options.metric, self.online.classes, self.online.seen + 1)  # before more is read: it may not suit
         self._learn(X, y)
         self.method = replace(method, kernel=self.online.input.kernel)
         self.few = Dataset(X[:5], y[:5], NAME)

@@ -20,6 +20,7 @@ from svmkit.cli.spelling import (
     IMPUTE,
     KERNEL,
     LABEL,
+    METRIC,
     MODEL,
     N_FEATURES,
     NO_TRACK,
@@ -50,6 +51,7 @@ def train(
     curve: bool = typer.Option(
         False, "--curve", help="Measure test accuracy as the model grows; also with --max-support.", rich_help_panel=RUN
     ),
+    metric: str = METRIC,
     C: float = typer.Option(1.0, "-C", help="Weight of the summed losses.", rich_help_panel=MODEL),
     kernel: str = KERNEL,
     gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
@@ -170,7 +172,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("time", taken(result["fit_s"], result["compile_s"])
                      + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             *quality.rows_of(result),
-            *curve_rows(result["curve"]),
+            *curve_rows(result["curve"], result["metric"]["name"]),
             ("model", result["model"]),
             ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),
         ]
@@ -198,8 +200,8 @@ def certified(gap: float, rounding: float) -> str:
     return f"{gap:.2e}  (certified relative duality gap{remark})"
 
 
-def curve_rows(curve: list[dict[str, Any]] | None) -> list[tuple[str, str]]:
-    """Return rows with the test accuracy at several numbers of support vectors."""
+def curve_rows(curve: list[dict[str, Any]] | None, metric: str) -> list[tuple[str, str]]:
+    """Return rows with the metric on the test rows at several numbers of support vectors."""
     from svmkit.cli.curve import lines
 
-    return [("" if k else "curve", line) for k, line in enumerate(lines(curve) if curve else [])]
+    return [("" if k else "curve", line) for k, line in enumerate(lines(curve, metric) if curve else [])]

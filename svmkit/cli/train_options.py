@@ -15,6 +15,7 @@ from svmkit.data.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
+from svmkit.model.metric import require_metric
 from svmkit.runtime import files, threads
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
@@ -83,6 +84,7 @@ class TrainOptions:
     tracking_uri: str | None
     no_track: bool
     impute: str | None = None
+    metric: str | None = None
     curve: bool = False
     max_support: int | None = None
     register: str | None = None
@@ -135,6 +137,8 @@ class TrainOptions:
             raise InputError("--register needs the tracker: leave --no-track out")
         if self.register is not None:
             require_model_name(self.register)
+        if self.metric is not None:
+            object.__setattr__(self, "metric", require_metric(self.metric))
         parse_bytes(self.memory)
         with threads.using(self.threads):
             pass

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
 from svmkit.cli.candidates import SCORES, numbers, progress_line, row, text
@@ -20,7 +22,7 @@ from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.data.labels import encode_labels
 from svmkit.errors import InputError, SvmkitError, one_line
-from svmkit.model.metric import Metric, require_metric
+from svmkit.model.metric import Metric
 from svmkit.runtime import files
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
@@ -47,8 +49,6 @@ class TuneJob:
         The backend of joblib.
     plot : str or None
         The file of the picture.
-    metric : str or None
-        The name of the metric; None stands for the default of `svmkit.model.metric.Metric.of`.
     C : float or None
         The weight of the summed losses if it is not searched; 1 by default.
     **options : object
@@ -71,7 +71,6 @@ class TuneJob:
         jobs: int,
         backend: str,
         plot: str | None,
-        metric: str | None,
         C: float | None,
         **options: Any,
     ) -> None:
@@ -82,7 +81,7 @@ class TuneJob:
         if factor is not None and search != "halving":
             raise InputError(f"--factor is for --search halving: leave it out of --search {search}")
         self.search, self.cv, self.jobs, self.backend, self.plot = search, cv, jobs, backend, plot
-        self.factor, self.named = factor or 3, None if metric is None else require_metric(metric)
+        self.factor = factor or 3
         fixed = self._fixed(C)
         self.grids = grid or grids.defaults(self.method.kernel.params, fixed, drawn=search == "random")
         parsed = grids.parse(self.grids)
@@ -120,7 +119,7 @@ class TuneJob:
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name = self.method.solver, self.sets.train.name
         classes, codes = encode_labels(self.sets.train.y, n_samples=self.sets.train.n_samples)
-        self.metric = Metric.of(self.named, classes, codes, self.method.class_weight)
+        self.metric = Metric.of(self.options.metric, classes, np.bincount(codes), self.method.class_weight)
         if self.metric.note:
             note(self.metric.note)
         with tracked(
@@ -133,7 +132,7 @@ class TuneJob:
                 raise
             data, seconds = prepare(self.options, self.method, self.sets)
             outcome = fit_and_finish(
-                self.options, self.method, self.sets, data, seconds, tracker, search="another --grid"
+                self.options, self.method, self.sets, data, seconds, tracker, self.metric, search="another --grid"
             )
             if self.plot:
                 try:

@@ -283,7 +283,8 @@ def _thinned(history: History) -> dict[str, list]:
     picked = set(np.linspace(0, len(history) - 1, CURVE).round().astype(int).tolist()) if history else set()
     measured = {k for k, point in enumerate(history) if point.accuracy is not None}
     chosen = History(history[k] for k in sorted(picked | measured))
-    return {name: [_short(value) for value in values] for name, values in chosen.columns().items()}
+    columns = {name: values for name, values in chosen.columns().items() if name != "score"}
+    return {name: [_short(value) for value in values] for name, values in columns.items()}
 
 
 def _short(value: Any) -> Any:

@@ -75,7 +75,7 @@ class Metric:
     reason: str = ""
 
     @classmethod
-    def of(cls, name: str | None, classes: np.ndarray, codes: np.ndarray, class_weight: Any = None) -> Metric:
+    def of(cls, name: str | None, classes: np.ndarray, rows: np.ndarray, class_weight: Any = None) -> Metric:
         """Return the metric for some labels; None stands for accuracy, or balanced accuracy where that would mislead.
 
         Parameters
@@ -85,8 +85,8 @@ class Metric:
             tenth of the rows, else for accuracy.
         classes : ndarray of shape (n_classes,)
             The labels, sorted.
-        codes : ndarray of shape (n_samples,), int
-            The class of each row.
+        rows : ndarray of shape (n_classes,), int
+            The number of rows of each class.
         class_weight : object, default=None
             The weights of classes; None where they have none.
 
@@ -95,9 +95,8 @@ class Metric:
         InputError
             The metric is not known, or not one of so many classes.
         """
-        rows = np.bincount(codes, minlength=len(classes))
         if name is None:
-            share = rows.min() / len(codes)
+            share = rows.min() / rows.sum()
             if class_weight is not None:
                 return cls("balanced_accuracy", classes, reason="classes have weights")
             if share < RARE:
@@ -120,7 +119,7 @@ class Metric:
     @property
     def title(self) -> str:
         """The name in words."""
-        return self.name.replace("_", " ")
+        return title(self.name)
 
     @property
     def note(self) -> str | None:
@@ -134,7 +133,7 @@ class Metric:
     @property
     def is_share(self) -> bool:
         """Whether the metric is a number from 0 to 1, which is shown in per cent."""
-        return not self.name.startswith(_UNBOUNDED)
+        return is_share(self.name)
 
     @property
     def needs_decisions(self) -> bool:
@@ -143,9 +142,7 @@ class Metric:
 
     def shown(self, value: float | None) -> str:
         """Return a value in words."""
-        if value is None or math.isnan(value):
-            return "not known"
-        return f"{value:.2%}" if self.is_share else f"{value:.4f}"
+        return "not known" if value is None or math.isnan(value) else shown(self.name, value)
 
     def about(self) -> dict[str, Any]:
         """Return what was measured, for JSON."""
@@ -187,12 +184,19 @@ class Metric:
 
     def of_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
         """Return the metric of a model on some rows; None where it is not defined for them."""
-        if self.needs_decisions:
-            predicted, decision = decided(model, X, n_threads)
-            found = self.value(self.codes(labels), self.codes(predicted), self.by_class(model, decision))
-        else:
-            predicted = model.predict(X, n_threads=n_threads)
-            found = self.value(self.codes(labels), self.codes(predicted))
+        if not self.needs_decisions:
+            return self.of_predictions(model.predict(X, n_threads=n_threads), labels)
+        predicted, decision = decided(model, X, n_threads)
+        return self.of_predictions(predicted, labels, self.by_class(model, decision))
+
+    def of_predictions(
+        self, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
+    ) -> float | None:
+        """Return the metric of some predictions and the decisions behind them; None where it is not defined for them.
+
+        The labels (n_samples,) may be of another kind than `predicted`; for `decision` see `value`.
+        """
+        found = self.value(self.codes(labels), self.codes(predicted), decision)
         return None if math.isnan(found) else found
 
     def by_class(self, model: SVMModel, decision: np.ndarray) -> np.ndarray:
@@ -203,6 +207,21 @@ class Metric:
         found = np.full((len(votes), len(self.classes)), votes.min() - 1.0)
         found[:, self.codes(model.classes)] = votes
         return found
+
+
+def title(name: str) -> str:
+    """Return the name of a metric in words."""
+    return name.replace("_", " ")
+
+
+def is_share(name: str) -> bool:
+    """Return whether a metric is a number from 0 to 1, which is shown in per cent."""
+    return not name.startswith(_UNBOUNDED)
+
+
+def shown(name: str, value: float, digits: int = 2) -> str:
+    """Return the value of a metric in words, with so many digits of a percentage."""
+    return f"{value:.{digits}%}" if is_share(name) else f"{value:.{digits + 2}f}"
 
 
 def _wrong_number(name: str, n_classes: int, failure: Exception) -> str:

@@ -30,6 +30,8 @@ class HistoryPoint(NamedTuple):
         Kernel values computed so far.
     accuracy : float or None, default=None
         Accuracy on a validation set; None if it was not measured.
+    score : float or None, default=None
+        Another metric on the validation set; None if none was asked for.
     """
 
     n_iter: int
@@ -39,6 +41,20 @@ class HistoryPoint(NamedTuple):
     n_support: int
     kernel_values: int
     accuracy: float | None = None
+    score: float | None = None
+
+    def measured(self, found: float | Measured | None) -> HistoryPoint:
+        """Return the point with what was measured on a validation set."""
+        if isinstance(found, Measured):
+            return self._replace(accuracy=found.accuracy, score=found.score)
+        return self._replace(accuracy=found)
+
+
+class Measured(NamedTuple):
+    """The accuracy on a validation set and another metric, None where it is not defined."""
+
+    accuracy: float
+    score: float | None
 
 
 class History(list[HistoryPoint]):

@@ -10,13 +10,14 @@ import numpy as np
 
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import StepInfo
-from svmkit.solver.history import History, HistoryPoint, Schedule
+from svmkit.solver.history import History, HistoryPoint, Measured, Schedule
 from svmkit.solver.iterate import Iterate, Progress
 
 Callback = Callable[[HistoryPoint], Any]
 """Called with each history point, off the clock; a callback that returns True ends the solve as `interrupted`."""
-Score = Callable[[np.ndarray, Certificate], float | None]
-"""Accuracy of the model that a point and its certificate (or `Problem.bound`) stand for; None if not measured."""
+Score = Callable[[np.ndarray, Certificate], float | Measured | None]
+"""Accuracy, with another metric or alone, of the model that a point and its certificate (or `Problem.bound`) stand for;
+None if not measured."""
 
 NEWS = 500  # length of a history up to which every gap that is known again gets a point
 
@@ -103,8 +104,9 @@ class Recorder:
             self._next_score = iterate.n_iter + 1 + iterate.n_iter // 5
             point = self._scored(point, iterate.point(), iterate.problem.bound(info.objective))
         if self.history and self.history[-1].n_iter == point.n_iter:  # more is known of the same iterate
-            accuracy = self.history.pop().accuracy
-            point = point._replace(accuracy=accuracy if point.accuracy is None else point.accuracy)
+            before = self.history.pop()
+            if point.accuracy is None:
+                point = point._replace(accuracy=before.accuracy, score=before.score)
         self.history.append(point)
         self.best.consider(iterate, info)
         if self._saver is not None and self._saver.due(seconds):
@@ -157,4 +159,4 @@ class Recorder:
     def _scored(self, point: HistoryPoint, answer: np.ndarray, certificate: Certificate) -> HistoryPoint:
         assert self._score is not None
         with self._iterate.problem.gram.unnoticed():
-            return point._replace(accuracy=self._score(answer, certificate))
+            return point.measured(self._score(answer, certificate))

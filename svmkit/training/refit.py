@@ -8,6 +8,7 @@ over all samples is better (reduced support vector machines: Lee, Mangasarian 20
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def _certificate(problem: SquaredHinge, coef: np.ndarray, b: float, bounded: boo
     return Certificate.of(value, proven.dual or 0.0, errors=(error, 0.0), flaw=proven.flaw)
 
 
-def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> Callable[..., float | None]:
+def by_size(problem: Problem, measure: Callable[[DecisionFunction], Any]) -> Callable[..., Any]:
     """Return a `svmkit.solver.Score` that measures the refitted model each time the support has grown by half.
 
     Parameters
@@ -114,17 +115,17 @@ def by_size(problem: Problem, measure: Callable[[DecisionFunction], float]) -> C
     problem : Problem
         The problem that is being solved.
     measure : callable
-        Turns a decision function into its accuracy.
+        Turns a decision function into its accuracy, with another metric or alone.
 
     Returns
     -------
     callable
-        Called with a point and its certificate, it returns the accuracy, or None while the support has not grown
+        Called with a point and its certificate, it returns what was measured, or None while the support has not grown
         enough.
     """
     last = 0
 
-    def score(point: np.ndarray, certificate: Certificate) -> float | None:
+    def score(point: np.ndarray, certificate: Certificate) -> Any:
         nonlocal last
         idx = np.flatnonzero(point)
         if len(idx) < 1.5 * last:

@@ -10,6 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
+from svmkit.model.metric import Metric
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
@@ -254,6 +255,7 @@ def fit_prepared(
     n_threads: int | None = None,
     start: Start | None = None,
     validation: Held | None = None,
+    metric: Metric | None = None,
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:
@@ -265,6 +267,8 @@ def fit_prepared(
         Features, labels, weights and the resolved kernel.
     solver, C, sampler, stop, seed, n_threads, start, validation, watch, checkpoint
         As for `fit`.
+    metric : Metric, default=None
+        What is measured on the validation set besides accuracy.
 
     Returns
     -------
@@ -279,7 +283,15 @@ def fit_prepared(
     began = time.perf_counter()
     require_C(C)
     trainer = Trainer(
-        data, solver=solver, sampler=sampler, stop=stop, seed=seed, start=start, validation=validation, watch=watch
+        data,
+        solver=solver,
+        sampler=sampler,
+        stop=stop,
+        seed=seed,
+        start=start,
+        validation=validation,
+        metric=metric,
+        watch=watch,
     )
     if checkpoint is not None:
         checkpoint.bind(data.X, data.codes, C * data.weights, data.kernel)

@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
 from svmkit.solver import by_name
 from svmkit.solver.base import Reads, Solver
-from svmkit.solver.history import HistoryPoint
+from svmkit.solver.history import HistoryPoint, Measured
 from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
 from svmkit.solver.recorder import Callback, Score
@@ -49,7 +50,7 @@ class Trainer:
     ----------
     data : TrainingData
         The data after every check.
-    solver, sampler, stop, seed, start, validation, watch
+    solver, sampler, stop, seed, start, validation, metric, watch
         As for `svmkit.fit`.
 
     Attributes
@@ -81,6 +82,7 @@ class Trainer:
         seed: int = 0,
         start: Start | None = None,
         validation: Held | None = None,
+        metric: Metric | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
@@ -90,7 +92,7 @@ class Trainer:
         self.solvers = [self.solver.solver_for(task) for task in self.tasks]
         self.sampler = by_name.sampler(sampler)
         self.start = self._from_model(start) if isinstance(start, SVMModel) else start
-        self.validation = Validation.of(validation, data) if validation is not None else None
+        self.validation = Validation.of(validation, data, metric) if validation is not None else None
         self.measuring = 0.0
         self.interrupted = False
 
@@ -298,7 +300,7 @@ class Trainer:
         """Return the function that measures accuracy; with a limit on support vectors it measures refitted models."""
         sized = by_size(problem, measure) if self.limited else None
 
-        def score(point: np.ndarray, certificate: Certificate) -> float | None:
+        def score(point: np.ndarray, certificate: Certificate) -> float | Measured | None:
             began = time.perf_counter()
             value = sized(point, certificate) if sized else measure(problem.decision_function(point, certificate))
             self.measuring += time.perf_counter() - began
@@ -318,7 +320,7 @@ class Trainer:
             found, certificate = best
             solution = replace(solution, certificate=certificate)
         if measure and solution.history:
-            solution.history[-1] = solution.history[-1]._replace(accuracy=measure(found))
+            solution.history[-1] = solution.history[-1].measured(measure(found))
         return solution, found
 
     def _start(self, pair: ClassPair, problem: Problem) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,12 +15,14 @@ from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.model.accuracy import accuracy, comparable
+from svmkit.model.metric import Metric
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import DecisionFunction
+from svmkit.solver.history import Measured
 from svmkit.training.data import ClassPair, TrainingData
 
-Measure = Callable[[DecisionFunction], float]
-"""Returns the accuracy of the model that has a given decision function over the rows of a class pair."""
+Measure = Callable[[DecisionFunction], float | Measured]
+"""Measures the model that has a given decision function over the rows of a class pair."""
 
 Held = tuple[Any, Any] | Dataset
 """Held-out samples and their labels; a data set may have features that were 0 in all training samples."""
@@ -38,6 +41,8 @@ class Validation:
         The training data.
     wider : bool, default=False
         Whether X may have features that the training data do not have: these were 0 there (`SVMModel.widened`).
+    metric : Metric, default=None
+        Another metric to measure; of more than two classes only accuracy is measured, by class pair.
 
     Raises
     ------
@@ -46,7 +51,7 @@ class Validation:
         on.
     """
 
-    def __init__(self, X, y, data: TrainingData, *, wider: bool = False) -> None:
+    def __init__(self, X, y, data: TrainingData, *, wider: bool = False, metric: Metric | None = None) -> None:
         X = as_features(X, what="the validation X")
         n_features = data.raw.shape[1]
         self._width = max(n_features, X.shape[1]) if wider else n_features
@@ -56,11 +61,14 @@ class Validation:
         self._is_wider = self._width > n_features
         self._X = (data.preprocessing.widened(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
+        self._metric = metric if len(data.classes) == 2 else None
 
     @classmethod
-    def of(cls, held: Held, data: TrainingData) -> Validation:
+    def of(cls, held: Held, data: TrainingData, metric: Metric | None = None) -> Validation:
         """Return the validation of a pair (X, y), or of a data set, which may have more features than training had."""
-        return cls(held.X, held.y, data, wider=True) if isinstance(held, Dataset) else cls(*held, data)
+        if isinstance(held, Dataset):
+            return cls(held.X, held.y, data, wider=True, metric=metric)
+        return cls(*held, data, metric=metric)
 
     def _wide(self, rows: Any) -> Any:
         """Return rows of the training data, or weights of their columns, with zeros in the features they lack."""
@@ -79,14 +87,18 @@ class Validation:
             extent = replace(extent, origin=self._wide(extent.origin[None, :])[0])
         engine = engine_for(data.kernel, X, extent)
 
-        def measure(model: DecisionFunction) -> float:
+        def measure(model: DecisionFunction) -> float | Measured:
             if model.w is not None:
                 decision = engine.product(self._wide(model.w[None, :]), np.ones((1, 1)))[:, 0] + model.intercept
             else:
                 used = np.flatnonzero(model.coef)
                 vectors = self._wide(data.vectors(pair.rows[used]))
                 decision = engine.product(vectors, model.coef[used, None])[:, 0] + model.intercept
-            return accuracy(decision > 0.0, positive)
+            right = accuracy(decision > 0.0, positive)
+            if self._metric is None:
+                return right
+            value = self._metric.value(positive.astype(int), (decision > 0.0).astype(int), decision)
+            return Measured(right, None if math.isnan(value) else value)
 
         return measure
 

@@ -205,7 +205,7 @@ def run(
     )
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
-    metric = metric if isinstance(metric, Metric) else Metric.of(metric, classes, codes, class_weight)
+    metric = metric if isinstance(metric, Metric) else Metric.of(metric, classes, np.bincount(codes), class_weight)
     if search == "halving" and factor < 2:
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()

@@ -55,6 +55,41 @@ def test_of_many_classes_the_worst_are_shown(svmkit):
     assert recall.startswith("worst of 9 classes: ") and recall.count("%") == 3 and "(test)" not in recall
 
 
+def test_another_metric_is_measured_and_named(svmkit, train):
+    args = (lopsided(), "--solver", "smo", "--class-weight", "balanced", "--test-size", 0.5, "--metric")
+    done = svmkit("train", *args, "average_precision", "--no-track")
+    assert "svmkit: the metric is average precision of class leave, the rarer one" in done.err
+    line = next(line for line in done.out.splitlines() if line.startswith("average precision  "))
+    assert line.count("%") == 2 and line.endswith(" test (class leave)")
+    found = train(*args, "f1")["metric"]
+    assert (found["name"], found["positive"]) == ("f1", "leave") and 0 < found["test"] < 1 and 0 < found["train"] <= 1
+    found = train(*args[:-1])  # weights of classes
+    assert found["metric"]["name"] == "balanced_accuracy"
+    assert found["metric"]["test"] == pytest.approx(found["test_scores"]["balanced_accuracy"], abs=1e-12)
+
+
+def test_the_metric_is_kept_in_the_model(train):
+    args = (lopsided(), "--solver", "smo", "--test-size", 0.5, "--metric", "f1", "--out", "m.model")
+    found, about = train(*args), SVMModel.load("m.model").about
+    assert (about["metric"], about["positive"]) == ("f1", "leave") and about["test_metric"] == found["metric"]["test"]
+    assert about["test_balanced_accuracy"] == found["test_scores"]["balanced_accuracy"]
+
+
+def test_a_metric_that_does_not_suit_is_refused(refused):
+    refused(["f1_marco", "f1_macro"], "train", "nowhere.csv", "--metric", "f1_marco")
+    refused(["f1", "there are 3", "f1_weighted"], "train", "iris", "--metric", "f1", "--no-track")
+
+
+def test_the_curve_has_the_metric(svmkit):
+    args = ("train", lopsided(), "--solver", "swap", "--test-size", 0.5, "--curve", "--no-track", "--metric", "roc_auc")
+    found = svmkit(*args, "--json").json
+    last = found["curve"][-1]
+    assert last["score"] == pytest.approx(found["metric"]["test"]) and last["accuracy"] == found["test_accuracy"]
+    done = svmkit(*args)
+    shown = [line for line in done.out.splitlines() if " vectors  " in line]
+    assert shown and all("% test roc auc, " in line and line.endswith("% accuracy") for line in shown[1:])
+
+
 # --- the warning, by the counts that lead to it
 
 

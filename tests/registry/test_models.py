@@ -11,7 +11,7 @@ import pytest
 from support.registered import ABOUT, scored
 from support.registry import X, make_model
 from svmkit_registry import lineage, models, store
-from svmkit_registry.promotion import objection
+from svmkit_registry.promotion import metric_of, objection
 from svmkit_registry.tracker import MLflowTracker
 
 from svmkit.errors import InputError
@@ -85,7 +85,7 @@ def test_show_has_the_lineage(svmkit, toy):
     found = svmkit("models", "show", "toy", "--json").json
     assert [version["version"] for version in found["versions"]] == [5, 4, 3, 2, 1]
     second = found["versions"][3]
-    expected = {key: ABOUT[key] for key in lineage.FIELDS if key in ABOUT}
+    expected = dict.fromkeys(lineage.FIELDS) | {key: ABOUT[key] for key in lineage.FIELDS if key in ABOUT}
     expected |= {"test_accuracy": 0.9, "test_data": "held", "n_test": 100, "test_sha256": "a" * 64}
     assert {key: second[key] for key in lineage.FIELDS} == expected
     assert second["run_id"] and second["created"].endswith("Z") and second["forced"] == {}
@@ -187,6 +187,56 @@ def test_objections():
     assert "version 2 and version 1 is not known" in says({}, {})
     assert "90.000000% is below the 90.000010%" in says(base, base | {"test_accuracy": 0.9000001})
     assert says(base | {"test_accuracy": 0.91}, base) is None
+
+
+def test_objections_by_another_metric():
+    def says(ours, theirs, metric):
+        return objection(ours, theirs, "version 2", "version 1", metric)
+
+    base = {"test_accuracy": 0.9, "test_balanced_accuracy": 0.6, "test_data": "held", "n_test": 100}
+    better = base | {"test_accuracy": 0.8, "test_balanced_accuracy": 0.7}
+    assert says(better, base, "balanced_accuracy") is None
+    worse = "its test balanced accuracy 60.00% is below the 70.00% of version 1"
+    assert says(base, better, "balanced_accuracy") == worse
+    f1 = {"metric": "f1", "positive": "yes", "test_metric": 0.3}
+    assert says(base | f1, base | f1, "f1") is None
+    assert "30.00% is below the 40.00%" in says(base | f1, base | f1 | {"test_metric": 0.4}, "f1")
+    assert says(base | f1, base, "f1") == (
+        "the test f1 of version 1 is not known (train with --metric f1 and --test or --test-size)"
+    )
+    assert says(base | f1, base | f1 | {"positive": "no"}, "f1") == (
+        "its test f1 is of class yes and that of version 1 is of class no"
+    )
+    assert "its test f1 30.00% and the 30.00% of version 1 are of different test sets" in says(
+        base | f1, base | f1 | {"n_test": 7}, "f1"
+    )
+    mcc = {"metric": "matthews_corrcoef", "test_metric": -0.25}
+    assert "0.2500 is below the 0.5000" in says(base | mcc, base | mcc | {"test_metric": 0.5}, "matthews_corrcoef")
+
+
+def test_the_metric_is_that_of_the_candidate_if_both_have_it():
+    old, both = {"test_accuracy": 0.9}, {"test_accuracy": 0.9, "test_balanced_accuracy": 0.6}
+    assert metric_of(both | {"metric": "balanced_accuracy"}, both) == "balanced_accuracy"
+    assert metric_of(both | {"metric": "balanced_accuracy"}, old) == metric_of(both, both) == "accuracy"
+    f1 = {"metric": "f1", "test_metric": 0.3}
+    assert metric_of(both | f1, both | f1) == "f1" and metric_of(both | f1, both) == "accuracy"
+
+
+def test_promotion_by_a_metric(svmkit, refused, toy):
+    for balanced in (0.6, 0.7, 0.5):
+        about = scored(0.9).about | {"metric": "balanced_accuracy", "test_balanced_accuracy": balanced}
+        make_model(about=about).save("m.svmkit")
+        assert svmkit("models", "register", "m.svmkit", "--name", "rare").code == 0
+    assert svmkit("models", "promote", "rare", "1", "champion").err == ""
+    done = svmkit("models", "promote", "rare", "2", "champion", "--json")
+    assert done.json["metric"] == "balanced_accuracy" and "compared by balanced accuracy" in done.err
+    worse = svmkit("models", "promote", "rare", "3", "champion")
+    assert worse.code == 1 and "its test balanced accuracy 50.00% is below the 70.00% of version 2" in worse.err
+    unknown = svmkit("models", "promote", "rare", "3", "champion", "--metric", "f1")
+    assert unknown.code == 1 and "test f1 of version 3 and version 2 is not known" in unknown.err
+    assert svmkit("models", "promote", "rare", "3", "champion", "--metric", "accuracy").code == 0
+    refused(["did you mean f1_macro"], "models", "promote", "rare", "1", "champion", "--metric", "f1_marco")
+    assert "test balanced accuracy" in svmkit("models", "show", "rare").out
 
 
 # --- register, pull
