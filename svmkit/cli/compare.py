@@ -16,6 +16,7 @@ from svmkit.cli.spelling import (
     EXPERIMENT,
     IMPUTE,
     LABEL,
+    METRIC,
     MODEL,
     NO_TRACK,
     ONLY,
@@ -55,9 +56,11 @@ def compare(
     strict: bool = STRICT,
     metrics: str = typer.Option(
         None,
-        help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy; default all.",
+        help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy, test_metric "
+        "(--metric); default all.",
         rich_help_panel=WHAT,
     ),
+    metric: str = METRIC,
     C: list[float] = typer.Option(
         None, "-C", help="Weight of the summed losses; several values make several problems.", rich_help_panel=MODEL
     ),

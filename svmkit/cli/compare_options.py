@@ -10,13 +10,14 @@ from typing import Any
 from svmkit.cli.options import class_weights, key_values, label_column
 from svmkit.compare.spec import Spec, load_spec, read
 from svmkit.errors import InputError
+from svmkit.model.metric import require_metric
 from svmkit.runtime import files
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
     *("data", "test", "test_size", "splits", "cv", "strict"),
     *("C", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
-    *("tol", "stop", "memory", "option", "metrics"),
+    *("tol", "stop", "memory", "option", "metrics", "metric"),
     *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
 _SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
@@ -49,6 +50,7 @@ class CompareOptions:
     cv: int | None
     strict: bool
     metrics: str | None
+    metric: str | None
     C: Sequence[float] | None
     kernel: str | None
     gamma: Sequence[str] | None
@@ -143,6 +145,7 @@ class CompareOptions:
             "impute": self.impute,
             "scale": self.scale,
             "memory": self.memory,
+            "metric": None if self.metric is None else require_metric(self.metric),
             "class_weight": class_weights(self.class_weight),
             "kernel": kernel,
             "test": self.test if self.test_size is None else self.test_size,

@@ -21,6 +21,7 @@ from svmkit.compare.spec import Cell
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
 from svmkit.errors import SvmkitError, SvmkitWarning, one_line
+from svmkit.model.metric import title
 from svmkit.tracking import Tracker, tracker
 
 
@@ -170,6 +171,7 @@ class Comparison:
         """Print JSON lines, one for each cell, or tables for a reader."""
         for line in self.results.disagreements():
             note(f"certificates disagree: {line}; please report it")
+        self._tell_metric()
         if as_json:
             for record in self.results.records:
                 emit(as_line(record))
@@ -180,6 +182,17 @@ class Comparison:
             self._where()
         if not self.is_whole:
             note("interrupted: the same command goes on with the cells that are missing")
+
+    def _tell_metric(self) -> None:
+        """Say which metric was taken, and why, where the command did not name one."""
+        told: dict[str, list[str]] = {}
+        for record in self.results.records:
+            metric = record.get("metric") or {}
+            if metric.get("reason") and record["n_test"]:
+                told.setdefault(f"{title(metric['name'])}, since {metric['reason']}", []).append(record["set"])
+        words = [f"{what} ({', '.join(dict.fromkeys(sets))})" for what, sets in told.items()]
+        if words:
+            note(f"the metric on test rows besides accuracy is {'; '.join(words)}; --metric takes another")
 
     def _where(self) -> None:
         print(f"results  {self.store.path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from svmkit.compare.results import TITLES, Results, Row
+from svmkit.compare.results import Results, Row
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 WIDE = 160  # characters in a line if there is no terminal
 GAP = 2  # characters between columns
-PRIORITY = ("fit_s", "gap", "suboptimality", "test_accuracy", "n_support", "n_iter", "kernel_values", "objective")
+PRIORITY = (
+    *("fit_s", "gap", "suboptimality", "test_metric", "test_accuracy", "n_support", "n_iter", "kernel_values"),
+    "objective",
+)
 _SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
-          "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}"}  # fmt: skip
-_SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "n_support": "{:,.0f}"}
+          "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}",
+          "test_metric": "{:.4f}"}  # fmt: skip
+_SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "test_metric": "{:.4f}", "n_support": "{:,.0f}"}
 
 
 def print_tables(results: Results) -> None:
@@ -40,7 +44,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in results.spec.metrics if any(row.mean(m) is not None for row in rows)]
     told = results.tested_on(name)
-    titles = TITLES | ({"test_accuracy": f"accuracy, {told}"} if told else {})
+    titles = results.titles | ({"test_accuracy": f"accuracy, {told}"} if told else {})
     fitting = _fitting(console.width, rows, metrics, titles)
     table = Table(title=Text(name), title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("solver", no_wrap=True)

@@ -15,13 +15,15 @@ from svmkit.data.sources import find
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
+from svmkit.model.metric import require_metric
 from svmkit.solver import by_name
 from svmkit.solver.base import Requires, Solver
 from svmkit.training.weights import require_C
 
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
-    *("test", "splits", "cv", "strict", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
+    *("test", "splits", "cv", "strict", "metric"),
+    *("kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
     *("decimal", "encoding", "drop", "only", "categorical", "task"),
 }
 HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
@@ -169,6 +171,8 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     if not isinstance(entry.get("strict", False), bool):
         raise InputError(f"{where}.strict should be true or false, not {entry['strict']!r}")
     parse_bytes(entry["memory"])
+    if "metric" in entry:
+        entry["metric"] = _metric(where, entry["metric"])
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
         entry["solvers"] = [str(name) for name in fields.as_list(entry["solvers"])]
@@ -187,6 +191,13 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     if weight not in (None, "balanced"):
         for label, value in fields.as_map(f"{where}.class_weight", weight).items():
             require_C(fields.number(f"{where}.class_weight.{label}", value, positive=True))
+
+
+def _metric(where: str, name: Any) -> str:
+    try:
+        return require_metric(str(name))
+    except InputError as error:
+        raise InputError(f"{where}.metric: {error}") from None
 
 
 def first_rows(where: str, entry: dict[str, Any]) -> slice:

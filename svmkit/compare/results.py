@@ -11,8 +11,9 @@ import numpy as np
 
 from svmkit.compare.spec import Cell, Spec
 from svmkit.compare.store import FAILED, TIMEOUT
+from svmkit.model.metric import title
 
-HIGHER = ("test_accuracy",)  # better when larger; all other metrics are better when smaller
+HIGHER = ("test_accuracy", "test_metric")  # better when larger; all other metrics are better when smaller
 NO_MODEL = (FAILED, TIMEOUT)
 TITLES = {
     "fit_s": "time",
@@ -23,9 +24,10 @@ TITLES = {
     "kernel_values": "kernel values",
     "n_support": "support",
     "test_accuracy": "accuracy",
+    "test_metric": "metric",
 }
 _DIGITS = {"gap": 2, "suboptimality": 2, "objective": 7}  # significant digits that are shown
-_BEST = ("fit_s", "suboptimality", "test_accuracy")  # metrics whose best row in a set is marked
+_BEST = ("fit_s", "suboptimality", "test_accuracy", "test_metric")  # metrics whose best row in a set is marked
 _DISAGREE = 1e-6
 
 
@@ -125,6 +127,12 @@ class Results:
         self.sets = list(dict.fromkeys(row.set for row in self.rows))
         self.treatments = list(dict.fromkeys(row.treatment for row in self.rows))
         self.data_sets = _data_sets(self.cells)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The titles of the metrics, with the name of the metric on the test set where all cells have the same."""
+        names = {record["metric"]["name"] for record in self.records if record.get("test_metric") is not None}
+        return TITLES | ({"test_metric": title(names.pop())} if len(names) == 1 else {})
 
     def row(self, name: str, treatment: str) -> Row | None:
         """Return the row of a set and a treatment; None if the solver does not run on the set."""

@@ -42,12 +42,15 @@ from svmkit.errors import InputError
 from svmkit.solver import by_name
 from svmkit.solver.stopping import parse_stop
 
-METRICS = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
+METRICS = (
+    *("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy"),
+    "test_metric",
+)
 TIME_LIMIT = 300.0
 MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
 _SHARED = (
-    *("test", "splits", "cv", "strict", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
+    *("test", "splits", "cv", "strict", "metric", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
     *OF_A_TABLE,
 )
 _TOP = {"name", "about", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
@@ -295,7 +298,8 @@ def _seeds(raw: Any) -> list[int]:
 def _metrics(raw: Any) -> tuple[str, ...] | None:
     if raw is None:
         return None
-    spelt = {"time": "fit_s", "accuracy": "test_accuracy", "support": "n_support", "iterations": "n_iter"}
+    spelt = {"time": "fit_s", "accuracy": "test_accuracy", "metric": "test_metric"}
+    spelt |= {"support": "n_support", "iterations": "n_iter"}
     names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
     fields.known("metrics", names, METRICS, what="metric")
     if not names:

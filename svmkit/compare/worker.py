@@ -21,9 +21,11 @@ from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
 from svmkit.compare.spec import Cell, sampler_of
 from svmkit.compare.store import FAILED, names
+from svmkit.data.labels import encode_labels
 from svmkit.data.scaling import standard_note
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
+from svmkit.model.metric import COUNTED, Metric
 from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
 from svmkit.solver import by_name
@@ -54,6 +56,8 @@ class Bench:
         The last run.
     notes : list of str
         What the data had to say when they were loaded.
+    metric : Metric or None
+        What is measured on the test set besides accuracy.
     """
 
     of: Any = None
@@ -61,6 +65,7 @@ class Bench:
     warm: set[str] | None = None
     trained: RunRecord | None = None
     notes: list[str] = field(default_factory=list)
+    metric: Metric | None = None
 
 
 _bench = Bench()
@@ -121,6 +126,8 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     assert sets is not None
     try:
         solver, sampler, kernel = _parts(cell)
+        classes, codes = encode_labels(sets.train.y, n_samples=sets.train.n_samples)
+        _bench.metric = Metric.of(data.get("metric"), classes, np.bincount(codes), data.get("class_weight"))
         with _noted() as notes:
             fitted = fit(
                 sets.train.X,
@@ -154,10 +161,13 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
     if sets.test is not None:
         assert sets.test.y is not None
         began = time.perf_counter()
-        predicted = trained.fitted.model.widened(sets.test.n_features).predict(sets.test.X)
+        model, metric = trained.fitted.model.widened(sets.test.n_features), _bench.metric
+        predicted = model.predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
-        scores = Scores.of(predicted, sets.test.y, trained.fitted.model.classes)
+        scores = Scores.of(predicted, sets.test.y, model.classes)
         record |= {"test_accuracy": scores.accuracy, "test_scores": plain(scores.summary())}
+        if metric is not None and metric.name != "accuracy":
+            record["test_metric"] = metric.of_model(model, sets.test.X, sets.test.y)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _noted() as notes:
@@ -187,6 +197,8 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
         "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
         "test_accuracy": None,
         "test_scores": None,
+        "metric": None if _bench.metric is None else _bench.metric.about(),
+        "test_metric": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "history": _thinned(History(trained.history())),
         "details": trained.details,
@@ -273,6 +285,8 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, split, str(cell.seed)]))
     tracker.start(title, params, tags, sets.train, parent=parent.parent)
     counted = {"n_iter": fitted.n_iter} | ({} if solver.external else {"kernel_values": fitted.kernel_values})
+    if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
+        counted[f"test/{record['metric']['name']}"] = record["test_metric"]
     trained.log(tracker, trained.model(sets.train.encoding), sets.train.X[:5], more=counted)
     tracker.end()
     return tracker.run_id

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.cli import people, svmlight
+from support.cli import lopsided, people, svmlight
 from support.compare import misbehaving  # noqa: F401  a fixture
 
 from svmkit.cli import comparison
@@ -209,3 +209,43 @@ def test_a_store_that_is_down_costs_a_warning_and_no_cell(svmkit):
 def test_the_command_in_a_report_names_no_folder(monkeypatch):
     monkeypatch.setattr("sys.argv", ["/somewhere/bin/svmkit", "compare", "a b"])
     assert comparison._command() == "svmkit compare 'a b'"
+
+
+# --- the metric
+
+
+def compared(svmkit, *args):
+    done = svmkit("compare", *args, "--no-track", "--json")
+    assert done.code == 0, done.err
+    return done, [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_a_rare_class_is_compared_by_balanced_accuracy(svmkit):
+    done, found = compared(svmkit, lopsided(), "--solvers", "smo,swap", "--test-size", 0.25)
+    for record in found:
+        assert record["metric"]["name"] == "balanced_accuracy" and "5.0% of the rows" in record["metric"]["reason"]
+        assert record["test_metric"] == pytest.approx(record["test_scores"]["balanced_accuracy"], abs=1e-12)
+    assert done.err.count("--metric takes another") == 1 and "balanced accuracy, since class leave" in done.err
+    again = svmkit("compare", "lopsided.csv", "--solvers", "smo,swap", "--test-size", 0.25, "--no-track")
+    assert "balanced accuracy" in again.out and "accuracy" in again.out
+
+
+def test_a_metric_by_name(svmkit, refused):
+    args = (lopsided(), "--solvers", "smo", "--test-size", 0.25)
+    _, (found,) = compared(svmkit, *args, "--metric", "roc_auc")
+    assert found["metric"] == {"name": "roc_auc", "positive": None, "reason": None} and 0.5 < found["test_metric"] <= 1
+    _, (plain,) = compared(svmkit, *args, "--metric", "accuracy")
+    assert plain["test_metric"] is None and plain["test_accuracy"] > 0.9 and plain["key"] != found["key"]
+    refused(["f1_marco", "did you mean f1_macro"], "compare", *args, "--metric", "f1_marco")
+    failed = svmkit("compare", "iris", "--solvers", "smo", "--test-size", 0.3, "--metric", "f1", "--no-track", "--json")
+    assert failed.code == 1 and "f1_macro or f1_weighted" in json.loads(failed.out)["reason"]
+
+
+def test_a_spec_has_a_metric(svmkit, refused):
+    lopsided()
+    text = "data: {lopsided.csv: {test: 0.25, metric: f1}}\nsolvers: [smo]\n"
+    Path("m.yaml").write_text(text)
+    _, (found,) = compared(svmkit, "--spec", "m.yaml")
+    assert (found["metric"]["name"], found["metric"]["positive"]) == ("f1", "leave")
+    Path("m.yaml").write_text(text.replace("f1", "zzz"))
+    refused(["m.yaml", "lopsided.csv.metric", "zzz"], "compare", "--spec", "m.yaml")

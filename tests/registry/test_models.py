@@ -138,7 +138,7 @@ def test_lineage_from_strangers_is_taken_for_what_it_is():
 
 def test_promotion_is_refused_when_it_is_worse(svmkit, toy):
     done = svmkit("models", "promote", "toy", "2", "@champion", "--json").json
-    assert done == {"name": "toy", "version": 2, "alias": "champion", "replaced": None, "forced": None}
+    assert done == {"name": "toy", "version": 2, "alias": "champion", "replaced": None, "forced": None, "metric": None}
     said = failed(svmkit, "models", "promote", "toy", "1", "champion")
     assert "80.00%" in said and "90.00%" in said and "version 2" in said and "--force" in said
     assert alias() == {"champion": 2}

@@ -12,7 +12,7 @@ from scipy import stats
 from svmkit.compare.results import HIGHER, TITLES, Results, Row, as_shown
 from svmkit.solver.solution import Status
 
-METRICS = ("fit_s", "test_accuracy", "suboptimality", "n_support")
+METRICS = ("fit_s", "test_accuracy", "test_metric", "suboptimality", "n_support")
 ALPHA = 0.05
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from svmkit.compare.report.environment import without_places
 from svmkit.compare.report.stats import ALPHA, Tests
 from svmkit.compare.results import TITLES, Results, Row, decimals
+from svmkit.compare.spec import METRICS
 from svmkit.compare.store import FAILED, TIMEOUT
 from svmkit.solver.solution import Status
 
@@ -24,7 +25,7 @@ _HEADS = TITLES | {
     "n_support": "support vectors",
     "test_accuracy": "accuracy (%)",
 }
-_ORDER = ("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy")
+_ORDER = METRICS
 _WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "suboptimality": "Nearest to the optimum"}
 _ENDED = {
     Status.CONVERGED: "converged",
@@ -120,6 +121,7 @@ def _wins(won: list[tuple[str, ...]], unit: str) -> str:
 def of_set(results: Results, name: str) -> Table:
     """Return the table of a set: solver, status, and each metric for which some row has a value."""
     rows = [row for row in results.rows if row.set == name]
+    heads = _HEADS | {"test_metric": results.titles["test_metric"]}
     metrics = [m for m in _ORDER if m in results.spec.metrics and any(row.mean(m) is not None for row in rows)]
     best = {metric: [row.treatment for row in results.best(name, metric)] for metric in metrics}
     body = [
@@ -143,7 +145,7 @@ def of_set(results: Results, name: str) -> Table:
             "Objectives differ and are not to be compared with each other: "
             + "; ".join(f"{formulation} ({', '.join(who)})" for formulation, who in objectives.items())
         )
-    heads = _HEADS | {"test_accuracy": _HEADS["test_accuracy"] + (f", {told}" if told else "")}
+    heads |= {"test_accuracy": _HEADS["test_accuracy"] + (f", {told}" if told else "")}
     return Table(["solver", "status", *(heads[metric] for metric in metrics)], body, notes)
 
 
@@ -154,6 +156,8 @@ def value(row: Row, metric: str) -> str:
         return NONE
     if metric == "test_accuracy":
         return f"{100 * mean:.2f}" + (f" ± {100 * spread:.2f}" if spread is not None else "")
+    if metric == "test_metric":
+        return f"{mean:.4f}" + (f" ± {spread:.4f}" if spread is not None else "")
     if metric == "fit_s":
         return number(mean) + (f" ± {spread:.{decimals(mean)}f}" if spread is not None else "")
     if metric in ("gap", "suboptimality"):
