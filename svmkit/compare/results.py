@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ class Row:
         The known accuracies by the number of the split; None is that of a fixed test.
     reasons : tuple of str
         Reasons of failures, and notes.
+    metric_splits : dict of int or None to ndarray of shape (runs of the split,), default={}
+        As `splits`, the known values of the metric on the test rows if it is not accuracy.
     """
 
     set: str
@@ -65,6 +67,7 @@ class Row:
     values: dict[str, np.ndarray]
     splits: dict[int | None, np.ndarray]
     reasons: tuple[str, ...]
+    metric_splits: dict[int | None, np.ndarray] = field(default_factory=dict)
 
     @property
     def treatment(self) -> str:
@@ -77,13 +80,15 @@ class Row:
         return float(found.mean()) if found is not None and found.size else None
 
     def spread(self, metric: str) -> float | None:
-        """Return the standard deviation (n - 1): of accuracy over the splits, else over the runs.
+        """Return the standard deviation (n - 1): of accuracy and the metric over the splits, else over runs.
 
         None for fewer than two. Repeats on one split say nothing about other rows, so accuracy has no spread then.
         """
         found = self.values.get(metric)
         if metric == "test_accuracy":
             found = np.array([accuracies.mean() for accuracies in self.splits.values()])
+        if metric == "test_metric":
+            found = np.array([values.mean() for values in self.metric_splits.values()])
         return float(found.std(ddof=1)) if found is not None and found.size > 1 else None
 
 
@@ -220,19 +225,24 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
         metric: np.array([r[metric] for r in with_model if r.get(metric) is not None], dtype=float)
         for metric in (*TITLES, "predict_s", "solve_s")
     }
-    splits: dict[int | None, list[float]] = {}
-    for record in with_model:
-        if record.get("test_accuracy") is not None:
-            splits.setdefault(record.get("split"), []).append(record["test_accuracy"])
     statuses = [record["status"] for record in found] + ["not run"] * (len(cells) - len(found))
     kinds = list(dict.fromkeys(statuses))
     status = kinds[0] if len(kinds) == 1 else ", ".join(f"{statuses.count(kind)} {kind}" for kind in kinds)
     reasons = [record["reason"] for record in found if "reason" in record]
     reasons += [note for record in found for note in record.get("notes", [])]
     formulation = next((record.get("formulation", "") for record in with_model), "")
-    accuracies = {split: np.array(of) for split, of in splits.items()}
     told = tuple(dict.fromkeys(reasons))
-    return Row(*where, status, len(with_model), len(cells), formulation, values, accuracies, told)
+    accuracies, of_metric = (_by_split(with_model, key) for key in ("test_accuracy", "test_metric"))
+    return Row(*where, status, len(with_model), len(cells), formulation, values, accuracies, told, of_metric)
+
+
+def _by_split(records: list[dict[str, Any]], key: str) -> dict[int | None, np.ndarray]:
+    """Return the known values of a metric by the split on which they were measured."""
+    splits: dict[int | None, list[float]] = {}
+    for record in records:
+        if record.get(key) is not None:
+            splits.setdefault(record.get("split"), []).append(record[key])
+    return {split: np.array(of) for split, of in splits.items()}
 
 
 def _data_sets(cells: list[Cell]) -> dict[str, list[str]]:
@@ -257,7 +267,7 @@ def _beginning(names: list[str]) -> str:
 
 def as_shown(metric: str, value: float) -> float:
     """Return a value as the tables show it: values that look equal there are ties."""
-    if metric == "test_accuracy":
+    if metric in ("test_accuracy", "test_metric"):
         return round(value, 4)
     if metric == "fit_s":
         return round(value, decimals(value))

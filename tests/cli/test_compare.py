@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from support.cli import lopsided, people, svmlight
@@ -249,3 +250,13 @@ def test_a_spec_has_a_metric(svmkit, refused):
     assert (found["metric"]["name"], found["metric"]["positive"]) == ("f1", "leave")
     Path("m.yaml").write_text(text.replace("f1", "zzz"))
     refused(["m.yaml", "lopsided.csv.metric", "zzz"], "compare", "--spec", "m.yaml")
+
+
+def test_the_metric_has_a_spread_over_splits(svmkit):
+    args = (lopsided(n=200, rare=20), "--solvers", "smo,swap", "--splits", 3, "--metric", "matthews_corrcoef")
+    _, found = compared(svmkit, *args)
+    assert len({record["split"] for record in found}) == 3 and all(-1 <= r["test_metric"] <= 1 for r in found)
+    table = svmkit("compare", *args, "--no-track")
+    line = next(line for line in table.out.splitlines() if line.startswith("smo"))
+    values = [record["test_metric"] for record in found if record["label"] == "smo"]
+    assert "matthews corrcoef" in table.out and f"{np.mean(values):.4f} ±{np.std(values, ddof=1):.4f}" in line
