@@ -142,7 +142,7 @@ def _one_test(console: Console, test: Tests) -> None:
     ]
     said = "; ".join(differing) or "no two solvers differ"
     if not differing and test.friedman.p < ALPHA:
-        said += f", although Friedman's p is {test.friedman.p:.2g}. {UNPROVEN}"
+        said += f", although Friedman's p is {test.friedman.p:.2g}: {UNPROVEN}"
     console.print(f"{test.title}: Wilcoxon with Holm's correction, by rank: {said}", markup=False)
     for note in test.notes:
         console.print(f"  {note}", markup=False)

@@ -15,8 +15,8 @@ from svmkit.solver.solution import Status
 NONE = "n/a"
 ONE_SPLIT = "Accuracy is of one split: how much it depends on the rows is not known (--splits N or --cv K shows it)."
 UNPROVEN = (
-    "Wilcoxon's test with Holm's correction shows no pair of solvers that differs: the order of ranks is more regular "
-    "than chance explains, but these sets are too few, or too close, to say which solver is better than which."
+    "the order of ranks is more regular than chance explains, but these sets are too few, or too close, to say which "
+    "solver is better than which"
 )
 _LONG = 32  # characters of a name if there is little room
 _HEADS = TITLES | {
@@ -183,7 +183,9 @@ def verdict(tests: Tests) -> str:
     F = "infinite (all sets agree)" if math.isinf(found.F) else f"{found.F:.2f}"
     differs = f"no difference is shown at the {ALPHA:.0%} level."
     if found.p < ALPHA:
-        pairs = "The pairs of solvers that differ are in bold below." if tests.shows_pairs else UNPROVEN
+        pairs = "The pairs of solvers that differ are in bold below."
+        if not tests.shows_pairs:
+            pairs = f"But Wilcoxon's test with Holm's correction shows no pair of solvers that differs: {UNPROVEN}."
         differs = f"the mean ranks differ at the {ALPHA:.0%} level. {pairs}"
     return (
         f"Friedman's test over {_count(len(tests.sets), 'set')} and {_count(len(tests.treatments), 'solver')}: "
