@@ -19,6 +19,7 @@ from svmkit_corrective.state import CorrectiveState, Face, Phase
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step of the driver may read, approximately
 BETWEEN = 64  # SMO steps between two evaluations of the gap of the set
+LOOK = 1e-2  # relative gap from which on values that were left out are made up for
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,9 @@ class Corrective(Solver):
         state.level = self.level(state)
         before, state.value = state.value, self.objective(state)
         state.gap = gap = self.gap(state, state.box, None)
+        if gap < math.inf and self.relative(state, gap) <= LOOK and state.make_up():
+            state.value = before
+            return self.survey(state)
         moved = state.phase is Phase.START or state.value < before
         state.phase = Phase.GROWING
         return StepInfo(

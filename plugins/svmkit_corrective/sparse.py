@@ -50,12 +50,14 @@ class SparseSquare:
         The rows in the form that `steps` takes.
     full : bool
         Whether there was no room for the rows of points that were to join.
+    lossy : bool
+        Whether large changes of weights may have left something out of a gradient.
     """
 
     steps = staticmethod(take_sparse_steps)
 
     def __init__(self, gram: Gram) -> None:
-        self.gram, self.full = gram, False
+        self.gram, self.full, self.lossy = gram, False, True
         self.least = LEAST * float(np.abs(gram.diag).max())
         self.idx = np.empty(0, dtype=np.int64)
         self.drift = np.inf

@@ -54,7 +54,7 @@ class Square:
         Its points, by slot.
     """
 
-    full = False
+    full = lossy = False
     steps = staticmethod(take_steps)
 
     def __init__(

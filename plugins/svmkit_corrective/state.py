@@ -192,6 +192,19 @@ class CorrectiveState:
         change[idx] += problem.ridge[idx] * weights
         return change
 
+    def make_up(self) -> bool:
+        """Compute v from scratch if stored values left something out of it, once in a solve; return whether they did.
+
+        Later changes are small, and so is what they leave out.
+        """
+        square = self.working.square
+        due, square.lossy = square.lossy, False
+        if due:
+            beta, at = self.box.beta, np.flatnonzero(self.box.beta)
+            change = self.problem.image(beta[at], at, dtype=self.problem.gram.dtype)
+            self.box.v[:] = self.face.sign * (self.face.origin + change)
+        return due
+
     def _settle(self) -> None:
         """Add `ahead` to v and forget the changes.
 
@@ -220,6 +233,7 @@ class CorrectiveState:
         exact = self.v_of(certificate.gradient)
         drift = np.abs(self.box.v - exact).max()
         self.box.v[:] = exact
+        self.working.square.lossy = False
         self.imprecise = drift > 0.1 * self.violation() and self.working.square.limits(drift)
 
     def v_of(self, gradient: np.ndarray) -> np.ndarray:
