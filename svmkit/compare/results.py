@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -261,8 +262,8 @@ def _data_sets(cells: list[Cell]) -> dict[str, list[str]]:
 
 def _beginning(names: list[str]) -> str:
     """Return the words that several names begin with; the first name if there are none."""
-    words = [of[0] for of in zip(*(name.split(" ") for name in names), strict=False) if len(set(of)) == 1]
-    return " ".join(words) if names[0].startswith(" ".join(words)) and words else names[0]
+    places = zip(*(name.split(" ") for name in names), strict=False)
+    return " ".join(of[0] for of in takewhile(lambda of: len(set(of)) == 1, places)) or names[0]
 
 
 def as_shown(metric: str, value: float) -> float:
