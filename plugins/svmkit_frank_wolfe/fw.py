@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.directions import toward
 from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
@@ -24,6 +25,7 @@ class FW(FrankWolfe):
     """
 
     name = "fw"
+    rule = Rule.FW
     paper = "Frank, Wolfe 1956"
 
     def direction(self, state: SimplexState) -> Direction:

@@ -9,6 +9,8 @@ from svmkit.runtime.compiling import njit
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 256
 HUGE = 1e300
+FRESH = 32  # steps until alpha'g is summed anew instead of updated
+FAINT = 1e-60  # a smaller common factor of the weights is multiplied out
 MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
 
 
@@ -101,13 +103,58 @@ def away_vertex(g, alpha):
             top = max(top, _key(part[r]) if weights[r] > 0.0 else LEAST)
         if top > best:
             best, at = top, lo
-    j = -1
-    highest = -HUGE
-    for r in range(at, min(at + BLOCK, g.size)):
-        if alpha[r] > 0.0 and g[r] > highest:
-            highest = g[r]
-            j = r
+    return _first_highest(g, alpha, at)
+
+
+@njit(cache=True)
+def _first_highest(g, w, lo):
+    """Return the first argmax of g over w > 0 in the block at `lo`; -1 if it has no such point."""
+    j, highest = -1, -HUGE
+    for r in range(lo, min(lo + BLOCK, g.size)):
+        if w[r] > 0.0 and g[r] > highest:
+            j, highest = r, g[r]
     return j
+
+
+@njit(cache=True, fastmath=FAST)
+def move_and_look(g, w, y, ridge, c, row_in, row_out, i, j, s, c_in, c_out, bias):
+    """Move g as `move` does, with the ridges of i and j, in one pass with the searches for the next step.
+
+    Returns
+    -------
+    i : int
+        The first argmin of g.
+    j : int
+        The first argmax of g over w > 0.
+    """
+    p_in, p_out = c_in * y[i], c_out * y[j]
+    shift = (p_in + p_out) * bias
+    low, high, at_low, at_high = MOST, LEAST, 0, 0
+    for lo in range(0, g.size, BLOCK):
+        part, weights, labels = g[lo : lo + BLOCK], w[lo : lo + BLOCK], y[lo : lo + BLOCK]
+        plus, minus = row_in[lo : lo + BLOCK], row_out[lo : lo + BLOCK]
+        for r in range(part.size):
+            part[r] = s * part[r] + labels[r] * (p_in * plus[r] + p_out * minus[r] + shift)
+        if s != 1.0:
+            for r in range(lo, min(lo + BLOCK, c.size)):
+                g[r] += (1.0 - s) * c[r]
+        if lo <= i < lo + BLOCK:
+            g[i] += c_in * ridge[i]
+        if lo <= j < lo + BLOCK:
+            g[j] += c_out * ridge[j]
+        bottom, top = MOST, LEAST
+        for r in range(part.size):
+            key = _key(part[r])
+            bottom = min(bottom, key)
+            top = max(top, key if weights[r] > 0.0 else LEAST)
+        if bottom < low:
+            low, at_low = bottom, lo
+        if top > high:
+            high, at_high = top, lo
+    best = at_low
+    for r in range(at_low, min(at_low + BLOCK, g.size)):
+        best = r if g[r] < g[best] else best
+    return best, _first_highest(g, w, at_high)
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")

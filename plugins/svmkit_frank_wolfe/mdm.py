@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.directions import pairwise
 from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
@@ -15,6 +16,7 @@ class MDM(FrankWolfe):
     """MDM (Mitchell, Dem'yanov, Malozemov 1974; SWAP paper, section 5): pairwise steps from j* to i*, nothing else."""
 
     name = "mdm"
+    rule = Rule.MDM
 
     def direction(self, state: SimplexState) -> Direction:
         return pairwise(state, state.j)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.directions import toward_or_away
 from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
@@ -19,6 +20,7 @@ class MFW(FrankWolfe):
     """
 
     name = "mfw"
+    rule = Rule.MFW
 
     def direction(self, state: SimplexState) -> Direction:
         return toward_or_away(state)

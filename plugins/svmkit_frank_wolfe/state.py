@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numpy as np
@@ -11,12 +12,11 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.line_search import Direction
+from svmkit_frank_wolfe.loops import FAINT, FRESH
 from svmkit_frank_wolfe.tracked_points import NONE, TrackedPoints
 
 LIKELY = 64  # number of rows suggested to the Gram when it has to compute one
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none
-FRESH = 32  # steps until alpha'g is summed anew instead of updated
-FAINT = 1e-60  # a smaller common factor of the weights is multiplied out
 
 
 class SimplexState:
@@ -54,12 +54,21 @@ class SimplexState:
         Number of weights above 0.
     budget : int
         Largest number of active points allowed.
+    n_iter : int
+        Steps so far, those of an earlier solve that is continued included.
+    bound : float
+        The lowest relative gap (P - D) / max(|P|, |D|) that g has given so far; see `oracle.estimate`.
+    next_report : int
+        Number of steps at which the next history point is due, as `svmkit.solver.history.Schedule` has it.
+    fixed : tuple of ndarray or None
+        Copies of y, A_ii, ridge and linear term of the tracked points, for compiled steps; None before the first.
     """
 
     def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything: bool) -> None:
         self.problem, self.draws, self.keeps = problem, draws, keeps
         self.budget = sys.maxsize
-        self.i = 0
+        self.i, self.n_iter = 0, draws.goal.begun if draws.goal else 0
+        self.bound, self.next_report = math.inf, self.n_iter + 1
         self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
@@ -75,6 +84,7 @@ class SimplexState:
             Gradient of the tracked points at `point`; None computes it from scratch.
         """
         self.tracked = TrackedPoints(self.problem, idx)
+        self.fixed: tuple[np.ndarray, ...] | None = None
         alpha = point[self.tracked.where]
         if g is None:
             g = self.problem.gradient(point) if idx is None else self.problem.gradient(point, idx)
@@ -173,7 +183,7 @@ class SimplexState:
         y = self.tracked.y
         if j == self.i:
             return float(self.tracked.diag[j])
-        return float(y[self.i] * y[j] * (self.row_i()[j] + self.problem.bias))
+        return float(y[self.i] * y[j] * (float(self.row_i()[j]) + self.problem.bias))  # the row may be float32
 
     # moves
 
@@ -218,6 +228,7 @@ class SimplexState:
 
     def settle(self) -> None:
         """Sum f anew from time to time; to be called once a step."""
+        self.n_iter += 1
         self.age += 1
         if self.age >= FRESH:
             self._sum()
@@ -318,5 +329,5 @@ class SimplexState:
         if everything and not self.tracked.everything:
             self.track(None, self.point(), g)
             return
-        self.g[:] = g[here]
+        self.g[:], self.bound = g[here], math.inf
         self.restart()

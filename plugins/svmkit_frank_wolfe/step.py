@@ -18,7 +18,8 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Reads, StepInfo
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
-from svmkit_frank_wolfe import oracle
+from svmkit_frank_wolfe import oracle, slices
+from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.line_search import Direction, line_search
 from svmkit_frank_wolfe.oracle import Choice
 from svmkit_frank_wolfe.state import SimplexState
@@ -36,6 +37,8 @@ class FrankWolfe(LimitsSupport):
         Whether all points are tracked as soon as the gradient of all is known; otherwise only those chosen so far.
     state_class : type
         Class of the states that `init` makes.
+    rule : Rule or None
+        The compiled form of `direction`, by which a call of `step` takes many steps where it can; None for none.
     """
 
     monotone: ClassVar[bool] = True
@@ -43,6 +46,7 @@ class FrankWolfe(LimitsSupport):
     keeps: ClassVar[int] = 1
     tracks_all: ClassVar[bool] = True
     state_class: ClassVar[type[SimplexState]] = SimplexState
+    rule: ClassVar[Rule | None] = None
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> SimplexState:
         point = self.origin(problem, draws.rng) if start is None else start
@@ -69,6 +73,8 @@ class FrankWolfe(LimitsSupport):
         return oracle.best(state)
 
     def step(self, state: SimplexState) -> StepInfo:
+        if self.rule is not None and slices.apply(state):
+            return slices.take(state, self.rule)
         return self.look(state, advance(state, self.direction(state)))
 
     def look(self, state: SimplexState, moved: bool = True) -> StepInfo:

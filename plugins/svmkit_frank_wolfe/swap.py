@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.directions import pairwise, toward
 from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState
@@ -20,6 +21,7 @@ class Swap(FrankWolfe):
     """
 
     name = "swap"
+    rule = Rule.SWAP
 
     def away_vertex(self, state: SimplexState) -> int:
         """Return j, the active vertex that gives weight away; -1 for none."""

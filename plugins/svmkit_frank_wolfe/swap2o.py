@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit_frank_wolfe import loops
+from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.line_search import TINY
 from svmkit_frank_wolfe.state import SimplexState
 from svmkit_frank_wolfe.swap import Swap
@@ -19,6 +20,7 @@ class Swap2o(Swap):
     """
 
     name = "swap2o"
+    rule = Rule.SWAP2O
 
     def away_vertex(self, state: SimplexState) -> int:
         points, i, bias = state.tracked, state.i, state.problem.bias

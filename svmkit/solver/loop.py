@@ -97,7 +97,7 @@ def solve(
         if goal is not None and (callbacks or score):
             goal = goal._replace(watched=True)
         if goal is not None and progress:
-            goal = goal._replace(iterations=goal.iterations - progress.n_iter)
+            goal = goal._replace(iterations=goal.iterations - progress.n_iter, begun=progress.n_iter)
         iterate = Iterate(problem, solver, sampler or solver.sampler, seed, progress, over, goal)
         limit = SupportLimit(iterate, rules)
         run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))

@@ -195,11 +195,14 @@ class Goal(NamedTuple):
         The iterations after which it ends; inf without such a rule.
     watched : bool, default=False
         Whether somebody wants to see iterates on the way. It must not change which iterates there are.
+    begun : int, default=0
+        Iterations of the earlier solve that is continued; `iterations` leaves them out.
     """
 
     gap: float
     iterations: float
     watched: bool = False
+    begun: int = 0
 
 
 class Draws:
