@@ -43,6 +43,7 @@ NO_TRACK = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_
 FORCE = typer.Option(
     False, "--force", help="Replace --out without keeping the old file as FILE.bak.", rich_help_panel=RUN
 )
+REGISTER = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN)
 OPTIONS = typer.Option(
     [], "-o", help="KEY=VALUE of the solver, such as loss=squared_hinge where it has a choice; or kernel.KEY=VALUE."
 )

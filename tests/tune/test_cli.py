@@ -299,3 +299,11 @@ def test_an_interrupt_before_any_candidate_is_whole(jobs, signum):
     assert (child.returncode, out) == (1, "")
     assert err.splitlines()[-1] == "svmkit: interrupted before a candidate was tried in all folds"
     assert "Traceback" not in err
+
+
+def test_the_best_model_is_registered(svmkit):
+    store = ("--tracking-uri", "sqlite:///m.db")
+    found = svmkit("tune", svmlight(), *GRID, *store, "--register", "best", "--json").json
+    assert found["model"] == "models:/best/1"
+    shown = svmkit("models", "show", "best", *store).out
+    assert found["run_id"] in shown
