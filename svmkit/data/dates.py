@@ -78,13 +78,12 @@ def order_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
     counts : sequence of int
         How many cells hold each.
     """
-    if not any(pattern.fullmatch(text) for text in texts[:50] for pattern in _PATTERNS.values()):
-        return ()
+    likely = [order for order in ORDERS if any(_PATTERNS[order].fullmatch(text) for text in texts[:50])]
     cells = {
         order: sum(count for text, count in zip(texts, counts, strict=True) if days(text, order) is not None)
-        for order in ORDERS
+        for order in likely
     }
-    most = max(cells.values())
+    most = max(cells.values(), default=0)
     return tuple(order for order, count in cells.items() if count == most > 0)
 
 
