@@ -42,7 +42,7 @@ def recall_rows(recall: dict[str, float], of: str = "") -> list[tuple[str, str]]
     if len(recall) > FEW:
         shown = sorted(shown, key=lambda item: item[1])[:3]
         title = f"worst of {len(recall)} classes: "
-    return [("recall", title + ", ".join(f"{label} {value:.2%}" for label, value in shown) + of)]
+    return [("recall", title + ", ".join(f"{label}: {value:.2%}" for label, value in shown) + of)]
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ def doubt(
     cause = "gamma is likely too large; " if alone else ""
     helps = ["a smaller --gamma"] if alone else ["--class-weight balanced"] if never and not weighted else []
     helps += ["--scale standard"] if model.scaling is None and model.kernel.form is not None else []
-    return f"{' and '.join(found)}: {cause}what helps is {' or '.join([*helps, search])}"
+    return f"{' and '.join(found)}: {cause}what helps is {', '.join(helps)}{' or ' if helps else ''}{search}"
 
 
 def _are_alone(model: SVMModel) -> bool:

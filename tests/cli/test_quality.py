@@ -26,7 +26,7 @@ def test_the_majority_model_is_told_by_the_numbers_and_one_line(svmkit):
     lines = lines_of(done.out)
     assert lines["accuracy"] == "95.00% train, 95.00% test (100 rows; largest class 95.00%)"
     assert lines["balanced"] == "50.00% train, 50.00% test"
-    assert lines["recall"] == "leave 0.00%, stay 100.00% (test)"
+    assert lines["recall"] == "leave: 0.00%, stay: 100.00% (test)"
     warnings = [line for line in done.err.splitlines() if "never" in line or "vectors" in line]
     assert len(warnings) == 1
     assert "class leave is never predicted and 100.0% of the rows are support vectors" in warnings[0]
@@ -115,7 +115,7 @@ def said(*, of=None, **facts):
 
 def test_a_class_that_is_never_predicted():
     assert said() == (
-        "class yes is never predicted: what helps is --class-weight balanced or --scale standard or svmkit tune"
+        "class yes is never predicted: what helps is --class-weight balanced, --scale standard or svmkit tune"
     )
     assert "--class-weight" not in said(weighted=True) and said(search="another --grid").endswith("another --grid")
     assert said(train=scores(190, 10, 3)) is None
