@@ -63,6 +63,9 @@ class ConeState(CorrectiveState):
             self.value = -0.5 * factor * total
         return curvature / total / total
 
+    def gradient(self):
+        return self.simplex.gradient(self.box.beta / self.box.beta.sum())
+
     def v_of(self, gradient):
         return self.face.sign * (self.box.beta.sum() * gradient - 1.0) + self.slope
 
@@ -88,7 +91,7 @@ class Cone(Corrective):
 
     def init(self, problem, start, draws):
         alpha = self.origin(problem, draws.rng) if start is None else start.copy()
-        return ConeState(problem, self.face(problem), alpha, draws.rng)
+        return self.begun(ConeState(problem, self.face(problem), alpha, draws.rng), draws)
 
     def level(self, state):
         return state.slope

@@ -106,7 +106,12 @@ class Corrective(Solver):
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> CorrectiveState:
         point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return CorrectiveState(problem, self.face(problem), point, draws.rng)
+        return self.begun(CorrectiveState(problem, self.face(problem), point, draws.rng), draws)
+
+    def begun(self, state: CorrectiveState, draws: Draws) -> CorrectiveState:
+        """Tell a new state what the stop rules ask for."""
+        state.goal = draws.goal.gap if draws.goal else 0.0
+        return state
 
     def step(self, state: CorrectiveState) -> StepInfo:
         if state.phase is Phase.START:  # the start may be optimal already
@@ -130,13 +135,14 @@ class Corrective(Solver):
         if gap < math.inf and self.relative(state, gap) <= LOOK and state.make_up():
             state.value = before
             return self.survey(state)
+        state.before, state.relative = state.relative, self.relative(state, gap) if gap < math.inf else math.inf
         moved = state.phase is Phase.START or state.value < before
         state.phase = Phase.GROWING
         return StepInfo(
             state.value,
             state.n_support,
             1.0,
-            gap=self.relative(state, gap) if gap < math.inf else math.inf,
+            gap=state.relative,
             gap_abs=gap,
             moved=moved,
             steps=0,

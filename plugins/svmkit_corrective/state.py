@@ -16,6 +16,7 @@ from svmkit_corrective.growth import WorkingSet
 
 ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
 WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second
+LAST = 800_000_000  # kernel values at most that the last step may compute, which are those of a certificate
 
 
 class Phase(Enum):
@@ -104,6 +105,10 @@ class CorrectiveState:
         Whether the precision of the working set's matrix limits progress.
     complete : bool
         Whether at the last growth no point outside the set violated its condition.
+    goal : float
+        The relative gap that is asked for; 0.0 if that is not known.
+    relative, before : float
+        The relative gaps of all points at the last survey and at the one before.
     """
 
     def __init__(self, problem: BoxQP | SimplexQP, face: Face, point: np.ndarray, rng: np.random.Generator) -> None:
@@ -121,6 +126,7 @@ class CorrectiveState:
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
         self.ahead = np.zeros(m)
         self.complete = self.imprecise = False
+        self.goal, self.relative, self.before = 0.0, 1.0, 1.0
 
     # the iterate
 
@@ -174,7 +180,16 @@ class CorrectiveState:
         return len(self.changed) > 0
 
     def sync(self) -> None:
-        """Compute the effect of the next changes of weights on v of all points; add it to v after the last of them."""
+        """Compute the effect of the next changes of weights on v of all points; add it to v after the last of them.
+
+        Before a survey that will probably end the solve, v is computed from scratch instead, as its certificate asks
+        for: the Gram remembers that product.
+        """
+        if self.ends and not self.done:
+            self.ahead[:] = self.v_of(self.gradient()) - self.box.v
+            self.working.square.lossy = False
+            self._settle()
+            return
         n = max(1, WORK // self.problem.m)
         now = np.s_[self.done : self.done + n]
         self.ahead += self.face.sign * self.effect(self.change[now], self.changed[now])
@@ -235,6 +250,16 @@ class CorrectiveState:
         self.box.v[:] = exact
         self.working.square.lossy = False
         self.imprecise = drift > 0.1 * self.violation() and self.working.square.limits(drift)
+
+    @property
+    def ends(self) -> bool:
+        """Whether the next survey will probably end the solve, if the gap falls by the factor by which it fell."""
+        soon = self.relative * min(1.0, self.relative / self.before) <= self.goal
+        return soon and self.problem.m * int(np.count_nonzero(self.box.beta)) <= LAST
+
+    def gradient(self) -> np.ndarray:
+        """Return the problem's own gradient (m,) at the iterate, from scratch in float64."""
+        return self.problem.gradient(self.box.beta)
 
     def v_of(self, gradient: np.ndarray) -> np.ndarray:
         """Return v (m,) from the problem's own gradient at the iterate."""

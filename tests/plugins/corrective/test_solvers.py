@@ -232,6 +232,24 @@ def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
     assert rest.certificate.dual == pytest.approx(whole.certificate.dual, rel=1e-7)
 
 
+@pytest.mark.parametrize(("name", "options"), [("fcfw", {}), ("fcsmo", {"loss": "squared_hinge"})])
+def test_the_last_look_at_all_points_serves_the_certificate(name, options, monkeypatch):
+    X, y = blobs(3000, 3, seed=24)
+    problem = posed(make(name, **options), X, y, 1.0, dtype=np.float32)
+    certify, values = type(problem).certificate, []
+
+    def counted(self, point):
+        values.append(self.gram.kernel_values)
+        certificate = certify(self, point)
+        values.append(self.gram.kernel_values)
+        return certificate
+
+    monkeypatch.setattr(type(problem), "certificate", counted)
+    solution = solve(problem, make(name, **options), stop=Gap(1e-3))
+    assert solution.status is Status.CONVERGED and solution.certificate.gap <= 1e-3
+    assert len(values) == 2 and values[0] == values[1]
+
+
 @pytest.mark.slow
 @BOTH
 def test_few_kernel_values_beside_those_of_the_vectors(name, options):
