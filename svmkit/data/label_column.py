@@ -128,7 +128,9 @@ def labels(
     missing = series.isna().to_numpy()
     if missing.any():
         if required:
-            raise table.refusal(int(np.argmax(missing)), at, "has no label", "drop that row or label it")
+            raise table.refusal(
+                int(np.argmax(missing)), at, "has no label", "drop that row, label it, or name the label: --label COL"
+            )
         return None
     if pd.api.types.is_numeric_dtype(series.dtype):  # booleans too
         values = series.to_numpy(dtype=np.float64) if series.dtype.kind == "f" else series.to_numpy()

@@ -115,11 +115,11 @@ def _of_days(table: Table, columns: Sequence[Column]) -> str:
 
 def _of_texts(table: Table, columns: Sequence[Column]) -> str:
     rows, names = len(columns[0].values), _options(table, columns)
-    counts = ", ".join(f"{table.names[c.position]} {len(c.categories or ()):,}" for c in columns[:12])
+    counts = ", ".join(f"{table.names[c.position]!r} {len(c.categories or ()):,}" for c in columns[:12])
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     return (
-        f"text columns with more different texts than {FEW_CATEGORIES} and a tenth of the {rows:,} rows: "
-        f"{counts}{more}; --drop {names} leaves {_verb(columns, 'it', 'them')} out, "
+        f"too many different texts in {rows:,} rows: {counts}{more} (at most {FEW_CATEGORIES}, or one for "
+        f"ten rows); --drop {names} leaves {_verb(columns, 'the column', 'the columns')} out, "
         f"--categorical {names} makes a feature of each text"
     )
 

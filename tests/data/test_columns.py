@@ -145,8 +145,8 @@ def test_dates_of_parquet():
 def test_texts_of_many_values_are_refused_at_once():
     rows = [f"n{i},{i % 3},m{i % 200},k{i % 20}" for i in range(300)]
     path = write("t.csv", csv(*rows, header="name,b,code name,kind,y"))
-    message = not_loaded("than 20 and a tenth of the 300 rows: name 300, code name 200; ", path)
-    assert "--drop 'name,code name' leaves them out, --categorical 'name,code name'" in message
+    message = not_loaded("texts in 300 rows: 'name' 300, 'code name' 200 [(]at most 20, or one for ten rows[)]; ", path)
+    assert "--drop 'name,code name' leaves the columns out, --categorical 'name,code name'" in message
     assert load(path, reading=Reading(drop="name,code name")).n_features == 21
     assert load(path, reading=Reading(categorical=("name", "code name"))).n_features == 521
 
@@ -154,7 +154,7 @@ def test_texts_of_many_values_are_refused_at_once():
 def test_a_tenth_of_the_rows_may_be_categories():
     rows = [f"k{i % 30}" for i in range(300)]
     assert load(write("t.csv", csv(*rows))).n_features == 30
-    not_loaded("a 30", write("t.csv", csv(*rows[:299])))
+    not_loaded("'a' 30 ", write("t.csv", csv(*rows[:299])))
     assert load(write("t.csv", csv(*rows[:20]))).n_features == 20
 
 
