@@ -196,8 +196,9 @@ class Gram:
         may = {"rough": True} if rough and getattr(self.engine, "rough_single", False) else {}
         self.engine.block(self.engine.take(I), values, J, **may)
         shared = np.flatnonzero(np.isin(J, I))
-        for a, i in enumerate(I if len(shared) else ()):
-            values[a, shared[J[shared] == i]] = self.diag[i]
+        for lo in range(0, len(I) if len(shared) else 0, PANEL):
+            a, b = np.nonzero(I[lo : lo + PANEL, None] == J[shared])
+            values[lo + a, shared[b]] = self.diag[I[lo + a]]
         return values
 
     def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:

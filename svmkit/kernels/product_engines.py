@@ -230,7 +230,7 @@ class CSREngine(_Products):
         self._tried = False
 
     def _panels(self, Z, dtype):
-        """Yield slices of Z with their dense panel (d, width), |z|^2 and |z|_1, 0 beyond the rows, a few at a time."""
+        """Yield slices of Z with their dense panel (d, width), |z|^2 and, where it counts, |z|_1; 0 beyond the rows."""
         from svmkit.kernels import tile_dots, tiles
 
         Z = with_int32_indices(Z)
@@ -244,7 +244,8 @@ class CSREngine(_Products):
                 tile_dots.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:
                 panel[:, :n] = Z[lo:hi].T
-            yield slice(lo, hi), (panel, squares, np.abs(panel).sum(axis=0))
+            l1 = np.abs(panel).sum(axis=0) if self.kernel.form is Form.LAPLACIAN else np.zeros(width, dtype)
+            yield slice(lo, hi), (panel, squares, l1)
 
     def _by_columns(self) -> bool:
         """Whether a single kernel row is computed faster from the columns of X, which takes a copy of X.
