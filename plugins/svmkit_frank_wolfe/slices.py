@@ -14,18 +14,19 @@ from svmkit_frank_wolfe.compiled_steps import Points, Rule, Sums, take_steps
 from svmkit_frank_wolfe.oracle import Choice
 from svmkit_frank_wolfe.state import SimplexState
 
+SMALL = 2000  # points of which a solve in Python takes no longer than the compilation of these steps
 LIKELY = 31  # kernel rows that are guessed on a miss
 WORK = 8_000_000  # points that the steps of a slice may pass: some milliseconds, kernel rows excluded
 MARGIN = 1.0 + 1e-9  # by which a slice's target is larger, so that rounding cannot make it miss the one of the loop
 
 
 def apply(state: SimplexState) -> bool:
-    """Return whether compiled steps can be taken: all points are tracked and looked at, and one iterate is kept.
+    """Return whether compiled steps are taken: many points, all of them tracked and looked at, and one iterate kept.
 
     A matrix that is given as such has no table of rows that compiled steps could read.
     """
     tracked = state.tracked.everything and state.draws.every and state.keeps == 1
-    return tracked and not isinstance(state.problem.gram, MatrixGram)
+    return tracked and state.problem.m >= SMALL and not isinstance(state.problem.gram, MatrixGram)
 
 
 def take(state: SimplexState, rule: Rule) -> StepInfo:

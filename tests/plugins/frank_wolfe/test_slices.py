@@ -16,6 +16,11 @@ pytestmark = pytest.mark.usefixtures("one_pool")
 every_rule = pytest.mark.parametrize("name", [name for name in CLASSIC if make(name).rule is not None])
 
 
+@pytest.fixture(autouse=True)
+def of_few_points(monkeypatch):
+    monkeypatch.setattr(slices, "SMALL", 0)
+
+
 def begun(name, problem, goal):
     return make(name).init(problem, None, Draws(Full(), problem.y, 0, goal=goal))
 
