@@ -51,7 +51,7 @@ class Column:
     slip : InputError or None
         The error for the cell that does not fit the others.
     example : str
-        A cell that shows the trouble.
+        A cell that shows the trouble; for too many texts that are mostly numbers, a text that is none, else "".
     """
 
     position: int
@@ -153,7 +153,9 @@ def _with_trouble(
             slip = table.refusal(row, position, f"is {kind} but for text", mend)
             return Column(position, values, categories, trouble=Trouble.SLIP, slip=slip)
     if len(texts) > max(FEW_CATEGORIES, len(codes) // ROWS_PER_CATEGORY):
-        return Column(position, values, categories, trouble=Trouble.MANY, example=texts[0])
+        is_half = shares.share(known) >= 0.5  # numbers, with a mark of its own for a hole perhaps
+        wrong_text = next(text for text, right in zip(texts, known, strict=True) if not right) if is_half else ""
+        return Column(position, values, categories, trouble=Trouble.MANY, example=wrong_text)
     return column
 
 

@@ -115,7 +115,11 @@ def _of_days(table: Table, columns: Sequence[Column]) -> str:
 
 def _of_texts(table: Table, columns: Sequence[Column]) -> str:
     rows, names = len(columns[0].values), _options(table, columns)
-    counts = ", ".join(f"{table.names[c.position]!r} {len(c.categories or ()):,}" for c in columns[:12])
+    counts = ", ".join(
+        f"{table.names[c.position]!r} {len(c.categories or ()):,}"
+        + (f": mostly numbers, but {shown(c.example)} (write a hole as an empty cell)" if c.example else "")
+        for c in columns[:12]
+    )
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     return (
         f"too many different texts in {rows:,} rows: {counts}{more} (at most {FEW_CATEGORIES}, or one for "

@@ -158,6 +158,11 @@ def test_a_tenth_of_the_rows_may_be_categories():
     assert load(write("t.csv", csv(*rows[:20]))).n_features == 20
 
 
+def test_numbers_with_a_mark_of_their_own_for_a_hole():
+    rows = [str(i / 2) if i % 5 else "-" for i in range(300)]
+    not_loaded("'a' 241: mostly numbers, but '-' .write a hole as an empty cell.", write("t.csv", csv(*rows)))
+
+
 def test_numbers_as_categories_keep_their_text_in_files_of_any_kind():
     import pandas as pd
 
