@@ -84,7 +84,7 @@ DATA = [
     (["empty.svm"], ["empty.svm", "empty"]),
     (["blank.svm"], ["blank.svm", "empty"]),
     (["comment.svm"], ["comment.svm", "no samples"]),
-    (["good.svm", "--test", "wide.svm"], ["wide.svm", "9", "3"]),
+    (["good.svm", "--test", "wide.svm", "--strict"], ["wide.svm", "9", "3"]),
     (["good.svm", "--test", "broken.svm"], ["broken.svm:17"]),
     (["good.svm", "--test", "nofile.svm"], ["nofile.svm"]),
     (["good.svm", "--test", "iris"], ["iris", "4 features", "3 features"]),
@@ -122,7 +122,7 @@ def test_real_test_set_with_more_columns(alone, refused, monkeypatch):
     if not alone or not Path(alone).is_dir():
         pytest.skip("needs the real data sets: set SVMKIT_DATA to their folder")
     monkeypatch.setenv("SVMKIT_DATA", alone)
-    refused(["a1a.t", "123", "119"], "train", "a1a", "--test", "a1a.t", "--no-track")
+    refused(["a1a.t", "123", "119"], "train", "a1a", "--test", "a1a.t", "--strict", "--no-track")
 
 
 # --- models, predictions, checkpoints
@@ -219,7 +219,7 @@ def test_model_header_that_does_not_fit(refused, model, header, words):
 
 def test_data_that_do_not_fit_the_model(refused, model):
     for command in ("evaluate", "predict"):
-        refused(["wide.svm", "9", "3"], command, model, "wide.svm")
+        refused(["wide.svm", "9", "3"], command, model, "wide.svm", "--strict")
         refused(["iris", "4 features", "3 features"], command, model, "iris")
         refused(["nan.svm:5"], command, model, "nan.svm")
         refused(["nofile.svm"], command, model, "nofile.svm")

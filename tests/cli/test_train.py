@@ -18,7 +18,7 @@ KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
     "compile_s", "n_support", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
-    "formulation", "train_scores", "test_scores", "warning", "label",
+    "formulation", "train_scores", "test_scores", "warning", "label", "metric",
 }  # fmt: skip
 
 
@@ -252,8 +252,8 @@ def test_scaling_learns_from_the_training_part_only(train, svmkit):
 def test_model_file_is_replaced_whole(train):
     write("m.model", "old")
     train("iris", "--out", "m.model")
-    assert Path("m.model").read_bytes() != b"old"
-    assert sorted(p.name for p in Path.cwd().iterdir()) == ["m.model"]
+    assert Path("m.model").read_bytes() != b"old" and Path("m.model.bak").read_bytes() == b"old"
+    assert sorted(p.name for p in Path.cwd().iterdir()) == ["m.model", "m.model.bak"]
 
 
 def test_what_a_method_is_known_for_is_told(train, svmkit):

@@ -270,7 +270,7 @@ def test_progress_in_words():
         (["cannot write no/m"], ["--out", "no/m"]),
         (["--test or --test-size"], ["--test", "few.svm", "--test-size", "0.5"]),
         (["--tol"], ["--tol", "0"]),
-        (["No such option: --register"], ["--register", "x"]),
+        (["--register needs the tracker"], ["--register", "x"]),
     ],
 )
 def test_refused_before_any_fit(refused, monkeypatch, words, args):
