@@ -254,7 +254,8 @@ class CorrectiveState:
     @property
     def ends(self) -> bool:
         """Whether the next survey will probably end the solve, if the gap falls by the factor by which it fell."""
-        soon = self.relative * min(1.0, self.relative / self.before) <= self.goal
+        fall = min(1.0, self.relative / self.before) if self.before > 0.0 else 1.0
+        soon = self.relative * fall <= self.goal
         return soon and self.problem.m * int(np.count_nonzero(self.box.beta)) <= LAST
 
     def gradient(self) -> np.ndarray:
