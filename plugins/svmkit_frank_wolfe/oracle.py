@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import StepInfo
 from svmkit_frank_wolfe import loops
@@ -169,34 +168,19 @@ def within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
         state.restart()
     i = loops.active_vertex(state.g, state.w)
     info = report(state, choice._replace(i=i, lowest=float(state.g[i])), moved or j >= 0)
-    return info._replace(gap=info.gap_abs / max(abs(info.objective), 1e-300), full=j < 0)  # other points do not count
+    return info._replace(full=j < 0)
 
 
 def report(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
-    """Aim at the oracle's choice and report on the iterate, with the gap estimates of `estimate`."""
+    """Aim at the oracle's choice and report on the iterate; the estimate of the gap is 2 (f - lowest g)."""
     state.aim(choice.i)
     slack = 2.0 * (state.f - choice.lowest)
     return StepInfo(
         objective=state.objective,
         n_support=state.active,
         epochs=choice.looked / state.problem.m,
-        gap=estimate(state, slack),
+        gap=slack / max(abs(state.objective), 1e-300),
         gap_abs=max(slack, 0.0),
         sampled=choice.sampled,
         moved=moved or (not state.draws.every and slack > 0.0),
     )
-
-
-def estimate(state: SimplexState, slack: float) -> float:
-    """Return an estimate of the relative gap from 2 (f - lowest g) = `slack` and, while all points are tracked, P - D.
-
-    P takes a pass over all points, so it is computed only where the iterate is also due in the history.
-    """
-    gap = slack / max(abs(state.objective), 1e-300)
-    if not state.tracked.everything:
-        return gap
-    if state.n_iter >= state.next_report and state.f > 0.0:
-        state.next_report = state.n_iter + max(1, state.n_iter // 32)
-        primal, dual = state.problem.values(state.point(), state.g)
-        state.bound = min(state.bound, relative_gap(primal - dual, dual))
-    return min(gap, state.bound)

@@ -59,6 +59,8 @@ def take(state: SimplexState, rule: Rule) -> StepInfo:
             gram.row(missing, partial(_likely, rule, points, rows, i, missing, problem.bias))
     state.scales[0], state.f, state.c_alpha, state.active, state.age = sums
     state.n_iter += steps
+    if state.n_iter >= state.next_report:
+        state.next_report = state.n_iter + max(1, state.n_iter // 32)
     i = i if moved else int(state.g.argmin())  # a step within a full support may not have aimed at the lowest g
     choice = Choice(i, float(state.g[i]), problem.m, False)
     return oracle.within(state, choice, moved)._replace(steps=steps, epochs=float(steps))
@@ -75,7 +77,7 @@ def _points(state: SimplexState) -> Points:
 def _most(state: SimplexState) -> int:
     """Return the number of steps of the next slice: one where a rule or a caller wants to see each of them."""
     goal = state.draws.goal
-    if goal is None or state.bound <= goal.gap:
+    if goal is None:
         return 1
     until = min(state.next_report, goal.begun + goal.iterations)
     return int(max(1, min(until - state.n_iter, WORK // state.problem.m)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 
 import numpy as np
@@ -56,8 +55,6 @@ class SimplexState:
         Largest number of active points allowed.
     n_iter : int
         Steps so far, those of an earlier solve that is continued included.
-    bound : float
-        The lowest relative gap (P - D) / max(|P|, |D|) that g has given so far; see `oracle.estimate`.
     next_report : int
         Number of steps at which the next history point is due, as `svmkit.solver.history.Schedule` has it.
     fixed : tuple of ndarray or None
@@ -68,7 +65,7 @@ class SimplexState:
         self.problem, self.draws, self.keeps = problem, draws, keeps
         self.budget = sys.maxsize
         self.i, self.n_iter = 0, draws.goal.begun if draws.goal else 0
-        self.bound, self.next_report = math.inf, self.n_iter + 1
+        self.next_report = self.n_iter + 1
         self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
@@ -329,5 +326,5 @@ class SimplexState:
         if everything and not self.tracked.everything:
             self.track(None, self.point(), g)
             return
-        self.g[:], self.bound = g[here], math.inf
+        self.g[:] = g[here]
         self.restart()

@@ -20,6 +20,7 @@ from svmkit.solver.stopping import Iterations
 from svmkit.training.data import TrainingData
 
 POINTS, STEPS = 96, 200
+MANY = 2048  # points from which on solvers take steps in compiled code that is not worth its compilation for fewer
 
 
 def data(dtype=np.float64, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
@@ -125,13 +126,15 @@ def _share() -> None:
 
 
 def _solve(solver: Solver) -> None:
-    """Solve with kernel rows in both precisions and with tiny values; linear solvers on dense and on sparse X."""
+    """Solve with few and many kernel rows in both precisions, and with tiny values; linear ones on both storages."""
     X, y = data()
-    grams = []
+    problems: list[tuple[Gram, np.ndarray]] = []
     if solver.problem_for(Linear()).is_linear:
-        grams += [Gram(Linear(), stored) for stored in (X, sp.csr_array(X))]
+        problems += [(Gram(Linear(), stored), y) for stored in (X, sp.csr_array(X))]
     if Requires.LINEAR_KERNEL not in solver.requires:
-        grams += [Gram(RBF(0.5), X, dtype=rows) for rows in (np.float64, np.float32)]
-        grams.append(Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32))  # nearly 0, all but the diagonal
-    for gram in grams:
-        solve(solver.pose(gram, y, 1.0), solver, stop=Iterations(STEPS))
+        for points in (POINTS, MANY):
+            X, y_of = data(points=points)
+            problems += [(Gram(RBF(0.5), X, dtype=rows), y_of) for rows in (np.float64, np.float32)]
+        problems.append((Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32), y))  # nearly 0, all but the diagonal
+    for gram, labels in problems:
+        solve(solver.pose(gram, labels, 1.0), solver, stop=Iterations(STEPS))

@@ -239,7 +239,7 @@ def test_whole_degree_may_be_a_float():
 def test_names_and_options_that_do_not_exist():
     with pytest.raises(InputError, match="did you mean rbf"):
         plugins.build("kernel", "rbff")
-    with pytest.raises(InputError, match="no option 'gama'; it has gamma"):
+    with pytest.raises(InputError, match=r"no option 'gama' \(did you mean gamma\?\); it has gamma"):
         plugins.build("kernel", "rbf", {"gama": 1})
     with pytest.raises(InputError, match="degree"):
         plugins.build("kernel", "poly", {"degree": "1.5"})

@@ -69,6 +69,7 @@ def test_a_frame_has_a_row_a_point():
             "n_support": [2, 3, 4, 0],
             "kernel_values": [10, 20, 40, 80],
             "accuracy": [np.nan, 0.75, np.nan, 1.0],
+            "score": [np.nan] * 4,
         }
     )
     pd.testing.assert_frame_equal(frame, want)

@@ -89,7 +89,8 @@ def test_a_limit_that_does_not_bind_changes_nothing():
         free = solve(asked, make(name), stop=Gap(1e-3))
         held = solve(asked, make(name), stop=Gap(1e-3) | Support(free.n_support + 60))
         assert held.status is free.status is Status.CONVERGED
-        np.testing.assert_array_equal(held.point, free.point)
+        # fcfw takes its last look in float64 if the gap is the only rule
+        np.testing.assert_allclose(held.point, free.point, rtol=1e-12)
 
 
 def weights(n, m=80):

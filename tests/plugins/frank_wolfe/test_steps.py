@@ -6,7 +6,6 @@ from support.problems import (
     BUDGET,
     CLASSIC,
     blobs,
-    certified,
     dense_A,
     every_fast,
     every_fw,
@@ -87,28 +86,14 @@ def test_takes_the_steps_of_its_paper(name, C):
     start[:10] = np.random.default_rng(2).dirichlet(np.ones(10))
     solver = make(name)
     state = state_of(solver, problem, start=start)
-    lowest = np.inf
-    for k, alpha in enumerate(reference(name, A, start, 60)):
+    for k, alpha in enumerate(reference(name, A, start, 80)):
         info = solver.step(state)
         np.testing.assert_allclose(solver.solution(state), alpha, atol=1e-9, err_msg=f"step {k + 1}")
         g = A @ alpha
         assert info.objective == pytest.approx(alpha @ g, rel=1e-9)
         assert info.gap_abs == pytest.approx(2 * (alpha @ g - g.min()), rel=1e-6)
-        primal, dual = certified(A, problem, alpha)  # computed at each of the first 64 steps
-        lowest = min(lowest, (primal - dual) / primal)
-        assert info.gap == pytest.approx(min(info.gap_abs / info.objective, lowest), rel=1e-6, abs=1e-12)
+        assert info.gap == pytest.approx(info.gap_abs / info.objective, rel=1e-9)
         assert info.n_support == np.count_nonzero(alpha)
-
-
-def test_a_solve_ends_when_its_certificate_holds():
-    """2 (f - min g) / f is far above the gap of P and D then."""
-    X, y = blobs(300, 3, seed=11)
-    problem = problem_of(X, y, 1.0)
-    solution = solve(problem, make("swap2o"), stop=Gap(1e-3))
-    g = problem.gradient(solution.point)
-    f = solution.point @ g
-    assert 1e-4 < solution.certificate.gap <= 1e-3
-    assert 2 * (f - g.min()) / f > 5e-3
 
 
 @pytest.mark.parametrize("m", [1, 255, 256, 1000])
