@@ -146,7 +146,7 @@ def test_any_C_on_ugly_data(name, loss, C):
         ("ocas", {"mu": 0.0}, "mu must be > 0 and at most 1, not 0.0"),
         ("ocas", {"mu": 1.5}, "mu must be > 0 and at most 1, not 1.5"),
         ("svmperf", {"inactive": -1}, "inactive must be a whole number of rounds >= 0"),
-        ("svmperf", {"inactive": 2.5}, "inactive must be a whole number of rounds >= 0"),
+        ("svmperf", {"inactive": 2.5}, "solver svmperf: inactive=2.5 should be a whole number"),
         ("bmrm", {"inner_gap": 0.0}, "inner_gap must be between 0 and 1, not 0.0"),
         ("bmrm", {"inner_gap": 1.0}, "inner_gap must be between 0 and 1, not 1.0"),
         ("bmrm", {"inner": "smo"}, "inner='smo' does not solve the inner problem; there are: face"),
