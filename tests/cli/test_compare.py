@@ -221,6 +221,7 @@ def compared(svmkit, *args):
     return done, [json.loads(line) for line in done.out.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_compared_by_balanced_accuracy(svmkit):
     done, found = compared(svmkit, lopsided(), "--solvers", "smo,swap", "--test-size", 0.25)
     for record in found:
@@ -231,6 +232,7 @@ def test_a_rare_class_is_compared_by_balanced_accuracy(svmkit):
     assert "balanced accuracy" in again.out and "accuracy" in again.out
 
 
+@pytest.mark.slow
 def test_a_metric_by_name(svmkit, refused):
     args = (lopsided(), "--solvers", "smo", "--test-size", 0.25)
     _, (found,) = compared(svmkit, *args, "--metric", "roc_auc")
@@ -242,6 +244,7 @@ def test_a_metric_by_name(svmkit, refused):
     assert failed.code == 1 and "f1_macro or f1_weighted" in json.loads(failed.out)["reason"]
 
 
+@pytest.mark.slow
 def test_a_spec_has_a_metric(svmkit, refused):
     lopsided()
     text = "data: {lopsided.csv: {test: 0.25, metric: f1}}\nsolvers: [smo]\n"
@@ -252,6 +255,7 @@ def test_a_spec_has_a_metric(svmkit, refused):
     refused(["m.yaml", "lopsided.csv.metric", "zzz"], "compare", "--spec", "m.yaml")
 
 
+@pytest.mark.slow
 def test_the_metric_has_a_spread_over_splits(svmkit):
     args = (lopsided(n=200, rare=20), "--solvers", "smo,swap", "--splits", 3, "--metric", "matthews_corrcoef")
     _, found = compared(svmkit, *args)

@@ -88,6 +88,7 @@ def test_tune_imputes(svmkit):
     assert SVMModel.load("m.model").imputing.holed.tolist() == [0, 4]
 
 
+@pytest.mark.slow
 def test_compare_imputes_from_options_and_from_a_spec(svmkit):
     people("people.csv", rows=HOLED)
     options = ("people.csv", "--solvers", "smo,swap", "--test-size", "0.3", "--impute", "indicator")
@@ -118,6 +119,7 @@ def test_standard_scaling_of_a_table_with_text_leaves_its_categories_alone(train
     assert shown["test_accuracy"] == (model.predict(data.X) == data.y).mean()
 
 
+@pytest.mark.slow
 def test_standard_scaling_of_sparse_data_says_that_it_does_not_centre(svmkit):
     rng = np.random.default_rng(0)
     lines = []

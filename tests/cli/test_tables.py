@@ -104,6 +104,7 @@ def test_datasets_info_of_many_classes_lists_a_few(svmkit):
     assert "and 380 more" in out and "looks like a quantity" in out
 
 
+@pytest.mark.slow
 def test_compare_reads_tables(svmkit, churned):
     done = svmkit("compare", churned, "--solvers", "smo", *READ, "--no-track", "--json")
     assert done.code == 0 and "label column 'churned' (last column)" in done.err, done.err

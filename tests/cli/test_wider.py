@@ -96,6 +96,7 @@ def test_columns_of_tables_stay_matched_by_name(svmkit, refused, files):
     refused(["age"], "evaluate", "m", "more.csv")
 
 
+@pytest.mark.slow
 def test_a_comparison_says_it_once_below_the_table(svmkit, files):
     train, wide = files
     args = ("compare", train, "--test", wide, "--solvers", "smo,swap2o", "--no-track", "--threads", "1")

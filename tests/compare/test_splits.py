@@ -133,6 +133,7 @@ def test_one_split_has_no_spread_and_it_is_said():
     assert results(spec(), lambda cell: None).tested_on("iris") == ""
 
 
+@pytest.mark.slow
 def test_a_comparison_with_splits_runs_resumes_and_shows_its_spread(svmkit):
     args = ("compare", "iris", "--solvers", "smo,swap2o", "--no-track", "--threads", "1")
     done = svmkit(*args, "--splits", "2", "--report", "r.html")

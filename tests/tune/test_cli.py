@@ -301,6 +301,7 @@ def test_an_interrupt_before_any_candidate_is_whole(jobs, signum):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_the_best_model_is_registered(svmkit):
     store = ("--tracking-uri", "sqlite:///m.db")
     found = svmkit("tune", svmlight(), *GRID, *store, "--register", "best", "--json").json

@@ -232,6 +232,7 @@ def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
     assert rest.certificate.dual == pytest.approx(whole.certificate.dual, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), [("fcfw", {}), ("fcsmo", {"loss": "squared_hinge"})])
 def test_the_last_look_at_all_points_serves_the_certificate(name, options, monkeypatch):
     X, y = blobs(3000, 3, seed=24)
