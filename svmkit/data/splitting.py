@@ -34,13 +34,12 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     InputError
         If no sample is held out, or the data have no labels.
     """
-    if data.y is None:
-        raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
+    y = _labels(data)
     rng = np.random.default_rng(seed)
     if stratify:
         held: list[np.ndarray] = []
-        for label in np.unique(data.y):
-            members = rng.permutation(np.flatnonzero(data.y == label))
+        for label in np.unique(y):
+            members = rng.permutation(np.flatnonzero(y == label))
             held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
         test = np.sort(np.concatenate(held))
     else:
@@ -78,17 +77,23 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[Dataset, 
     """
     from sklearn.model_selection import StratifiedKFold
 
-    if data.y is None:
-        raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
-    labels, counts = np.unique(data.y, return_counts=True)
+    y = _labels(data)
+    labels, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
         rare = labels[counts.argmin()]
         raise InputError(
             f"class {rare} of {data.name} has {counts.min()} rows, too few for {n_folds} folds: give fewer folds"
         )
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((data.n_samples, 0)), data.y)
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((data.n_samples, 0)), y)
     train, test = list(folds)[number]
     return part(data, train), part(data, test)
+
+
+def _labels(data: Dataset) -> np.ndarray:
+    """Return the labels, without which rows cannot be held out."""
+    if data.y is None:
+        raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
+    return data.y
 
 
 def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:

@@ -89,8 +89,8 @@ def test_a_limit_that_does_not_bind_changes_nothing():
         free = solve(asked, make(name), stop=Gap(1e-3))
         held = solve(asked, make(name), stop=Gap(1e-3) | Support(free.n_support + 60))
         assert held.status is free.status is Status.CONVERGED
-        # fcfw takes its last look in float64 if the gap is the only rule
-        np.testing.assert_allclose(held.point, free.point, rtol=1e-12)
+        # fcfw takes its last look in float64 if the gap is the only rule, the others take the same steps
+        np.testing.assert_allclose(held.point, free.point, rtol=1e-12 if name == "fcfw" else 0.0)
 
 
 def weights(n, m=80):
