@@ -1,10 +1,11 @@
 from ._version import __version__
+from .compare import plot_comparison
 from .data import Dataset, load
 from .errors import InputError, SvmkitError
-from .estimators import SVMClassifier, SVMOneClass
+from .estimators import SVMClassifier, SVMOneClass, SVMRegressor
 from .kernels import Gram, Kernel
 from .model import SVMModel
-from .plotting import plot_history
+from .plotting import plot_decision, plot_history
 from .problems import Certificate, Problem, SimplexQP
 from .solver import Sampler, Solution, Solver, Status, minimize_simplex, solve
 from .training import c_path, fit
@@ -19,6 +20,7 @@ __all__ = [
     "SVMClassifier",
     "SVMModel",
     "SVMOneClass",
+    "SVMRegressor",
     "Sampler",
     "SimplexQP",
     "Solution",
@@ -30,6 +32,8 @@ __all__ = [
     "fit",
     "load",
     "minimize_simplex",
+    "plot_comparison",
+    "plot_decision",
     "plot_history",
     "solve",
 ]

@@ -27,6 +27,10 @@ class NotFinite(SvmkitError):
         )
 
 
+class Gone(SvmkitError):
+    """What a problem is computed on, such as a cluster, is gone; a solve under way ends at its best iterate so far."""
+
+
 class InputError(SvmkitError, ValueError):
     """The call or its input is wrong. The message says how to correct it; the command line exits with code 2."""
 
@@ -45,6 +49,10 @@ class Unavailable(InputError):
     def __init__(self, message: str, plugin: type | None = None) -> None:
         super().__init__(message)
         self.plugin = plugin
+
+
+class Infeasible(InputError):
+    """No point satisfies the constraints of a problem, such as those of a nu that is too large for its classes."""
 
 
 class UnknownName(InputError):

@@ -9,6 +9,7 @@ marked `threads`.
 import faulthandler
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,21 @@ def pytest_sessionstart(session):
         warming.warm()
 
 
+@pytest.fixture(autouse=True)
+def plugin_files_end_with_their_test():
+    """Forget the files of --plugin that a test has loaded into this process."""
+    yield
+    found = sys.modules.get("svmkit.plugins.plugin_file")
+    if found is not None and found._loaded:
+        found._loaded.clear()
+        sys.modules["svmkit.plugins"].registered.cache_clear()
+
+
 def pytest_collection_modifyitems(config, items):
+    if os.name != "posix":
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="needs signals or process groups of POSIX"))
     if config.everything:
         return
     from support.sample import left_out

@@ -12,8 +12,11 @@ from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.design import CSR
 from svmkit.problems.linear_risk import LinearDual
-from svmkit.solver.base import Requires, Solver, StepInfo
+from svmkit.problems.tube_risk import LinearTubeDual
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Sampler, Shuffled
+from svmkit.solver.step_info import StepInfo
 from svmkit_coordinate.passes import passes
 from svmkit_coordinate.workers import FEW, Shared, shared_passes
 
@@ -40,7 +43,7 @@ class State:
     Attributes
     ----------
     v : ndarray of shape (width,)
-        sum_i beta_i y_i x_i.
+        sum_i beta_i y_i x_i, in regression sum_i beta_i x_i.
     objective, n_support : float, int
         Dual objective, and number of weights that are not 0.
     order, n : ndarray of int64, int
@@ -82,6 +85,8 @@ class State:
 class DCD(Solver):
     """Dual coordinate descent (Hsieh, Chang, Lin, Keerthi, Sundararajan 2008, Algorithm 3), LIBLINEAR's method.
 
+    Regression is Algorithm 4 of Ho, Lin (2012), with one signed weight a sample.
+
     An iteration is a pass over the points that take part, each in a fresh random order, or over the points that another
     sampler draws. With `--sampler full` the order is that of the data, which can take a hundred times as many passes.
 
@@ -105,6 +110,7 @@ class DCD(Solver):
 
     name = "dcd"
     problem: ClassVar[type[Problem]] = LinearDual
+    regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge")
     requires = (Requires.LINEAR_KERNEL,)
@@ -125,6 +131,14 @@ class DCD(Solver):
     def patience(self, m: int) -> int:
         return 20_000
 
+    def crammer_singer(self) -> Solver:
+        from svmkit_coordinate.crammer_singer import ClassDescent
+
+        if self.loss != "hinge" or self.workers > 1:
+            given = f"loss={self.loss}" if self.loss != "hinge" else f"workers={self.workers}"
+            raise InputError(f"Crammer and Singer's problem has the hinge loss and one worker: leave out {given}")
+        return ClassDescent(bias=self.bias, shrinking=self.shrinking)
+
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
         if self.workers > 1 and not draws.every:
             raise InputError("workers share passes over all points: leave out the sampler, or set workers=1")
@@ -138,14 +152,16 @@ class DCD(Solver):
         n, shared = state.n, state.shared
         shrunk = every and n < p.m
         room, most = (max(p.m // ROOM, LEAST), 1 + state.count // MORE) if shrunk else (0, 1)
+        limits = room, most, p.epsilon
         given = state.beta, state.v, state.thresholds, self.shrinking and every
         rng = state.draws.rng
         if shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
             shared.seeds[:] = rng.integers(1, 2**63, self.workers) if state.shuffled else 0
-            last, count, looks, gain, born = shared_passes(d.rows, d.bias, state.order, n, *given, shared, room, most)
+            found = shared_passes(d.rows, d.bias, state.order, n, *given, shared, *limits)
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
-            last, count, looks, gain, born = passes(d.rows, d.bias, p.points, state.order, n, *given, seed, room, most)
+            found = passes(d.rows, d.bias, p.points, state.order, n, *given, seed, *limits)
+        last, count, looks, gain, born = found
         state.n, state.count = last.n, state.count + count
         state.objective -= gain
         state.n_support += born

@@ -9,7 +9,7 @@ from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)
-def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most):
+def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most, epsilon=None):
     """Make one pass over order[:n], and further passes within `room` points and `most` passes in all.
 
     Parameters
@@ -25,6 +25,8 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
         Seed of a fresh order for each pass, 0 to keep `order`.
     room, most : int
         Largest number of points looked at and of passes; one pass is always made.
+    epsilon : float or None, default=None
+        As for `coordinate_pass`.
 
     Returns
     -------
@@ -38,7 +40,7 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
     while True:
         if seed:
             seed = shuffle(order, n, seed)
-        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1])
+        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1], 1.0, epsilon)
         count, looks, gain, born = count + 1, looks + n, gain + done.gain, born + done.born
         n = done.n
         if shrinking:

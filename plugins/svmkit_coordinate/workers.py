@@ -75,7 +75,7 @@ class Shared(NamedTuple):
         sigma = SIGMA * K
         return cls(
             sigma,
-            d.points(problem.y, problem.upper, problem.ridge, sigma),
+            d.points(problem.targets, problem.upper, problem.ridge, sigma),
             np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
             np.zeros((K, 6)),
             np.zeros(K, dtype=np.uint64),
@@ -88,25 +88,25 @@ class Shared(NamedTuple):
         )
 
 
-def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most):
+def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most, epsilon=None):
     """Do as `passes` with the workers of `shared`, whose seeds the caller has set; end when few points take part."""
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)
     shared.counters[OPEN] = len(shared.v)
-    given = X, bias, order, beta, v, thresholds, shrinking, room, most, shared
+    given = X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon
     spread(_enter, len(shared.v), LEAST, *given)  # a thread may stay for many passes; `dcd` knows when this pays
     (last, *about), (count, looks, gain, born) = shared.whole.tolist(), shared.sums.tolist()
     return Pass(int(last), *about[:-1], int(about[-1])), int(count), int(looks), gain, int(born)
 
 
 @njit(nogil=True, cache=True)
-def _enter(first, last, X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
+def _enter(first, last, X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon=None):
     for _ in range(first, last):
-        _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared)
+        _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon)
 
 
 @njit(cache=True)
-def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
+def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon=None):
     """Take parts on one thread while there are any; the thread that ends the last part of a pass joins them all."""
     K, counters, idle = shared.v.shape[0], shared.counters, 0
     while idle < PATIENCE:
@@ -118,14 +118,14 @@ def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
             idle += 1
             continue
         idle = 0
-        _part(k % K, X, bias, order, beta, v, thresholds, shared)
+        _part(k % K, X, bias, order, beta, v, thresholds, epsilon, shared)
         if atomic.add(counters, DONE, 1) + 1 == until:
-            more = _join(order, beta, v, thresholds, shrinking, room, most, shared)
+            more = _join(order, beta, v, thresholds, shrinking, room, most, shared, epsilon)
             atomic.write(counters, OPEN, until + K if more else LAST)
 
 
 @njit(cache=True)
-def _part(k, X, bias, order, beta, v, thresholds, shared):
+def _part(k, X, bias, order, beta, v, thresholds, epsilon, shared):
     """Make a pass over part k."""
     lo, hi = shared.ends[k], shared.ends[k + 1]
     part, own = order[lo:hi], shared.v[k, : v.size]
@@ -136,13 +136,14 @@ def _part(k, X, bias, order, beta, v, thresholds, shared):
         shared.before[j] = beta[order[j]]
     for c in range(v.size):  # element by element here and below: a slice takes a second to compile
         own[c] = v[c]
-    done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, thresholds[0], thresholds[1], shared.sigma)
+    high, low = thresholds[0], thresholds[1]
+    done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, high, low, shared.sigma, epsilon)
     found = shared.found[k]
     found[0], found[1], found[2], found[3], found[4], found[5] = done
 
 
 @njit(cache=True)
-def _join(order, beta, v, thresholds, shrinking, room, most, shared):
+def _join(order, beta, v, thresholds, shrinking, room, most, shared, epsilon=None):
     """Set v, the result of the pass and the parts of the next pass; return whether there is to be a next pass."""
     K, looked = shared.v.shape[0], shared.ends[-1]
     n, expected, gap, top, low, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
@@ -162,7 +163,7 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared):
         together += total * total
     gain, share = expected + 0.5 * (shared.sigma * apiece - together), 1.0
     if gain < SURE * expected:
-        gain, share, born = _search(beta, gain, together, born, shared)
+        gain, share, born = _search(beta, gain, together, born, epsilon, shared)
     for c in range(v.size):
         v[c] += share * move[c]
     _deal(order, n, shared)
@@ -176,9 +177,13 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared):
 
 
 @njit(cache=True)
-def _search(beta, gain, together, born, shared):
-    """Make the best share, at most 1, of all steps of the pass; return (decrease of the objective, share, born)."""
-    n, curvature = shared.ends[-1], together
+def _search(beta, gain, together, born, epsilon, shared):
+    """Make the best share, at most 1, of all steps of the pass; return (decrease of the objective, share, born).
+
+    In regression a weight that changes its side counts as if epsilon |beta| were linear from one end of its step to the
+    other, which is never too little; the decrease is that of the true objective.
+    """
+    n, curvature, less = shared.ends[-1], together, 0.0
     for j in range(n):
         i = shared.met[j]
         curvature += shared.points[i, 2] * (beta[i] - shared.before[j]) ** 2
@@ -186,10 +191,13 @@ def _search(beta, gain, together, born, shared):
     share = min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else 1.0
     for j in range(n):
         i, held = shared.met[j], shared.before[j]
-        born -= (beta[i] > 0.0) - (held > 0.0)
-        beta[i] = held + share * (beta[i] - held)
-        born += (beta[i] > 0.0) - (held > 0.0)
-    return share * (slope - 0.5 * share * curvature), share, born
+        born -= (beta[i] != 0.0) - (held != 0.0)
+        to = beta[i]
+        beta[i] = held + share * (to - held)
+        born += (beta[i] != 0.0) - (held != 0.0)
+        if epsilon is not None:
+            less += epsilon * (abs(held) + share * (abs(to) - abs(held)) - abs(beta[i]))
+    return share * (slope - 0.5 * share * curvature) + less, share, born
 
 
 @njit(cache=True)

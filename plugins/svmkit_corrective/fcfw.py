@@ -8,9 +8,11 @@ import numpy as np
 
 from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
-from svmkit_corrective.cone import Cone, ConeState
+from svmkit.problems.tube import BiasedTubeQP
+from svmkit_corrective.cone import Cone
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.state import Face
+from svmkit_corrective.tilted import Tilted
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class FCFW(Corrective):
 
     A round solves over the face of the simplex that the working set spans. For the L2-SVM it solves over the cone of
     that face, where the minimum is the same but for a factor: fewer steps are needed if weights need not sum to 1.
+    Regression with the squared loss is solved over the span of the working set likewise.
 
     Parameters
     ----------
@@ -26,32 +29,41 @@ class FCFW(Corrective):
         As for `Corrective`.
     inner : float, default=0.2
         As for `Corrective`.
-    first
+    first : optional
         As for `Corrective`.
     """
 
     name = "fcfw"
     problem = SimplexQP
+    regression = BiasedTubeQP
     paper = "Lacoste-Julien, Jaggi 2015"
 
     growth: float = 0.3
     inner: float = 0.2
 
-    @property
-    def cone(self) -> Cone:
-        """The rounds for the L2-SVM."""
-        return Cone(self.first, self.growth, self.inner)
+    def pose_regression(self, gram, t, C, epsilon):
+        return BiasedTubeQP(gram, t, C, epsilon, loss="squared_hinge")
+
+    def formulation(self, kernel, task="classify"):
+        regresses = task == "regress"
+        return BiasedTubeQP.formulation(loss="squared_hinge") if regresses else super().formulation(kernel, task)
+
+    def rounds_for(self, problem: SimplexQP | BiasedTubeQP) -> Corrective:
+        """Return what makes the rounds: for the L2-SVM over the cone."""
+        kind = Cone if isinstance(problem, SquaredHinge) else Tilted if isinstance(problem, BiasedTubeQP) else None
+        return self if kind is None else kind(self.first, self.growth, self.inner)
 
     def init(self, problem, start, draws):
-        if isinstance(problem, SquaredHinge):
-            return self.cone.init(problem, start, draws)
-        return super().init(problem, start, draws)
+        rounds = self.rounds_for(problem)
+        state = super().init(problem, start, draws) if rounds is self else rounds.init(problem, start, draws)
+        state.rounds = rounds
+        return state
 
     def step(self, state):
-        return self.cone.step(state) if isinstance(state, ConeState) else super().step(state)
+        return super().step(state) if state.rounds is self else state.rounds.step(state)
 
     def solution(self, state):
-        return self.cone.solution(state) if isinstance(state, ConeState) else super().solution(state)
+        return super().solution(state) if state.rounds is self else state.rounds.solution(state)
 
     def face(self, problem: SimplexQP) -> Face:
         m = problem.m

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap
-from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.loss import Loss
+from svmkit.problems.nu import NuQP
+from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.tube import TubeQP
 from svmkit.solver import smo_box
 from svmkit_corrective.driver import Corrective
+from svmkit_corrective.nu import NuState
 from svmkit_corrective.state import Face, Phase
 
 
@@ -24,12 +26,14 @@ class FCSMO(Corrective):
         "hinge" or "squared_hinge".
     growth : float, default=0.3
         As for `Corrective`.
-    first, inner
+    first, inner : optional
         As for `Corrective`.
     """
 
     name = "fcsmo"
     problem = BoxQP
+    further = (OneClassQP, NuQP)
+    regression = TubeQP
     terms = ("loss",)
     losses = ("hinge", "squared_hinge")
     paper = "Fan, Chen, Lin 2005"
@@ -37,11 +41,28 @@ class FCSMO(Corrective):
     loss: str = "hinge"
     growth: float = 0.3
 
-    def face(self, problem: BoxQP) -> Face:
-        return Face(problem.y, problem.upper, np.full(problem.m, -1.0), None, 0.0, 1.0)
+    def init(self, problem, start, draws):
+        if isinstance(problem, NuQP):
+            return NuState(problem, start, self.first, self.growth, self.inner)
+        return super().init(problem, start, draws)
+
+    def step(self, state):
+        return state.step() if isinstance(state, NuState) else super().step(state)
+
+    def solution(self, state):
+        return state.point if isinstance(state, NuState) else super().solution(state)
+
+    def resync(self, state, certificate):
+        state.resync(certificate) if isinstance(state, NuState) else super().resync(state, certificate)
+
+    def details(self, state):
+        return state.details() if isinstance(state, NuState) else {}
+
+    def face(self, problem: BoxQP | TubeQP) -> Face:
+        return Face(problem.signs, problem.upper, problem.origin, None, 0.0, 1.0, kink=problem.kink)
 
     def origin(self, problem, rng):
-        return np.zeros(problem.m)
+        return problem.first_point()
 
     def level(self, state):
         # that of the last working set: LIBSVM's rho
@@ -49,14 +70,12 @@ class FCSMO(Corrective):
 
     def gap(self, state, box, level):
         problem = state.problem
-        if level is None:
-            h = box.v + box.y * (1.0 - box.ridge * box.beta)
-            level = -best_bias(problem.loss, problem.y, h, problem.C)
-        return smo_box.gap(box, problem.loss is Loss.SQUARED_HINGE, -level)
+        bias = problem.best_bias(box.v, box.beta) if level is None else -level
+        return smo_box.gap(box, problem.loss is Loss.SQUARED_HINGE, bias, problem.kink)
 
     def objective(self, state):
         box = state.box
-        return 0.5 * float(box.beta @ (box.y * box.v - 1.0))
+        return state.problem.value(box.beta, box.y * box.v)
 
     def relative(self, state, gap):
         return relative_gap(gap, -state.value)

@@ -12,6 +12,8 @@ from svmkit_corrective.square import Square
 
 CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
 PARTNERS = 64  # points at each bound that always stay in the set, so that weight can be exchanged with them
+BOUNDS = smo_box.UP, smo_box.LOW  # sides of points at a bound
+KINKED = smo_box.UP | smo_box.UNDER, smo_box.LOW | smo_box.OVER, smo_box.UP | smo_box.LOW  # the last one is that at 0
 
 
 class WorkingSet:
@@ -64,7 +66,7 @@ class WorkingSet:
         y : ndarray of shape (m,)
             Labels, -1.0 or +1.0.
         weights : ndarray of shape (m,)
-            Weights of the start.
+            Weights of the start, of either sign.
         first : int
             Number of points without weight that are drawn at most, half of them from each class if there are enough.
         rng : numpy.random.Generator
@@ -72,10 +74,12 @@ class WorkingSet:
         """
         self.round += 1
         most = self.square.at_once
-        support = np.argsort(-weights, kind="stable")[: min(np.count_nonzero(weights), most)]
+        support = np.argsort(-np.abs(weights), kind="stable")[: min(np.count_nonzero(weights), most)]
         chosen = [support]
         room = min(most - len(support), first)
-        sides = [np.setdiff1d(np.flatnonzero(y == sign), support) for sign in (1.0, -1.0)]
+        free = np.ones(len(y), dtype=np.bool_)
+        free[support] = False
+        sides = [np.flatnonzero((y == sign) & free) for sign in (1.0, -1.0)]
         sides.sort(key=len)
         for n_classes, side in (
             (2, sides[0]),
@@ -96,7 +100,7 @@ class WorkingSet:
             self.slot_of[idx] = np.arange(len(idx))
             finer.append(idx)
 
-    def grow(self, box: Box, level: float, wanted: int) -> bool:
+    def grow(self, box: Box, level: float, wanted: int, kink: float | None = None) -> bool:
         """Let points that violate their condition join, and points that are safe leave.
 
         Parameters
@@ -107,6 +111,8 @@ class WorkingSet:
             Estimate of v at the points between their bounds.
         wanted : int
             Maximum number of points that join.
+        kink : float or None, default=None
+            As in `Face`.
 
         Returns
         -------
@@ -114,28 +120,29 @@ class WorkingSet:
             Whether any point outside violates its condition; the set changes only then.
         """
         self.round += 1
-        depths = violations(box, level)
+        depths = violations(box, level, kink)
         outside = np.flatnonzero((depths > 0.0) & (self.slot_of < 0))
         if not len(outside):
             return False
-        self._drop(box.side, -depths[self.idx], CLEAR * float(depths[outside].max()), len(outside))
+        clear = CLEAR * float(depths[outside].max())
+        self._drop(box.side[self.idx], -depths[self.idx], clear, len(outside), kink is not None)
         wanted = min(wanted, len(outside), self.square.most - len(self.idx), self.square.at_once)
         self._join(np.sort(_worst(depths, outside, box.v[outside] > level, wanted)))
         return True
 
-    def _drop(self, side: np.ndarray, safety: np.ndarray, clear: float, wanted: int) -> None:
+    def _drop(self, side: np.ndarray, safety: np.ndarray, clear: float, wanted: int, kinked: bool) -> None:
         """Leave out the points at a bound whose safety exceeds `clear`, and more if `wanted` other points need room.
 
-        `side` is that of all m points, `safety` that of the points of the set.
+        `side` and `safety` are those of the points of the set. A kink at 0 is a bound, too.
         """
         square = self.square
         if not isinstance(square, Square):  # sparse rows are so short that all of them stay
             return
-        side, n, most = side[self.idx], len(safety), square.most
-        safety = np.where(side == (smo_box.UP | smo_box.LOW), 0.0, safety)
+        bounds, n, most = KINKED if kinked else BOUNDS, len(safety), square.most
+        safety = np.where(np.isin(side, bounds), safety, 0.0)
         must = min(n - (most - most // 2), wanted - (most - n))  # at most half of the room is given to other points
         leaving = safety > clear
-        for bound in (smo_box.UP, smo_box.LOW):
+        for bound in bounds:
             at_bound = np.flatnonzero(side == bound)
             leaving[at_bound[np.argsort(safety[at_bound])[:PARTNERS]]] = False
         if leaving.sum() < must:  # points between the bounds leave by age
@@ -156,7 +163,7 @@ class WorkingSet:
         self.joined = np.append(self.joined, np.full(len(joined), self.round))
 
 
-def violations(box: Box, level: float) -> np.ndarray:
+def violations(box: Box, level: float, kink: float | None = None) -> np.ndarray:
     """Return by how much each point violates its optimality condition.
 
     Parameters
@@ -165,6 +172,8 @@ def violations(box: Box, level: float) -> np.ndarray:
         All points of the problem.
     level : float
         Estimate of v at the points between their bounds.
+    kink : float or None, default=None
+        As in `Face`.
 
     Returns
     -------
@@ -172,8 +181,11 @@ def violations(box: Box, level: float) -> np.ndarray:
         The violations. A negative value is the safety of a point that satisfies its condition.
     """
     off = box.v - level
-    below = np.where(box.side & smo_box.UP, -off, -np.inf)
-    return np.maximum(below, np.where(box.side & smo_box.LOW, off, -np.inf))
+    rise = fall = off
+    if kink is not None:
+        rise, fall = off + np.where(box.beta < 0.0, -kink, kink), off + np.where(box.beta > 0.0, kink, -kink)
+    below = np.where(box.side & smo_box.UP, -rise, -np.inf)
+    return np.maximum(below, np.where(box.side & smo_box.LOW, fall, -np.inf))
 
 
 def _worst(depths: np.ndarray, outside: np.ndarray, above: np.ndarray, wanted: int) -> np.ndarray:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import extremes
-from svmkit.solver.smo_steps import TAU, second_order, step
+from svmkit.solver.smo_box import extremes, violation_of
+from svmkit.solver.smo_steps import TAU, kinked_step, second_order, step
 
 PARTS = 16  # ranges of stored rows that are read side by side; a fixed number, so that threads change nothing
 
@@ -115,17 +115,20 @@ def _clear(rows, i, out):
 
 
 @njit(nogil=True, cache=True)
-def take_sparse_steps(box, rows, i, k, second, most, target):
+def take_sparse_steps(box, rows, i, k, second, most, target, kink=None):
     """Run SMO as `smo_steps.take_steps` does, with the same arguments and results, on `SparseRows`."""
     v, side, diag, ridge = box.v, box.side, box.diag, box.ridge
     steps, change, row = 0, 0.0, np.zeros(v.size)
-    while steps < most and i >= 0 and k >= 0 and v[k] - v[i] > target:
+    while steps < most and i >= 0 and k >= 0 and violation_of(v, side, i, k, kink) > target:
         _add(rows, i, 1.0, row)
-        partner = second_order(v, side, diag, row, i, 1.0, TAU) if second else k
+        partner = second_order(v, side, diag, row, i, 1.0, TAU, kink) if second else k
         partner = partner if partner >= 0 else k
         k_ik = row[partner]
         _clear(rows, i, row)
-        t, fell = step(box, i, partner, k_ik, TAU)
+        if kink is None:
+            t, fell = step(box, i, partner, k_ik, TAU)
+        else:
+            t, fell = kinked_step(box, i, partner, k_ik, TAU, kink)
         steps += 1
         change += fell
         if t == 0.0 or t == np.inf:
@@ -134,5 +137,5 @@ def take_sparse_steps(box, rows, i, k, second, most, target):
         _add(rows, partner, -t, v)
         v[i] += t * ridge[i]
         v[partner] -= t * ridge[partner]
-        i, k = extremes(v, side)
+        i, k = extremes(v, side, kink)
     return steps, i, k, change, -1

@@ -66,7 +66,7 @@ class Square:
         origin: bool = False,
     ) -> None:
         self.gram, self.bias, self.origin = gram, bias, origin
-        self.signs = np.ones(gram.m) if signs is None else signs
+        self.signs = np.broadcast_to(1.0, gram.m) if signs is None else signs
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype

@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
+from svmkit.problems.tube import TubeQP
 from svmkit.solver import smo_box
 from svmkit.solver.smo_box import Box
 from svmkit_corrective.growth import WorkingSet
@@ -47,6 +48,8 @@ class Face(NamedTuple):
         Factor by which a change of the objective above is multiplied to give that of the problem's own objective.
     tilt : float or None, default=None
         See above.
+    kink : float or None, default=None
+        Where it is not None, bounds are -upper <= x <= upper, and kink |x|_1 joins the objective.
     """
 
     sign: np.ndarray
@@ -56,6 +59,7 @@ class Face(NamedTuple):
     bias: float
     worth: float
     tilt: float | None = None
+    kink: float | None = None
 
 
 class CorrectiveState:
@@ -63,7 +67,7 @@ class CorrectiveState:
 
     Parameters
     ----------
-    problem : BoxQP or SimplexQP
+    problem : BoxQP, TubeQP or SimplexQP
         The problem to solve.
     face : Face
         The same problem as the driver takes it.
@@ -111,7 +115,9 @@ class CorrectiveState:
         The relative gaps of all points at the last survey and at the one before.
     """
 
-    def __init__(self, problem: BoxQP | SimplexQP, face: Face, point: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(
+        self, problem: BoxQP | TubeQP | SimplexQP, face: Face, point: np.ndarray, rng: np.random.Generator
+    ) -> None:
         self.problem, self.face, self.rng = problem, face, rng
         m = problem.m
         self.box = Box(
@@ -149,12 +155,21 @@ class CorrectiveState:
 
     def violation(self) -> float:
         """Return the violation of the optimality conditions by the maximal violating pair of all points."""
-        v, slope = self.box.v, self.slope
-        smo_box.take_sides(self.box)
-        i, k = smo_box.extremes(v, self.box.side)
+        box, slope = self.box, self.slope
+        smo_box.take_sides(box, self.face.kink)
+        i, k = smo_box.extremes(box.v, box.side, self.face.kink)
+        low, high = self.slopes(box, i, k)
         if slope is not None:
-            return max(slope - float(v[i]), float(v[k]) - slope, 0.0) if k >= 0 else max(slope - float(v[i]), 0.0)
-        return max(float(v[k] - v[i]), 0.0) if min(i, k) >= 0 else 0.0
+            return max(slope - low, high - slope, 0.0) if k >= 0 else max(slope - low, 0.0)
+        return max(high - low, 0.0) if min(i, k) >= 0 else 0.0
+
+    def slopes(self, box: Box, i: int, k: int) -> tuple[float, float]:
+        """Return v of points i and k, with the kink: that of i where its weight rises, that of k where it falls."""
+        low, high = float(box.v[i]), float(box.v[k])
+        if self.face.kink is None:
+            return low, high
+        kink = self.face.kink
+        return low + (-kink if box.beta[i] < 0.0 else kink), high + (kink if box.beta[k] > 0.0 else -kink)
 
     @property
     def slope(self) -> float | None:
@@ -168,9 +183,9 @@ class CorrectiveState:
     def middle(self, box: Box) -> float:
         """Return v of the origin, else the mean of v over the maximal violating pair; `level` if there is none."""
         if self.slope is not None:
-            return float(box.v[-1]) if box is self.inner else self.slope
-        i, k = (self.i, self.k) if box is self.inner else smo_box.extremes(box.v, box.side)
-        return 0.5 * float(box.v[i] + box.v[k]) if min(i, k) >= 0 else self.level
+            return float(box.v[-1]) + (self.face.kink or 0.0) if box is self.inner else self.slope
+        i, k = (self.i, self.k) if box is self.inner else smo_box.extremes(box.v, box.side, self.face.kink)
+        return 0.5 * sum(self.slopes(box, i, k)) if min(i, k) >= 0 else self.level
 
     # all points
 
@@ -234,6 +249,9 @@ class CorrectiveState:
             shift = float(sign @ self.change)
             slope += self.face.tilt * shift * (float(self.face.sign @ box.beta) - shift)
             curvature += self.face.tilt * shift * shift
+        if self.face.kink is not None:  # along the change it is convex, so that this is at least what it adds
+            weights = box.beta[self.changed]
+            slope += self.face.kink * float(np.abs(weights).sum() - np.abs(weights - self.change).sum())
         if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
             box.beta[self.changed] -= (1.0 - part) * self.change
@@ -268,6 +286,11 @@ class CorrectiveState:
 
     # the working set
 
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels of the points in `box`, of which the first working set gets both."""
+        return self.problem.y
+
     def grow(self, first: int, growth: float) -> None:
         """Let points join and leave the working set, and begin to solve for the set.
 
@@ -278,24 +301,24 @@ class CorrectiveState:
         growth : float
             Number of points that may join, as a multiple of the support vectors so far.
         """
-        working = self.working
+        working, kink = self.working, self.face.kink
         if not len(working.idx):
-            working.seed(self.problem.y, self.box.beta, first, self.rng)
+            working.seed(self.labels, self.box.beta, first, self.rng)
         else:
             if self.imprecise or working.square.full:
                 working.refine()
-            violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)))
+            violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)), kink)
             # the set stays the same a second time, unsolved: its matrix was not precise enough to solve for it
             self.imprecise = self.complete and not violated and self.gap > 2.0 * self.inner_goal
             self.complete = not violated
         inner = Box(*(values[working.idx] for values in self.box))
         if self.face.tilt is not None:
-            tilt, slope = self.face.tilt, self.slope
-            origin = (1.0, np.inf, tilt, tilt, ENDLESS, slope, smo_box.UP | smo_box.LOW)
+            tilt, v = self.face.tilt, self.slope - (kink or 0.0)  # with the kink of a weight > 0 it is the slope
+            origin = (1.0, np.inf, tilt, tilt, ENDLESS, v, smo_box.side_of(1.0, ENDLESS, np.inf, kink))
             inner = Box(*(np.append(a, np.asarray(b, a.dtype)) for a, b in zip(inner, origin, strict=True)))
         self.inner = inner
         self.steps, self.rows = working.square.steps, working.square.rows
-        self.i, self.k = smo_box.extremes(inner.v, inner.side)
+        self.i, self.k = smo_box.extremes(inner.v, inner.side, kink)
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:
@@ -316,7 +339,8 @@ class CorrectiveState:
             Whether no further step is possible.
         """
         assert self.inner is not None
-        done, self.i, self.k, fell, _ = self.steps(self.inner, self.rows, self.i, self.k, True, most, 0.0)
+        given = self.inner, self.rows, self.i, self.k, True, most, 0.0
+        done, self.i, self.k, fell, _ = self.steps(*given, self.face.kink)
         return done, fell * self.face.worth, done < most
 
     def leave(self) -> None:

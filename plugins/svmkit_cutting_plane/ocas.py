@@ -39,10 +39,10 @@ class OCAS(CuttingPlane):
 
     def follow(self, state: State, reached: Point) -> None:
         p, best = state.problem, state.best
-        d, fall = reached.w - best.w, reached.margins - best.margins
+        d, change = reached.w - best.w, reached.margins - best.margins
         if d.any():
-            t = line_search(p.loss, 1.0 - best.margins, fall, p.C, float(best.w @ d), float(d @ d))
-            w, margins = best.w + t * d, best.margins + t * fall
-            # far beyond w_t the rounding of `fall` would matter; such a point is rare and gets a pass of its own
+            t = line_search(p.loss, *p.slack_line(best.margins, change), float(best.w @ d), float(d @ d))
+            w, margins = best.w + t * d, best.margins + t * change
+            # far beyond w_t the rounding of `change` would matter; such a point is rare and gets a pass of its own
             state.keep(Point(w, margins, p.primal(w, margins)) if t <= 1.0 else state.look(w))
         state.query = (1.0 - self.mu) * state.best.margins + self.mu * reached.margins

@@ -11,14 +11,17 @@ from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.linear_risk import LinearRisk
-from svmkit.solver.base import Requires, Solver, StepInfo
+from svmkit.problems.tube_risk import LinearTubeRisk
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
+from svmkit.solver.step_info import StepInfo
 from svmkit_cutting_plane import dual
 from svmkit_cutting_plane.bundle import Bundle
 
 
 class Point(NamedTuple):
-    """A point w of shape (width,) with its margins y h of shape (m,) and its primal objective P."""
+    """A point w of shape (width,) with its margins (m,), in regression its predictions, and its primal objective P."""
 
     w: np.ndarray
     margins: np.ndarray
@@ -92,6 +95,7 @@ class CuttingPlane(Solver):
     """
 
     problem: ClassVar[type[Problem]] = LinearRisk
+    regression: ClassVar[type[Problem] | None] = LinearTubeRisk
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge")
     requires = (Requires.LINEAR_KERNEL,)
@@ -130,7 +134,7 @@ class CuttingPlane(Solver):
     def step(self, state: State) -> StepInfo:
         bundle, total = state.bundle, float(state.problem.C.sum())
         before = state.best.primal, bundle.D
-        bundle.cut(1.0 - state.query)
+        bundle.cut(state.query)
         bundle.solve(self.inner, state.best.primal, self.inner_gap)
         self.forget(bundle)
         state.cuts, state.offered = state.cuts + 1, False
@@ -142,7 +146,7 @@ class CuttingPlane(Solver):
             best.primal,
             int(np.count_nonzero(best.w)),
             1.0,
-            gap=gap / max(best.primal, abs(bundle.D)),
+            gap=gap / max(best.primal, abs(bundle.D), 1e-300),  # both may be 0 in regression
             gap_abs=gap,
             moved=best.primal < before[0] or before[1] < bundle.D,
             violation=(risk - bundle.height) / total,

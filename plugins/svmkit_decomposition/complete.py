@@ -9,11 +9,12 @@ from svmkit.kernels.complete_rows import kernel_row
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
+from svmkit.problems.tube import TubeQP
 from svmkit.runtime.compiling import njit
-from svmkit.solver.base import StepInfo
 from svmkit.solver.sampler import Goal
-from svmkit.solver.smo_box import Box, gap, move, side_of
-from svmkit.solver.smo_steps import TAU, require_bound, second_order, step
+from svmkit.solver.smo_box import LOW, UP, Box, gap, move, side_of, slope, slopes, violation_of
+from svmkit.solver.smo_steps import TAU, kinked_step, require_bound, second_order, step
+from svmkit.solver.step_info import StepInfo
 
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
 VALUES = int(WORK)
@@ -32,7 +33,7 @@ def n_support(beta):
 
 
 @njit(nogil=True, cache=True)
-def take_slice(box, source, slab, i, k, second, squared, objective, target, taken, most, budget, trail):
+def take_slice(box, source, slab, i, k, second, squared, objective, target, taken, most, budget, trail, kink=None):
     """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or the budget is spent.
 
     Parameters
@@ -55,6 +56,8 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
         Kernel values and entries of v that may be computed and read, roughly, before the slice ends at a look.
     trail : ndarray of float64, shape (n, 5)
         Where looks at the gap are noted, as in `StepInfo.trail`.
+    kink : float or None, default=None
+        epsilon of a regression.
 
     Returns
     -------
@@ -70,8 +73,8 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
     v, beta, side, ridge, n = box.v, box.beta, box.side, box.ridge, box.v.size
     if i < 0 or k < 0:
         for r in range(n):
-            side[r] = side_of(box.y[r], beta[r], box.upper[r])
-        i, k = move(v, side, v, v, 0.0)  # `extremes` would be one more function to compile
+            side[r] = side_of(box.y[r], beta[r], box.upper[r], kink)
+        i, k = move(v, side, v, v, 0.0, kink)  # `extremes` would be one more function to compile
     # no min, max, int: each is a function of its own to compile
     looks, steps, values, longest = 0, 0, slab.done[1], VALUES // (2 * n)
     longest = longest if longest > 1 else 1
@@ -79,9 +82,13 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
     next_look = 0 if taken == 0 else wait if wait < longest else longest
     stuck, difference = False, 0.0
     while True:
-        look, ends = steps >= next_look and not stuck, stuck or steps >= most or i < 0 or k < 0 or not v[k] > v[i]
+        look, ends = steps >= next_look and not stuck, stuck or steps >= most or i < 0 or k < 0
+        ends = ends or not violation_of(v, side, i, k, kink) > 0.0
         if look or ends:
-            difference = gap(box, squared, -0.5 * (v[i] + v[k]))
+            low, high = v[i], v[k]
+            if kink is not None:
+                low, high = slope(v[i], side[i], UP, kink), slope(v[k], side[k], LOW, kink)
+            difference = gap(box, squared, -0.5 * (low + high), kink)
         if look:  # a slice ends by its budget at a look only, so that whoever watches changes nothing
             wait = OFTEN + (taken + steps) // 8
             next_look = steps + (wait if wait < longest else longest)
@@ -98,17 +105,20 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
         if ends:
             return looks, steps, i, k, objective, difference
         row_i = kernel_row(source, slab, i)
-        partner = second_order(v, side, box.diag, row_i, i, 1.0, TAU) if second else k
+        partner = second_order(v, side, box.diag, row_i, i, 1.0, TAU, kink) if second else k
         partner = partner if partner >= 0 else k
         row_k = kernel_row(source, slab, partner)
-        t, fell = step(box, i, partner, row_i[partner], TAU)
+        if kink is None:
+            t, fell = step(box, i, partner, row_i[partner], TAU)
+        else:
+            t, fell = kinked_step(box, i, partner, row_i[partner], TAU, kink)
         objective += fell
         steps += 1
         stuck = t == 0.0 or t == np.inf
         if not stuck:
             v[i] += t * ridge[i]
             v[partner] -= t * ridge[partner]
-            i, k = move(v, side, row_i, row_k, t)
+            i, k = move(v, side, row_i, row_k, t, kink)
 
 
 class CompleteState:
@@ -116,7 +126,7 @@ class CompleteState:
 
     Parameters
     ----------
-    problem : BoxQP
+    problem : BoxQP or TubeQP
         The problem to solve.
     start : ndarray of shape (m,) or None
         A feasible point to start from; None for 0.
@@ -126,22 +136,20 @@ class CompleteState:
         Whether the second point is chosen by the second-order rule.
     """
 
-    def __init__(self, problem: BoxQP, start: np.ndarray | None, goal: Goal | None, second: bool) -> None:
+    def __init__(self, problem: BoxQP | TubeQP, start: np.ndarray | None, goal: Goal | None, second: bool) -> None:
         self.problem, self.goal, self.second, self.n_iter = problem, goal, second, 0
         assert isinstance(problem.gram, CompleteGram)
         self.gram, self.squared = problem.gram, problem.loss is Loss.SQUARED_HINGE
         self.target, self.fresh = float(goal.gap) if goal else 0.0, start is not None
-        if start is None:
-            self._restart(np.zeros(problem.m), np.full(problem.m, -1.0))
-        else:
-            self._restart(start.copy(), problem.gradient(start))
+        point = problem.first_point() if start is None else start.copy()
+        self._restart(point, problem.gradient(point))
 
     def _restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
         p = self.problem
         side = np.empty(p.m, dtype=np.uint8)
-        self.box = Box(p.y, p.upper, p.ridge, p.diag, beta, p.y * gradient, side)
+        self.box = Box(p.signs, p.upper, p.ridge, p.diag, beta, p.signs * gradient, side)
         self.i = self.k = -1
-        self.objective = 0.5 * float(beta @ (gradient - 1.0))
+        self.objective = p.value(beta, gradient)
 
     @property
     def beta(self) -> np.ndarray:
@@ -169,11 +177,12 @@ class CompleteState:
             0 if self.fresh else most,
             0.0 if self.goal and self.goal.watched else WORK,
             trail,
+            self.problem.kink,
         )
         moved, self.fresh = self.fresh or self.objective < before, False
         require_bound(self.objective, self.problem.gram.kernel.name)
         self.n_iter += steps
-        v = self.box.v
+        low, high = slopes(self.box, self.i, self.k, self.problem.kink)
         return StepInfo(
             self.objective,
             int(np.count_nonzero(self.box.beta)),
@@ -182,7 +191,7 @@ class CompleteState:
             gap_abs=gap,
             moved=moved,
             steps=steps,
-            violation=max(float(v[self.k] - v[self.i]), 0.0),
+            violation=max(high - low, 0.0),
             trail=trail[:looks] if self.goal else None,
         )
 

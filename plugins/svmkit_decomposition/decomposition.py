@@ -14,11 +14,17 @@ from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
+from svmkit.problems.nu import NuQP
+from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.tube import TubeQP
 from svmkit.solver import smo_steps
 from svmkit.solver.at_once import SolvesPairs
-from svmkit.solver.base import Reads, Solver, StepInfo, libsvm_patience
+from svmkit.solver.base import Solver, libsvm_patience
+from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
+from svmkit.solver.step_info import StepInfo
 from svmkit_decomposition.complete import CompleteState
+from svmkit_decomposition.nu import NuState
 from svmkit_decomposition.state import BoxState
 
 
@@ -35,6 +41,8 @@ class Decomposition(Solver):
     """
 
     problem: ClassVar[type[Problem]] = BoxQP
+    regression: ClassVar[type[Problem] | None] = TubeQP
+    further: ClassVar[tuple[type[Problem], ...]] = (OneClassQP,)
     terms = ("loss",)
     losses = ("hinge", "squared_hinge")
     monotone: ClassVar[bool] = True
@@ -45,8 +53,8 @@ class Decomposition(Solver):
     def patience(self, m: int) -> int:
         return libsvm_patience(m)
 
-    def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> BoxState:
-        return BoxState(problem, np.zeros(problem.m) if start is None else start.copy())
+    def init(self, problem: BoxQP | TubeQP, start: np.ndarray | None, draws: Draws) -> BoxState:
+        return BoxState(problem, problem.first_point() if start is None else start.copy())
 
     def step(self, state: BoxState) -> StepInfo:
         if state.fresh:  # the start, or all points again: it may be optimal already
@@ -99,6 +107,7 @@ class Pairwise(Decomposition):
     """
 
     second: ClassVar[bool] = True
+    further: ClassVar[tuple[type[Problem], ...]] = (OneClassQP, NuQP)
     by_slices: ClassVar[bool] = True
 
     def for_pairs(self) -> SolvesPairs | None:
@@ -107,17 +116,22 @@ class Pairwise(Decomposition):
         hinge = getattr(self, "loss", "") == Loss.HINGE
         return partial(solve_pairs, second=self.second) if hinge else None
 
-    def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> BoxState | CompleteState:  # type: ignore[override]
+    def init(self, problem, start: np.ndarray | None, draws: Draws) -> BoxState | CompleteState | NuState:  # type: ignore[override]
+        if isinstance(problem, NuQP):
+            return NuState(problem, start, self.second)
         if isinstance(problem.gram, CompleteGram):
             return CompleteState(problem, start, draws.goal, self.second)
         return super().init(problem, start, draws)
 
-    def step(self, state: BoxState | CompleteState) -> StepInfo:
-        return state.step() if isinstance(state, CompleteState) else super().step(state)
+    def step(self, state: BoxState | CompleteState | NuState) -> StepInfo:
+        return super().step(state) if isinstance(state, BoxState) else state.step()
+
+    def details(self, state: BoxState | CompleteState | NuState) -> dict[str, float]:
+        return state.details() if isinstance(state, NuState) else {}
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         done, state.i, state.k, change, missing = smo_steps.take_steps(
-            state.box, state.source.row_table, state.i, state.k, self.second, most, target
+            state.box, state.source.row_table, state.i, state.k, self.second, most, target, state.problem.kink
         )
         if missing >= 0:
             state.source.row(missing, partial(state.likely, missing))

@@ -5,26 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import LOW, UP
+from svmkit.solver.smo_box import LOW, UP, slope, violation_of
 from svmkit.solver.smo_steps import TAU
 
 
 @njit(cache=True, error_model="numpy")
-def gains(box, slot_of, row, i, scores):
+def gains(box, slot_of, row, i, scores, kink=None):
     """Set `scores` to the gain of a step from each point of LOW to i, as in `second_order`; 0 for cached rows."""
-    v, diag = box.v, box.diag
+    v, side, diag = box.v, box.side, box.diag
     for r in range(v.size):
-        slope = v[r] - v[i]
+        violation = violation_of(v, side, i, r, kink)
         scores[r] = 0.0
-        if slope > 0.0 and box.side[r] & LOW and slot_of[r] < 0:
-            scores[r] = slope * slope / max(diag[i] + diag[r] - 2.0 * row[r], TAU)
+        if violation > 0.0 and side[r] & LOW and slot_of[r] < 0:
+            scores[r] = violation * violation / max(diag[i] + diag[r] - 2.0 * row[r], TAU)
 
 
 @njit(cache=True)
-def depths(box, slot_of, high, scores):
+def depths(box, slot_of, high, scores, kink=None):
     """Set `scores` to high - v for each point of UP that is below `high`; 0 for other points and cached rows."""
     for r in range(box.v.size):
-        scores[r] = max(high - box.v[r], 0.0) if box.side[r] & UP and slot_of[r] < 0 else 0.0
+        scores[r] = (
+            max(high - slope(box.v[r], box.side[r], UP, kink), 0.0) if box.side[r] & UP and slot_of[r] < 0 else 0.0
+        )
 
 
 @njit(cache=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from svmkit.problems.base import Problem
 from svmkit_decomposition.decomposition import Pairwise
 
 
@@ -21,6 +22,7 @@ class SMOL2(Pairwise):
     """
 
     name = "smol2"
+    further: ClassVar[tuple[type[Problem], ...]] = ()
     losses = ("squared_hinge",)
     paper = "Fan, Chen, Lin 2005"
     loss: ClassVar[str] = "squared_hinge"

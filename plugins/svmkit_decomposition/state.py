@@ -10,9 +10,10 @@ from svmkit.kernels.gram import Gram, RestrictedGram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
+from svmkit.problems.tube import TubeQP
 from svmkit.solver import smo_box
-from svmkit.solver.base import StepInfo
 from svmkit.solver.smo_box import Box
+from svmkit.solver.step_info import StepInfo
 from svmkit_decomposition import guesses
 
 LIKELY = 31  # kernel rows guessed on a miss
@@ -27,7 +28,7 @@ class BoxState:
 
     Parameters
     ----------
-    problem : BoxQP
+    problem : BoxQP or TubeQP
         The problem to solve.
     beta : ndarray of shape (m,)
         A feasible point to start from; the state owns the array and changes it.
@@ -58,7 +59,7 @@ class BoxState:
         Violation at which the next report is due, see `aim`.
     """
 
-    def __init__(self, problem: BoxQP, beta: np.ndarray) -> None:
+    def __init__(self, problem: BoxQP | TubeQP, beta: np.ndarray) -> None:
         self.problem, self.n_iter = problem, 0
         self.next_look = min(problem.m, SHRINK)
         self.restart(beta, problem.gradient(beta))
@@ -78,10 +79,10 @@ class BoxState:
         self.source: Gram | RestrictedGram = p.gram
         self._beta, self.outside = beta, 0
         side = np.empty(p.m, dtype=np.uint8)
-        self.box = Box(p.y, p.upper, p.ridge, p.diag, self._beta, p.y * gradient, side)
-        smo_box.take_sides(self.box)
-        self.i, self.k = smo_box.extremes(self.box.v, side)
-        self.objective = 0.5 * float(self._beta @ (gradient - 1.0))
+        self.box = Box(p.signs, p.upper, p.ridge, p.diag, self._beta, p.signs * gradient, side)
+        smo_box.take_sides(self.box, p.kink)
+        self.i, self.k = smo_box.extremes(self.box.v, side, p.kink)
+        self.objective = p.value(self._beta, gradient)
         self.target, self.since, self.fresh = math.inf, self.n_iter, True
 
     @property
@@ -100,7 +101,13 @@ class BoxState:
     @property
     def violation(self) -> float:
         """Violation of the optimality conditions by the maximal violating pair; 0.0 if there is no such pair."""
-        return float(self.box.v[self.k] - self.box.v[self.i]) if min(self.i, self.k) >= 0 else 0.0
+        low, high = self.slopes
+        return high - low if min(self.i, self.k) >= 0 else 0.0
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """`smo_box.slopes` of the maximal violating pair."""
+        return smo_box.slopes(self.box, self.i, self.k, self.problem.kink)
 
     def budget(self) -> int:
         """Return the number of iterations until the next report: few at first, and never too many for an interrupt."""
@@ -114,12 +121,12 @@ class BoxState:
 
     def likely(self, i: int) -> np.ndarray:
         """Return up to `LIKELY` points whose kernel rows may be needed soon, given that row i is needed now."""
-        box, rows = self.box, self.source.row_table
+        box, rows, kink = self.box, self.source.row_table, self.problem.kink
         scores = np.empty(len(box.v))
         if i == self.i or rows.slot_of[self.i] < 0:
-            guesses.depths(box, rows.slot_of, box.v[self.k], scores)
+            guesses.depths(box, rows.slot_of, self.slopes[1], scores, kink)
         else:
-            guesses.gains(box, rows.slot_of, rows.slab[rows.slot_of[self.i]], self.i, scores)
+            guesses.gains(box, rows.slot_of, rows.slab[rows.slot_of[self.i]], self.i, scores, kink)
         return guesses.largest(scores, LIKELY)
 
     def shrink(self) -> None:
@@ -135,11 +142,11 @@ class BoxState:
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
         # the rows of the points between their bounds are used again and again
-        moving = np.count_nonzero(box.side == (smo_box.UP | smo_box.LOW))
+        moving = np.count_nonzero((box.beta != 0.0) & (np.abs(box.beta) < box.upper))
         price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
-        kept = smo_box.stay(box.v, box.side, box.v[self.i], box.v[self.k])
+        kept = smo_box.stay(box.v, box.side, *self.slopes, self.problem.kink)
         if len(kept) > LEFT * len(box.v):
             return
         self._beta = self.beta
@@ -163,7 +170,7 @@ class BoxState:
         """Take over the certificate's exact gradient; switch to float64 kernel rows if float32 rows limit the solve."""
         gradient, box = certificate.gradient, self.box
         assert gradient is not None
-        exact = self.problem.y * gradient
+        exact = self.problem.signs * gradient
         drift = np.abs(box.v - (exact if self.at is None else exact[self.at])).max()
         if isinstance(self.source, RestrictedGram):
             self.source.close()
@@ -190,8 +197,8 @@ class BoxState:
         self.n_iter += steps
         gap = math.inf
         if min(self.i, self.k) >= 0:
-            b = -0.5 * (box.v[self.i] + box.v[self.k])
-            gap = smo_box.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b)
+            b = -0.5 * sum(self.slopes)
+            gap = smo_box.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b, self.problem.kink)
         return StepInfo(
             self.objective,
             self.n_support,

@@ -48,6 +48,8 @@ class SVMLight(Decomposition):
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         rows = state.source.row_table
         chosen = np.empty(max(2, min(self.q, len(rows.slab) // 4 * 2)), dtype=np.int64)
-        done, state.i, state.k, change, missing = sets(state.box, rows, state.i, state.k, chosen, most, target)
+        done, state.i, state.k, change, missing = sets(
+            state.box, rows, state.i, state.k, chosen, most, target, state.problem.kink
+        )
         state.source.bring(chosen[:missing])
         return done, change, missing == 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Requires
+from svmkit.solver.requirements import Requires
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.line_search import Direction
 from svmkit_frank_wolfe.state import SimplexState

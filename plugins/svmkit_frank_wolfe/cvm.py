@@ -9,8 +9,9 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Requires, StepInfo
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler, Uniform
+from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe import oracle
 from svmkit_frank_wolfe.core_set import CoreSet, require_ball
 from svmkit_frank_wolfe.oracle import Choice

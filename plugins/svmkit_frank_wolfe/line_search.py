@@ -1,4 +1,4 @@
-"""What a direction is, and the one exact line search along it.
+"""What a direction is, and the exact line search along it.
 
 Every direction is D = s alpha + c_in e_i + c_out e_j, so that one formula moves alpha and g along all of them.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TINY = 1e-300  # floor of a curvature: with a curvature of zero the step goes to the bound
+from svmkit.solver.exact_search import TINY
+from svmkit.solver.exact_search import line_search as line_search
 
 
 class Direction(NamedTuple):
@@ -39,10 +40,3 @@ class Direction(NamedTuple):
     def gain(self) -> float:
         """Decrease of f by the unclipped step, slope^2 / curvature; 0 for a direction along which f does not fall."""
         return self.slope**2 / max(self.curvature, TINY) if self.slope < 0.0 else 0.0
-
-
-def line_search(slope: float, curvature: float, lam_max: float) -> float:
-    """Return the exact minimiser of f along a direction, clipped to [0, lam_max]."""
-    if not slope < 0.0:
-        return 0.0
-    return min(-slope / max(curvature, TINY), lam_max)

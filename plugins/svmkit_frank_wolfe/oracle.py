@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import StepInfo
+from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.directions import pairwise
 from svmkit_frank_wolfe.state import SimplexState

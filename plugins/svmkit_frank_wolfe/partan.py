@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from svmkit.solver.base import StepInfo
+from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.directions import toward
 from svmkit_frank_wolfe.line_search import Direction, line_search

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Permuted, Sampler
+from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe.arrivals import BATCH, ArrivalState, arrival
 from svmkit_frank_wolfe.directions import toward
 from svmkit_frank_wolfe.line_search import Direction

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.kernels.matrix import MatrixGram
 from svmkit.kernels.row_table import RowTable
-from svmkit.solver.base import StepInfo
+from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe import guesses, oracle
 from svmkit_frank_wolfe.compiled_steps import Points, Rule, Sums, take_steps
 from svmkit_frank_wolfe.oracle import Choice

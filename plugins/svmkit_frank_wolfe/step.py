@@ -15,9 +15,10 @@ import numpy as np
 
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Reads, StepInfo
 from svmkit.solver.capabilities import LimitsSupport
+from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
+from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe import oracle, slices
 from svmkit_frank_wolfe.compiled_steps import Rule
 from svmkit_frank_wolfe.line_search import Direction, line_search

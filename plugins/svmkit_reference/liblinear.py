@@ -11,18 +11,21 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
-from svmkit.solver.base import Requires
+from svmkit.problems.loss import Loss
+from svmkit.problems.tube_risk import LinearTubeRisk
+from svmkit.solver.requirements import Requires
 from svmkit_reference.reference import Found, Reference, features
 
 
 @dataclass(frozen=True)
 class LIBLINEAR(Reference):
-    """LIBLINEAR through scikit-learn's LinearSVC (Fan, Chang, Hsieh, Wang, Lin 2008): one step is a whole fit.
+    """LIBLINEAR through scikit-learn's LinearSVC and LinearSVR (Fan, Chang, Hsieh, Wang, Lin 2008).
 
-    LIBLINEAR solves the hinge loss, and the squared hinge loss with fewer rows than columns, by dual coordinate
-    descent; the squared hinge loss with other data by a trust-region Newton method; and the l1 penalty by primal
-    coordinate descent. Each method counts its own iterations. A fit cannot start from a model, runs on one thread of
-    a process of its own, which a limit in seconds or Ctrl-C ends, and copies float32 data to float64.
+    One step is a whole fit. LIBLINEAR solves the hinge loss, and the squared hinge loss with fewer rows than columns,
+    by dual coordinate descent; the squared hinge loss with other data by a trust-region Newton method; and the l1
+    penalty, which regression does not have, by primal coordinate descent. Each method counts its own iterations. A fit
+    cannot start from a model, runs on one thread of a process of its own, which a limit in seconds or Ctrl-C ends, and
+    copies float32 data to float64.
 
     Parameters
     ----------
@@ -45,6 +48,7 @@ class LIBLINEAR(Reference):
 
     name = "liblinear"
     problem: ClassVar[type[Problem]] = LinearRisk
+    regression: ClassVar[type[Problem] | None] = LinearTubeRisk
     terms = ("loss", "penalty", "bias")
     losses = ("hinge", "squared_hinge")
     requires = (Requires.LINEAR_KERNEL,)
@@ -63,8 +67,13 @@ class LIBLINEAR(Reference):
             raise InputError(f"passes must be >= 1, not {self.passes}")
         if self.penalty not in ("l1", "l2"):
             raise InputError(f"penalty={self.penalty!r} is not known; there are: l2, l1")
-        if self.penalty == "l1" and self.loss == "hinge":
+        if self.penalty == "l1" and Loss.of(self.loss) is Loss.HINGE:
             raise InputError("penalty=l1 goes with loss=squared_hinge only: give -o loss=squared_hinge as well")
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        if isinstance(problem, LinearTubeRisk) and problem.penalty != "l2":
+            raise InputError("LIBLINEAR has no regression with penalty=l1: take folos, or penalty=l2")
 
     def patience(self, m: int) -> int:
         return self.passes
@@ -73,14 +82,16 @@ class LIBLINEAR(Reference):
         return np.zeros(problem.design.width)
 
     def fitted(self, problem: LinearRisk, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
+        name, own = "LinearSVC", {"penalty": self.penalty, "loss": str(problem.loss)}
+        if isinstance(problem, LinearTubeRisk):
+            name, own = "LinearSVR", {"epsilon": problem.epsilon, "loss": problem.loss.in_regression}
         model = self.outside(
-            "LinearSVC",
+            name,
             features(problem.gram),
             problem,
             ("coef_", "intercept_", "n_iter_"),
             over,
-            penalty=self.penalty,
-            loss=self.loss,
+            **own,
             dual="auto",
             tol=eps,
             C=1.0,  # the sample weights below are the C_i
@@ -91,6 +102,6 @@ class LIBLINEAR(Reference):
         )
         if model is None:
             return None
-        w = problem.design.joined(model["coef_"][0], float(model["intercept_"][0]))
+        w = problem.design.joined(model["coef_"].ravel(), float(model["intercept_"][0]))
         n_iter = int(model["n_iter_"][0])
         return Found(w, n_iter, n_iter >= self.passes)

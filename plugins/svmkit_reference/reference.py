@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws
+from svmkit.solver.step_info import StepInfo
 from svmkit_reference import outside
 
 FINEST = 1e-9  # a smaller eps is pointless: the rounding of the software's float32 kernel rows dominates
@@ -101,11 +102,17 @@ class Reference(Solver):
         outside.prepare(self.module)  # here, so that the clock of the solve does not see it
         return problem
 
+    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
+        problem = super().pose_regression(gram, t, C, epsilon)
+        outside.prepare(self.module)
+        return problem
+
     def outside(
         self, name: str, X: Any, problem: Any, wanted: tuple[str, ...], over: Callable[[], bool], **params: Any
     ) -> dict[str, np.ndarray] | None:
         """Return attributes of the module's estimator `name`, fitted in another process; None once `over`."""
-        return outside.fit(self.module, name, params, X, problem.y, problem.C, wanted, over)
+        targets = problem.t if problem.task == "regress" else problem.y
+        return outside.fit(self.module, name, params, X, targets, problem.C, wanted, over)
 
     @abstractmethod
     def zero(self, problem: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from svmkit_reference.svc import SVC
 
 @dataclass(frozen=True)
 class SklearnEx(SVC):
-    """SVC of scikit-learn-intelex (oneDAL; Wen et al. 2018, ThunderSVM): one step is a whole fit, on all cores.
+    """SVC and SVR of scikit-learn-intelex (oneDAL; Wen et al. 2018, ThunderSVM): one step is a whole fit, on all cores.
 
     One working set counts as one iteration. Starts, budgets and kernels are treated as in `LIBSVM`; for a kernel that
     the software lacks, it calls LIBSVM itself. Float32 data stay float32, and so do the weights, whose rounding the

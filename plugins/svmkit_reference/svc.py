@@ -1,4 +1,4 @@
-"""C-SVC by third-party software with the interface of scikit-learn's SVC, which solves a BoxQP for its dual weights."""
+"""C-SVC and epsilon-SVR by third-party software with the interface of scikit-learn's SVC and SVR."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from svmkit.kernels.form import Form
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
+from svmkit.problems.tube import TubeQP
 from svmkit.solver.base import libsvm_patience
 from svmkit_reference.reference import Found, Reference, features
 
@@ -22,7 +23,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class SVC(Reference):
-    """Base of the adapters of software with the interface of scikit-learn's SVC.
+    """Base of the adapters of software with the interface of scikit-learn's SVC and SVR.
 
     Parameters
     ----------
@@ -33,6 +34,7 @@ class SVC(Reference):
     """
 
     problem: ClassVar[type[Problem]] = BoxQP
+    regression: ClassVar[type[Problem] | None] = TubeQP
     losses = ("hinge",)
 
     shrinking: bool = True
@@ -41,10 +43,10 @@ class SVC(Reference):
         """Return the limit of iterations that LIBSVM uses."""
         return libsvm_patience(m)
 
-    def zero(self, problem: BoxQP) -> np.ndarray:
+    def zero(self, problem: BoxQP | TubeQP) -> np.ndarray:
         return np.zeros(problem.m)
 
-    def fitted(self, problem: BoxQP, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
+    def fitted(self, problem: BoxQP | TubeQP, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
         X, kernel, cache = _handed_over(problem.gram)
         limit = self.patience(problem.m)
         options = {
@@ -52,17 +54,19 @@ class SVC(Reference):
             "shrinking": self.shrinking,
             "cache_size": cache,
             "max_iter": limit,
-            "random_state": seed,
         }
+        name, own = "SVC", {"random_state": seed}
+        if isinstance(problem, TubeQP):
+            name, own = "SVR", {"epsilon": problem.epsilon}
         # the sample weights that are handed over are the C_i
         wanted = ("support_", "dual_coef_", "n_iter_")
-        model = self.outside("SVC", X, problem, wanted, over, C=1.0, **options, **kernel)
+        model = self.outside(name, X, problem, wanted, over, C=1.0, **own, **options, **kernel)
         if model is None:
             return None
         n_iter = int(model["n_iter_"][0])
-        return Found(
-            _within(problem, model["support_"], np.abs(model["dual_coef_"][:1]).ravel()), n_iter, n_iter >= limit
-        )
+        coef = np.zeros(problem.m)
+        coef[model["support_"]] = model["dual_coef_"][0]
+        return Found(_within(problem, coef), n_iter, n_iter >= limit)
 
 
 def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
@@ -81,11 +85,11 @@ def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
     return gram.block(every, every), {"kernel": "precomputed"}, max(1.0, (gram.budget - size) / MIB)
 
 
-def _within(problem: BoxQP, support: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return beta (m,) from the support vectors' weights, made feasible where rounding violates a constraint."""
-    beta = np.zeros(problem.m)
-    beta[support] = np.minimum(weights, problem.upper[support])
-    if problem.infeasible(beta) is None:
-        return beta
-    balanced = problem.start(beta * problem.y)
+def _within(problem: BoxQP | TubeQP, coef: np.ndarray) -> np.ndarray:
+    """Return the dual weights (m,) of coefficients (m,), made feasible where rounding violates a constraint."""
+    point = np.clip(coef, -problem.upper, problem.upper)
+    point = point if isinstance(problem, TubeQP) else np.abs(point)
+    if problem.infeasible(point) is None:
+        return point
+    balanced = problem.start(coef)
     return np.zeros(problem.m) if balanced is None else balanced

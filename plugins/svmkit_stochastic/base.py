@@ -12,9 +12,10 @@ from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.loss import Loss
 from svmkit.problems.risk import Risk
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Sampler, Shuffled
+from svmkit.solver.step_info import StepInfo
 from svmkit_stochastic.steps import CLOCK, LATE, Weights
 
 MEANS = {"none": -1.0, "mean": 0.0, "late": LATE}
@@ -61,7 +62,7 @@ class Stochastic(Solver):
 
     @property
     def squared(self) -> bool:
-        return self.loss == Loss.SQUARED_HINGE
+        return Loss.of(self.loss) is Loss.SQUARED_HINGE
 
     @abstractmethod
     def walk(self, state: Any, order: np.ndarray) -> None:
@@ -114,7 +115,7 @@ class State:
 
     def bind(self, problem: Risk, draws: Draws) -> None:
         self.problem, self.draws = problem, draws
-        self.y, self.C = np.array(problem.y), np.array(problem.C)  # loops are compiled for each layout
+        self.y, self.C = np.array(problem.targets), np.array(problem.C)  # loops are compiled for each layout
 
     def whole_batches(self, drawn: np.ndarray) -> np.ndarray:
         """Return the waiting and the drawn samples, in order, up to the last complete mini-batch; the others wait."""
@@ -129,7 +130,7 @@ def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -
     array = np.zeros(1, CLOCK)
     now = array[0]
     now["eta"] = now["power"] = now["scale"] = 1.0
-    now["late"], now["stream"] = MEANS[average], draws.before is not None
+    now["late"], now["stream"], now["unit"] = MEANS[average], draws.before is not None, problem.unit
     if draws.before is not None:
         now["t"] = now["n"] = draws.before
         now["total"] = draws.before * problem.C.mean()

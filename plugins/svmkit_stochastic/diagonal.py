@@ -83,7 +83,7 @@ def move(w, j, step):
 @njit(cache=True)
 def change(squared, s, before, after, e):
     """Return the change of s times the derivative of the loss between two margins, divided by the step length e."""
-    return (pull(squared, before, s, 0.0) - pull(squared, after, s, 0.0)) / e if e > 0.0 else 0.0
+    return (pull(squared, 1.0 - before, s, 0.0) - pull(squared, 1.0 - after, s, 0.0)) / e if e > 0.0 else 0.0
 
 
 @njit(cache=True)

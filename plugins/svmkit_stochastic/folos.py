@@ -13,7 +13,7 @@ from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Streaming, require
 from svmkit_stochastic.columns import column, soften, span
 from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
-from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
+from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 
 
 @njit(cache=True)
@@ -23,7 +23,7 @@ def _walk_l2(x, order, squared, w):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
-        e = x.y[i] * pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        e = toward(squared, x.y[i], x.epsilon, now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
         push(x, i, e / now.scale, w)  # forward: w -= eta_t loss'
         shrink(w, 1.0 / (1.0 + r / now.n))  # backward: argmin 1/2 |w - .|^2 + eta_t lambda/2 |w|^2
         average(w)
@@ -45,7 +45,7 @@ def _walk_l1(x, order, squared, w):
             soften(v, done, column(x.rows, place), total)
         if x.bias != 0.0:
             soften(v, done, v.size - 1, total)
-        push(x, i, x.y[i] * pull(squared, x.y[i] * score(x, i, v), r * x.C[i], x.sq[i]), w)  # forward
+        push(x, i, toward(squared, x.y[i], x.epsilon, score(x, i, v), r * x.C[i], x.sq[i]), w)  # forward
         total += r / now.n  # backward: argmin 1/2 |w - .|^2 + eta_t lambda |w|_1
     for j in range(v.size):
         soften(v, done, j, total)

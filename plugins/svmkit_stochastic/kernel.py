@@ -10,7 +10,7 @@ from svmkit.problems.risk import KernelRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, clock
-from svmkit_stochastic.steps import Weights, arrive, average, pull, rate, shrink
+from svmkit_stochastic.steps import Weights, arrive, average, rate, shrink, toward
 
 CHUNK = 256  # arrivals whose scores are computed together
 
@@ -89,13 +89,13 @@ class KernelState(State):
             oldest = idx[np.argsort(self.last[idx], kind="stable")[: chunk.size]]
         leaving = gram.block(oldest, chunk) + extra
         _walk(
-            chunk, base, K, self.y, self.C, self.batch, squared, project, self.w,
+            chunk, base, K, self.y, self.C, self.problem.epsilon, self.batch, squared, project, self.w,
             self.last, self.tau, idx.size, oldest, leaving,
         )  # fmt: skip
 
 
 @njit(cache=True)
-def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, oldest, leaving):
+def _walk(chunk, base, K, y, C, epsilon, batch, squared, project, w, last, tau, live, oldest, leaving):
     """Make the steps of one chunk.
 
     base (B,) : its scores over scale; K (B, B) : its kernel values; leaving (., B) : kernel values of the oldest points
@@ -113,7 +113,7 @@ def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, old
         _keep(base, before * factor, now.scale)
         for j in range(batch):
             q, i = lo + j, chunk[lo + j]
-            e = y[i] * pull(squared, y[i] * h[j], r * C[i], batch * K[q, q])
+            e = toward(squared, y[i], epsilon, h[j], r * C[i], batch * K[q, q])
             if e == 0.0:
                 continue
             now.norm += e * (2.0 * now.scale * base[q] + e * K[q, q])
@@ -132,8 +132,8 @@ def _walk(chunk, base, K, y, C, batch, squared, project, w, last, tau, live, old
                 v[oldest[gone]] = 0.0
                 gone += 1
                 live -= 1
-        if project and now.norm > now.total:  # |w| <= 1 / sqrt(lambda)
-            before, factor = now.scale, math.sqrt(now.total / now.norm)
+        if project and now.norm > now.unit * now.total:
+            before, factor = now.scale, math.sqrt(now.unit * now.total / now.norm)
             shrink(w, factor)
             _keep(base, before * factor, now.scale)
         average(w)

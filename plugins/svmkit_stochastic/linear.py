@@ -12,8 +12,9 @@ import numpy as np
 from svmkit.problems.base import Problem
 from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
 from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.tube_risk import LinearTubeRisk
 from svmkit.runtime.compiling import njit
-from svmkit.solver.base import Requires
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, Stochastic, clock
 from svmkit_stochastic.steps import Samples, Weights
@@ -29,6 +30,7 @@ class LinearStochastic(Stochastic):
     """Base of the solvers of linear problems only."""
 
     problem: ClassVar[type[Problem]] = LinearRisk
+    regression: ClassVar[type[Problem] | None] = LinearTubeRisk
     requires: ClassVar[tuple[Requires, ...]] = (Requires.LINEAR_KERNEL,)
 
     def details(self, state: LinearState) -> dict[str, float]:
@@ -62,7 +64,7 @@ class LinearState(State):
     def bind(self, problem: LinearRisk, draws: Draws) -> None:
         super().bind(problem, draws)
         d = problem.design
-        self.samples = Samples(d.rows, d.bias, self.y, self.C, d.sq)
+        self.samples = Samples(d.rows, d.bias, self.y, self.C, d.sq, problem.epsilon)
 
     @property
     def details(self) -> dict[str, float]:
@@ -96,7 +98,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     solver takes one, on more rows.
     """
     p, now, x = state.problem, state.w.now[0], state.samples
-    now["bend"] = 2.0 if solver.squared else 1.0
+    now["bend"] = 2.0 if solver.squared else 1.0 / p.unit
     if now["stream"]:
         return
     sample = state.draws.rng.permutation(p.m)[:SAMPLE]
@@ -109,15 +111,21 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         solver.walk(tried, sample)
         with np.errstate(all="ignore"):
             w = tried.w.point
-            loss = p.loss.total(1.0 - x.y[sample] * scores(x, sample, w), C) / C.sum()
+            loss = p.loss.total(_slack(x, sample, scores(x, sample, w)), C) / C.sum()
             size = np.abs(w).sum() if p.penalty == "l1" else 0.5 * (w @ w)
         value = float(p.lam * size + loss)
         return value if np.isfinite(value) else np.inf
 
-    # a step of this size moves no margin by more than 1
+    # a step of this size moves no margin by more than 1, and no prediction by more than the mean loss of w = 0
     gentle = x.C.mean() / min(max(now["bend"] * float((C * x.sq[sample]).max()), 1e-300), 1e300)
     state.eta0 = _lowest(ending, gentle, state.draws.over)
     now["t0"] = now["total"] / state.eta0
+
+
+def _slack(x: Samples, rows: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return the slacks (n,) of the samples `rows` (n,) with the decision values h (n,)."""
+    y = x.y[rows]
+    return 1.0 - y * h if x.epsilon is None else np.abs(y - h) - x.epsilon
 
 
 def _lowest(value: Callable[[float], float], x: float, over: Callable[[], bool]) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from svmkit.problems.base import Problem
 from svmkit.problems.risk import KernelRisk
+from svmkit.problems.tube_risk import KernelTubeRisk
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require
@@ -39,6 +40,7 @@ class NORMA(Streaming, LimitsSupport, Stochastic):
 
     name = "norma"
     problem: ClassVar[type[Problem]] = KernelRisk
+    regression: ClassVar[type[Problem] | None] = KernelTubeRisk
     paper = "Kivinen et al. 2004"
     epochs: ClassVar[int] = 50
 

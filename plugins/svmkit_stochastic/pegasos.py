@@ -12,12 +12,13 @@ from svmkit.kernels.functions import Kernel
 from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.problems.risk import KernelRisk, Risk
+from svmkit.problems.tube_risk import KernelTubeRisk, LinearTubeRisk, TubeRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require
 from svmkit_stochastic.kernel import KernelState
 from svmkit_stochastic.linear import LinearState, at, push, score
-from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
+from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 
 
 @njit(cache=True)
@@ -33,13 +34,13 @@ def _walk(x, order, batch, squared, project, w):
         shrink(w, 1.0 - r * batch / now.n)
         for j in range(batch):
             i = order[lo + j]
-            e = x.y[i] * pull(squared, x.y[i] * h[j], r * x.C[i], batch * x.sq[i])
+            e = toward(squared, x.y[i], x.epsilon, h[j], r * x.C[i], batch * x.sq[i])
             if e != 0.0:
                 if project:
                     now.norm += e * (2.0 * now.scale * score(x, i, w.v) + e * x.sq[i])
                 push(x, i, e / now.scale, w)
-        if project and now.norm > now.total:  # |w| <= 1 / sqrt(lambda)
-            shrink(w, math.sqrt(now.total / now.norm))
+        if project and now.norm > now.unit * now.total:  # |w| <= 1 / sqrt(lambda), in regression |w|^2 <= P(0)
+            shrink(w, math.sqrt(now.unit * now.total / now.norm))
         average(w)
 
 
@@ -65,6 +66,7 @@ class Pegasos(Streaming, Stochastic):
 
     name = "pegasos"
     paper = "Shalev-Shwartz et al. 2011"
+    regression: ClassVar[type[Problem] | None] = TubeRisk
     epochs: ClassVar[int] = 50
 
     batch: int = 1
@@ -77,6 +79,10 @@ class Pegasos(Streaming, Stochastic):
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
         return LinearRisk if kernel.name == "linear" else KernelRisk
+
+    @classmethod
+    def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
+        return LinearTubeRisk if kernel.name == "linear" else KernelTubeRisk
 
     def init(self, problem: Risk, start: np.ndarray | None, draws: Draws) -> Any:
         kind = LinearState if problem.is_linear else KernelState

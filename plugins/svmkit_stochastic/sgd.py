@@ -11,7 +11,7 @@ from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Streaming
 from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
-from svmkit_stochastic.steps import arrive, average, pull, rate, shrink
+from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 
 
 @njit(cache=True)
@@ -21,7 +21,7 @@ def _walk(x, order, squared, w):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)  # eta_t = 1 / (lambda (t + t0))
-        e = x.y[i] * pull(squared, x.y[i] * now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        e = toward(squared, x.y[i], x.epsilon, now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
         shrink(w, 1.0 - r / now.n)  # w -= eta_t lambda w
         push(x, i, e / now.scale, w)  # w -= eta_t loss'(y w'x) y x
         average(w)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
@@ -24,7 +26,7 @@ def _walk(x, order, squared, skip, clip, parts, w, B, left):
         arrive(now, x.C[i], x.sq[i])
         margin = x.y[i] * score(x, i, w.v)
         along = size(x, i, B) if margin < 1.0 else 0.0
-        e = pull(squared, margin, x.C[i] / mean, along)
+        e = pull(squared, 1.0 - margin, x.C[i] / mean, along)
         if e > 0.0:
             scaled_push(x, i, e * x.y[i], w, B)  # w' = w - B loss'
         if left[1] > 0:  # r_j = [g(w') - g(w)]_j / (w' - w)_j, which is lambda where the loss is flat
@@ -64,6 +66,7 @@ class SGDQN(LinearStochastic):
     """
 
     name = "sgdqn"
+    regression: ClassVar[type[Problem] | None] = None
     paper = "Bordes et al. 2009, 2010"
 
     skip: int = 0

@@ -23,7 +23,7 @@ TINY, HUGE = 1e-6, 1e9  # bounds of the factors, which are multiplied out beyond
 
 CLOCK = np.dtype(
     [
-        *((name, np.float64) for name in ("t", "t0", "n", "total", "eta", "power")),
+        *((name, np.float64) for name in ("t", "t0", "n", "total", "eta", "power", "unit")),
         # streams: arrivals, the sums of C and of C |x|^2 over them, and the curvature of the loss (0: no t0)
         *((name, np.float64) for name in ("seen", "cost", "load", "bend")),
         # w = scale v, its squared norm where a solver needs it; the mean of k iterates is (a + share v) / parts
@@ -32,6 +32,7 @@ CLOCK = np.dtype(
     ]
 )
 """The time of a solve. t: arrivals, where a mini-batch counts its samples; n, total: samples and the sum of their C;
+unit: the mean loss of w = 0, 1 in classification;
 late: Shamir and Zhang's eta, 0 for the plain mean, -1 for none; the other fields as above."""
 
 
@@ -45,7 +46,9 @@ class Samples(NamedTuple):
     bias : float
         Value of the last column, 0 for no bias.
     y, C, sq : ndarray of shape (m,)
-        Labels, costs and squared norms of the rows.
+        Labels or targets, costs and squared norms of the rows.
+    epsilon : float or None
+        Half the width of the tube in regression; None in classification, for which the loops are compiled separately.
     """
 
     rows: object
@@ -53,6 +56,7 @@ class Samples(NamedTuple):
     y: np.ndarray
     C: np.ndarray
     sq: np.ndarray
+    epsilon: float | None
 
 
 class Weights(NamedTuple):
@@ -98,13 +102,25 @@ def rate(now):
 
 
 @njit(cache=True)
-def pull(squared, margin, r, square):
-    """Return r times minus the derivative of loss_i at this margin y h, where r = rate C_i.
+def toward(squared, y, epsilon, h, r, square):
+    """Return -r times the derivative of loss_i by h, where r = rate C_i.
 
-    The derivative of the squared hinge has no bound: a step that would carry its sample past the margin ends at the
-    margin, since early steps, and steps of samples that are far larger than others, would overflow otherwise.
+    y is the label, or in regression the target; the other arguments are those of `pull`.
     """
-    slack = 1.0 - margin
+    if epsilon is None:
+        return y * pull(squared, 1.0 - y * h, r, square)
+    rest = y - h
+    e = pull(squared, abs(rest) - epsilon, r, square)
+    return e if rest > 0.0 else -e
+
+
+@njit(cache=True)
+def pull(squared, slack, r, square):
+    """Return r times the derivative of loss_i by this slack, where r = rate C_i.
+
+    The derivative of the squared loss has no bound: a step that would carry its sample past a slack of 0 ends there,
+    since early steps, and steps of samples that are far larger than others, would overflow otherwise.
+    """
     if slack <= 0.0:
         return 0.0
     if not squared:

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from svmkit.cli.common import JSON, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI
 
 NAME = typer.Argument(help="Name of a registered model.")
 
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
-    """Registered models: aliases, and the test accuracy of the latest version."""
+    """Registered models: aliases, and the test accuracy or R2 of the latest version."""
     from svmkit.cli.common import emit, note
     from svmkit_registry import models
 
@@ -61,6 +61,7 @@ def register(
     name: str = typer.Option(..., "--name", help="Name in the registry, created when missing."),
     experiment: str = typer.Option(None, help="MLflow experiment of the run that goes with it; default svmkit."),
     tracking_uri: str = TRACKING_URI,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
     """Register a model file as the next version, with the lineage in the file."""
@@ -87,15 +88,16 @@ def promote(
 ) -> None:
     """Give an alias to a version, unless its metric on the test set is below that of the version that has the alias.
 
-    The metric is the one that the version was trained or tuned with, if both have it, else accuracy. It is refused too
-    when one of the two is unknown, or they were measured on different test sets.
+    The metric is the one that the version was trained or tuned with, if both have it, else accuracy, of quantities R2.
+    It is refused too when one of the two is unknown, or they were measured on different test sets.
     """
     from svmkit.cli.common import emit, note
+    from svmkit.model.metric import title
     from svmkit_registry import models
 
     done = models.promote(name, version, alias.lstrip("@"), force=force, uri=tracking_uri, metric=metric)
     if metric is None and done["metric"] not in (None, "accuracy"):
-        note(f"compared by {done['metric'].replace('_', ' ')} (--metric takes another)")
+        note(f"compared by {title(done['metric'])} (--metric takes another)")
     if done["forced"]:
         note(f"promoted by force, although {done['forced']}")
     if json:
@@ -112,6 +114,7 @@ def pull(
     out: str = typer.Option(..., "--out", help="Write the model here."),
     force: bool = typer.Option(False, "--force", help="Replace an existing file."),
     tracking_uri: str = TRACKING_URI,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
     """Download a model from the registry to a file, for a machine that cannot reach the registry."""
@@ -162,9 +165,11 @@ def _confirmed(question: str) -> bool:
 
 
 def _accuracy(version: dict[str, Any] | None) -> str:
-    if version is None or version["test_accuracy"] is None:
+    if version is None or (version["test_accuracy"] is None and version["test_r2"] is None):
         return "not tested"
     on = f" on {version['n_test']:,} rows" if version["n_test"] else ""
+    if version["test_accuracy"] is None:
+        return f"R2 {version['test_r2']:.4f}{on}"
     return f"{version['test_accuracy']:.2%}{on}"
 
 
@@ -173,13 +178,16 @@ def _show(version: dict[str, Any]) -> None:
 
     params = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in (version["params"] or {}).items()}
     data, test, gap = version["data"], version["test_data"], version["gap"]
-    measured = None if version["test_accuracy"] is None else f"{_accuracy(version)}{f' of {test}' if test else ''}"
+    measured = _accuracy(version)
+    measured += f" of {test}" if test and measured != "not tested" else ""
+    title = "test accuracy" if version["test_r2"] is None else "test R2"
     rows(
         [
             ("version", f"{version['version']}{''.join(f'  @{alias}' for alias in version['aliases'])}"),
             ("created", f"{version['created']}, run {version['run_id']}"),
-            ("test accuracy", measured or "not tested"),
+            (title, measured.removeprefix("R2 ")),
             *_other_metrics(version),
+            *((f"{part} outliers", _outliers(version, part)) for part in ("train", "test")),
             ("test SHA-256", version["test_sha256"]),
             ("status", version["status"]),
             ("gap", None if gap is None else f"{gap:.2e}"),
@@ -193,13 +201,20 @@ def _show(version: dict[str, Any]) -> None:
     )
 
 
+def _outliers(version: dict[str, Any], part: str) -> str | None:
+    share = version[f"{part}_outliers"]
+    return None if share is None else f"{share:.2%} of the rows"
+
+
 def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:
-    from svmkit.model.metric import shown, title
+    from svmkit.model.metric import OF_QUANTITIES, shown, title
 
     metric, values = version["metric"], {"balanced_accuracy": version["test_balanced_accuracy"]}
-    if metric and metric not in ("accuracy", "balanced_accuracy"):
+    if metric and metric not in ("accuracy", "balanced_accuracy", *OF_QUANTITIES):
         values[metric] = version["test_metric"]
-    return [(f"test {title(name)}", shown(name, value)) for name, value in values.items() if value is not None]
+    found = [(f"test {title(name)}", shown(name, value)) for name, value in values.items() if value is not None]
+    errors = {name: version[f"test_{name.lower()}"] for name in ("RMSE", "MAE")}
+    return found + [(f"test {name}", f"{value:.6g}") for name, value in errors.items() if value is not None]
 
 
 def _forced(record: Any) -> str:

@@ -11,6 +11,7 @@ from mlflow.exceptions import MlflowException
 from svmkit.data import Encoding
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
+from svmkit_registry.packing import PROBA
 
 
 class Refused(MlflowException, InputError):
@@ -29,7 +30,7 @@ class Predictor:
         self.model = model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Predict labels.
+        """Predict labels, or probabilities of the classes.
 
         Parameters
         ----------
@@ -37,22 +38,23 @@ class Predictor:
             A DataFrame that has all columns of the training table is taken by name, its text encoded as in training;
             any other is taken in order.
         params : dict, default=None
-            Ignored; mlflow passes it.
+            {"proba": True} asks for the probabilities of a model with a calibration. Other names are ignored.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_classes) of probabilities
 
         Raises
         ------
         Refused
             An InputError: columns are missing, their number is wrong, there is text instead of numbers, infinity, or
-            NaN for a model that does not impute.
+            NaN for a model that does not impute; or the model has no probabilities.
         """
+        proba = bool((params or {}).get(PROBA))
         try:
             if hasattr(model_input, "columns") and hasattr(model_input, "iloc"):
                 model_input = self._features(model_input)
-            return self.model.predict(model_input)
+            return self.model.predict_proba(model_input) if proba else self.model.predict(model_input)
         except InputError as error:
             raise Refused.invalid_parameter_value(str(error)) from error
 

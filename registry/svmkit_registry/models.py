@@ -19,6 +19,17 @@ from svmkit_registry import fetching, lineage, store
 from svmkit_registry.promotion import metric_of, objection
 from svmkit_registry.tracker import MLflowTracker, user
 
+MEASURED = (
+    "test_accuracy",
+    "test_balanced_accuracy",
+    "test_r2",
+    "test_rmse",
+    "test_mae",
+    "train_outliers",
+    "test_outliers",
+    "gap",
+)
+
 
 def require_alias(alias: str) -> str:
     """Return the alias when MLflow can take it; InputError says which characters it may have."""
@@ -101,9 +112,7 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     with store.session(tracker.uri, f"{file} is not registered", create=True):
         tracker.start(f"register {os.path.basename(file)}", _params(known), {"svmkit.registered_from": "file"})
         try:
-            tracker.metrics(
-                scalars({name: known.get(name) for name in ("test_accuracy", "test_balanced_accuracy", "gap")})
-            )
+            tracker.metrics(scalars({name: known.get(name) for name in MEASURED}))
             address = tracker.model(model, _example(model), name)
         except BaseException:
             tracker.end("FAILED")
@@ -131,7 +140,7 @@ def promote(
     uri : str, default=None
         The store.
     metric : str, default=None
-        By what the versions are compared; None is the candidate's own metric if both have it, else accuracy.
+        By what the versions are compared; None is the candidate's own metric if both have it, else accuracy or R2.
 
     Returns
     -------

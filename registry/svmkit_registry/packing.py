@@ -16,6 +16,7 @@ from svmkit.model.model import SVMModel
 
 FILE = "model.svmkit"
 STORED = f"data/{FILE}"  # its place in the folder of mlflow
+PROBA = "proba"  # the parameter of a prediction that asks for probabilities
 WIDE = 1000  # number of columns from which a signature is one tensor
 EXAMPLE_ROWS = 5
 
@@ -72,6 +73,8 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
       (by the names of the training table when it has them all, else in order); it computes in float64.
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
 
+    A classifier has the parameter `proba`, which asks for probabilities; one without a calibration refuses it.
+
     Parameters
     ----------
     model : SVMModel
@@ -84,7 +87,7 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     (ModelSignature, ndarray or DataFrame)
     """
     from mlflow.models import ModelSignature, infer_signature
-    from mlflow.types import ColSpec, DataType, Schema
+    from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 
     rows = example[:EXAMPLE_ROWS]
     sparse = not isinstance(rows, np.ndarray) and hasattr(rows, "toarray")
@@ -92,18 +95,23 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     if dense.dtype.kind != "f":
         dense = dense.astype(np.float64)
     inferred = infer_signature(dense, model.predict(dense))
+    if model.task == "classify":
+        asked = ParamSchema([ParamSpec(PROBA, DataType.boolean, default=False)])
+        inferred = ModelSignature(inferred.inputs, inferred.outputs, asked)
     encoding = model.encoding
     if encoding is not None and not all(encoding.numeric):
         kinds = zip(encoding.columns, encoding.numeric, strict=True)
         table = Schema([ColSpec(DataType.double if number else DataType.string, name) for name, number in kinds])
-        return ModelSignature(table, inferred.outputs), as_table(encoding, dense)
+        return ModelSignature(table, inferred.outputs, inferred.params), as_table(encoding, dense)
     if sparse or hasattr(model.vectors, "toarray") or model.n_features >= WIDE:
         return inferred, dense
     import pandas as pd
 
     plain = Schema([ColSpec(DataType.double)] * model.n_features)
     names = encoding.columns if encoding is not None and encoding.header else None
-    return ModelSignature(plain, inferred.outputs), pd.DataFrame(dense.astype(np.float64), columns=names)
+    return ModelSignature(plain, inferred.outputs, inferred.params), pd.DataFrame(
+        dense.astype(np.float64), columns=names
+    )
 
 
 def as_table(encoding: Encoding, dense: np.ndarray) -> Any:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.model.metric import shown, title
+from svmkit.model.metric import MAE, R2, RMSE, shown, title
+
+_ERRORS = {RMSE: "test_rmse", MAE: "test_mae"}  # greater is better: a metric is minus the error
 
 
 def metric_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     """Return the metric by which two versions are compared: the candidate's own if both were measured by it.
 
-    Otherwise it is accuracy, which every version has that was tested.
+    Otherwise it is accuracy, or R2 for a candidate that predicts quantities, which every version has that was tested.
     """
     own = ours.get("metric")
-    return own if own and None not in (value_of(ours, own), value_of(theirs, own)) else "accuracy"
+    if own and None not in (value_of(ours, own), value_of(theirs, own)):
+        return own
+    return "accuracy" if ours.get("test_rmse") is None else R2
 
 
 def value_of(lineage: dict[str, Any], metric: str) -> float | None:
     """Return the metric of a version on its test set; None if it is not known."""
-    if f"test_{metric}" in ("test_accuracy", "test_balanced_accuracy"):
+    if metric in ("accuracy", "balanced_accuracy", R2):
         return lineage.get(f"test_{metric}")
+    if metric in _ERRORS:
+        error = lineage.get(_ERRORS[metric])
+        return None if error is None else -error
     return lineage.get("test_metric") if lineage.get("metric") == metric else None
 
 
@@ -44,7 +51,7 @@ def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, 
     name = f"test {title(metric)}"
     if mine is None or other is None:
         unknown = " and ".join(which for which, its in ((we, mine), (they, other)) if its is None)
-        how = "" if metric in ("accuracy", "balanced_accuracy") else f"--metric {metric} and "
+        how = "" if metric in ("accuracy", "balanced_accuracy", R2, *_ERRORS) else f"--metric {metric} and "
         return f"the {name} of {unknown} is not known (train with {how}--test or --test-size)"
     differs = _difference(ours, theirs)
     if differs:

@@ -14,7 +14,22 @@ from typer.core import TyperCommand, TyperGroup
 
 from svmkit import plugins as plugin_registry
 from svmkit._version import __version__
-from svmkit.cli import check, compare, datasets, evaluate, export, plugins, predict, show, train, tune, warmup
+from svmkit.cli import (
+    check,
+    compare,
+    curve,
+    datasets,
+    evaluate,
+    export,
+    imports,
+    new,
+    plugins,
+    predict,
+    show,
+    train,
+    tune,
+    warmup,
+)
 from svmkit.errors import InputError
 
 
@@ -94,12 +109,15 @@ def root(
 for _name, _command in {
     "train": train.train,
     "compare": compare.compare,
+    "curve": curve.curve,
     "evaluate": evaluate.evaluate,
     "tune": tune.tune,
     "predict": predict.predict,
     "show": show.show,
     "export": export.export,
+    "import": imports.import_model,
     "plugins": plugins.plugins,
+    "new": new.new,
     "check": check.check,
     "warmup": warmup.warmup,
 }.items():

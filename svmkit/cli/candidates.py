@@ -16,7 +16,7 @@ def table(found: tune.Result, most: int) -> list[str]:
     names = list(found.best.params)
     halved = len({c.n_rows for c in found.candidates}) > 1
     metric = found.metric
-    other = [] if metric.name == "accuracy" else ["accuracy"]
+    other = [] if metric.name == "accuracy" or math.isnan(found.best.mean_accuracy) else ["accuracy"]
     head = ["", *names, metric.title, *other, *(["rows"] if halved else []), "support", "fit"]
     lines = [head]
     for k, c in enumerate(c for c in found.candidates[:most] if not c.failed):

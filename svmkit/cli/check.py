@@ -1,15 +1,21 @@
-"""svmkit check: the conformance suite on one plugin."""
+"""svmkit check: the conformance suite on plugins."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import typer
 
-from svmkit.cli.common import JSON
+from svmkit.cli.common import JSON, PLUGIN
+
+if TYPE_CHECKING:
+    from svmkit.conformance.result import Result
 
 
 def check(
-    name: str = typer.Argument(help="Name of a solver, kernel or sampler."),
+    name: str = typer.Argument(None, help="Name of a solver, kernel or sampler; default all in the files of --plugin."),
     kind: str = typer.Option(None, help="solver, kernel or sampler, where the name alone is not clear."),
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
     """Run the conformance suite on a plugin; exit 1 when a check fails.
@@ -19,12 +25,35 @@ def check(
     from svmkit.cli.common import emit
     from svmkit.conformance import check_plugin, told
 
-    results = check_plugin(name, kind)
-    failed = [r for r in results if r.problem]
+    done: list[dict[str, Any]] = []
+    for one, its_kind in [(name, kind)] if name is not None else _of_files(plugin, kind):
+        results = check_plugin(one, its_kind)
+        done.append(_summary(one, results))
+        if not json:
+            print("\n".join(map(told, results)))
+            print(f"{one}: {sum(not r.problem for r in results)} of {len(results)} checks hold")
     if json:
-        emit({"name": name, "passed": not failed, "checks": [r._asdict() for r in results]})
-    else:
-        print("\n".join(map(told, results)))
-        print(f"{name}: {len(results) - len(failed)} of {len(results)} checks hold")
-    if failed:
+        emit(done[0] if len(done) == 1 else {"passed": all(d["passed"] for d in done), "plugins": done})
+    if not all(d["passed"] for d in done):
         raise typer.Exit(1)
+
+
+def _of_files(files: list[str], kind: str | None) -> list[tuple[str, str | None]]:
+    """Return name and kind of each plugin in these files; of one kind alone if it is given."""
+    from svmkit.errors import InputError
+    from svmkit.plugins import plugin_file
+
+    if not files:
+        raise InputError("name a solver, kernel or sampler to check, or a file of your own with --plugin FILE.py")
+    found = [pair for file in files for pair in plugin_file.brought_by(file) if kind in (None, pair[1])]
+    if not found:
+        raise InputError(f"{', '.join(files)}: there is no {kind} in it")
+    return list(dict.fromkeys(found))
+
+
+def _summary(name: str, results: list[Result]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "passed": not any(r.problem for r in results),
+        "checks": [r._asdict() for r in results],
+    }

@@ -15,7 +15,8 @@ def report(about: dict[str, Any]) -> None:
     size = {key: about[key] for key in ("name", "n_samples", "n_features", "density", "sparse", "dtype")}
     label = about["label"]
     named = label and f"{label['position'] + 1 if label['column'] is None else label['column']} ({label['chosen']})"
-    rows([*size.items(), ("label", named), ("classes", _classes(about["classes"], about["n_samples"]))])
+    classes = None if about["target"] else _classes(about["classes"], about["n_samples"])
+    rows([*size.items(), ("label", named), ("target", _target(about["target"])), ("classes", classes)])
     if about["columns"]:
         print()
         print("\n".join(table(about["columns"])))
@@ -43,6 +44,14 @@ def _spread(column: dict[str, Any]) -> str:
         low, high = (end if isinstance(end, str) else f"{end:.6g}" for end in column["range"])
         return f"{low} to {high}"
     return ", ".join(f"{_cut(text, 20)}: {count:,}" for text, count in (column["most"] or {}).items())
+
+
+def _target(target: dict[str, Any] | None) -> str | None:
+    """Return the range and the mean of the quantities that training would take the labels for."""
+    if target is None:
+        return None
+    low, high = target["range"]
+    return f"a quantity: {target['distinct']:,} values from {low:.6g} to {high:.6g}, mean {target['mean']:.6g}"
 
 
 def _classes(classes: dict[str, int] | None, n_samples: int) -> str | None:

@@ -27,6 +27,24 @@ STRICT = typer.Option(False, "--strict", help="Refuse an svmlight file with feat
 TRACKING_URI = typer.Option(None, "--tracking-uri", help="MLflow store; default sqlite:///mlflow.db here.")
 
 
+def _load_plugins(files: list[str]) -> list[str]:
+    """Load the files of --plugin before the command looks up a name; return them."""
+    from svmkit.plugins import load_files
+
+    load_files(files)
+    return files
+
+
+PLUGIN = typer.Option(
+    [],
+    "--plugin",
+    metavar="FILE.py",
+    callback=_load_plugins,
+    help="Solvers, kernels or samplers of your own; repeatable. The file is code and runs with your rights; it is "
+    "never loaded unless it is named.",
+)
+
+
 def note(message: str) -> None:
     """Print one line on stderr."""
     print(f"svmkit: {message}", file=sys.stderr)

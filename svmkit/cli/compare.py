@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from svmkit.cli.common import JSON, STRICT, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, STRICT, TRACKING_URI
 from svmkit.cli.spelling import (
+    CALIBRATE,
     CATEGORICAL,
     CHARSET,
     CLASS_WEIGHT,
@@ -13,6 +14,7 @@ from svmkit.cli.spelling import (
     DECIMAL,
     DEGREE,
     DROP,
+    EPSILON,
     EXPERIMENT,
     IMPUTE,
     LABEL,
@@ -21,6 +23,7 @@ from svmkit.cli.spelling import (
     NO_TRACK,
     ONLY,
     RUN,
+    SCHEDULER,
     SOLVE,
     TASK,
 )
@@ -52,12 +55,14 @@ def compare(
     splits: int = typer.Option(
         None, min=1, help="Hold out that often, with fresh seeds; --test-size is 0.25 by default.", rich_help_panel=WHAT
     ),
-    cv: int = typer.Option(None, min=2, help="Hold out each of that many stratified folds.", rich_help_panel=WHAT),
+    cv: int = typer.Option(
+        None, min=2, help="Hold out each of that many folds, stratified by class.", rich_help_panel=WHAT
+    ),
     strict: bool = STRICT,
     metrics: str = typer.Option(
         None,
-        help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy, test_metric "
-        "(--metric); default all.",
+        help="Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, test_accuracy, test_r2, "
+        "test_rmse, test_mae, test_log_loss, test_brier_score (--calibrate), test_metric (--metric); default all.",
         rich_help_panel=WHAT,
     ),
     metric: str = METRIC,
@@ -72,7 +77,9 @@ def compare(
     coef0: str = COEF0,
     impute: str = IMPUTE,
     scale: str = typer.Option(None, help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
+    epsilon: float = EPSILON,
     class_weight: str = CLASS_WEIGHT,
+    calibrate: str = CALIBRATE,
     tol: float = typer.Option(None, help="Relative duality gap to reach; default 1e-3.", rich_help_panel=SOLVE),
     stop: str = typer.Option(None, help='Rule instead of --tol, such as "abs:1e-6 | epochs:5".', rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Seconds for one cell; default 300.", rich_help_panel=SOLVE),
@@ -82,8 +89,12 @@ def compare(
         1, min=1, help="Cells side by side, which then disturb each other's times.", rich_help_panel=RUN
     ),
     threads: int = typer.Option(None, min=1, help="For all jobs together; default all cores.", rich_help_panel=RUN),
+    scheduler: str = SCHEDULER,
     curve: bool = typer.Option(
-        True, "--curve/--no-curve", help="Measure test accuracy as models grow, off the clock.", rich_help_panel=RUN
+        True,
+        "--curve/--no-curve",
+        help="Measure test accuracy or R2 as models grow, off the clock.",
+        rich_help_panel=RUN,
     ),
     results: str = typer.Option(
         None, help="Keep finished cells here; default svmkit-compare.jsonl, or the spec's name.", rich_help_panel=RUN
@@ -92,12 +103,14 @@ def compare(
         False, "--fresh", help="Run the cells again that are finished there.", rich_help_panel=RUN
     ),
     report: str = typer.Option(None, help="Write an HTML report here.", rich_help_panel=RUN),
+    latex: str = typer.Option(None, help="Write a table for papers here (booktabs).", rich_help_panel=RUN),
     experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
     no_track: bool = NO_TRACK,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
-    """Compare solvers: time, certified gap, suboptimality, accuracy, and whether differences are significant.
+    """Compare solvers: time, certified gap, suboptimality, accuracy or R2, and whether differences are significant.
 
     Each solver runs on each set in a process of its own; compilation is off the clock. Ctrl-C ends with the
     finished cells; the same command goes on from there. Exit 1 when a cell failed.
@@ -106,7 +119,7 @@ def compare(
     from svmkit.cli.compare_options import CompareOptions
     from svmkit.cli.comparison import Comparison
 
-    given = {name: value for name, value in context.params.items() if name != "json"}
+    given = {name: value for name, value in context.params.items() if name not in ("json", "plugin")}
     with warnings_as_notes():
         job = Comparison(CompareOptions(**given))
         job.run()

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli.options import class_weights, key_values, label_column
+from svmkit.cli.options import (
+    class_weights,
+    key_values,
+    label_column,
+    require_calibrate,
+    require_regression,
+    require_task,
+)
+from svmkit.cluster import scheme_of
 from svmkit.compare.spec import Spec, load_spec, read
 from svmkit.errors import InputError
 from svmkit.model.metric import require_metric
@@ -16,7 +24,7 @@ from svmkit.runtime import files
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
     *("data", "test", "test_size", "splits", "cv", "strict"),
-    *("C", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
+    *("C", "epsilon", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight", "calibrate"),
     *("tol", "stop", "memory", "option", "metrics", "metric"),
     *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
@@ -46,6 +54,7 @@ class CompareOptions:
     only: Sequence[str]
     categorical: Sequence[str]
     task: str | None
+    epsilon: float | None
     splits: int | None
     cv: int | None
     strict: bool
@@ -59,6 +68,7 @@ class CompareOptions:
     impute: str | None
     scale: str | None
     class_weight: str | None
+    calibrate: str | None
     tol: float | None
     stop: str | None
     time_limit: float | None
@@ -66,10 +76,12 @@ class CompareOptions:
     repeat: int | None
     jobs: int
     threads: int | None
+    scheduler: str | None
     curve: bool
     results: str | None
     fresh: bool
     report: str | None
+    latex: str | None
     experiment: str | None
     tracking_uri: str | None
     no_track: bool
@@ -81,9 +93,16 @@ class CompareOptions:
                 raise InputError(f"{', '.join(given)}: write it into {self.spec}, or leave --spec out")
         else:
             self._require_comparison()
+        if self.scheduler is not None:
+            scheme_of(self.scheduler)
+            if self.jobs != 1 or self.threads is not None:
+                raise InputError("--scheduler runs a cell a worker, with its threads: leave --jobs and --threads out")
+        require_task(self.task)
+        require_calibrate(self.calibrate, self.task)
+        require_regression(self.task, self.epsilon, self.class_weight)
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"--time-limit must be > 0, not {self.time_limit}")
-        for path in (self.report, self.results):
+        for path in (self.report, self.latex, self.results):
             if path:
                 files.require_writable(path)
 
@@ -150,7 +169,7 @@ class CompareOptions:
             "kernel": kernel,
             "test": self.test if self.test_size is None else self.test_size,
             "label": label_column(self.label),
-            **{key: getattr(self, key) for key in ("decimal", "encoding", "task")},
+            **{key: getattr(self, key) for key in ("decimal", "encoding", "task", "epsilon", "calibrate")},
             **{key: list(getattr(self, key)) for key in ("drop", "only", "categorical")},
             "splits": self.splits,
             "cv": self.cv,

@@ -7,6 +7,7 @@ import shlex
 import sys
 import tempfile
 import warnings
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from svmkit.cli.common import emit, note, where
 from svmkit.cli.compare_options import CompareOptions
 from svmkit.cli.progress import cells_shown
 from svmkit.cli.tracked import closing
+from svmkit.cluster import Cluster, ClusterLost, connect
 from svmkit.compare import advice, runner
 from svmkit.compare.results import Results, as_line
 from svmkit.compare.sets import label_of, prepare
@@ -64,20 +66,39 @@ class Comparison:
         options, todo = self.options, [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         if len(todo) < len(self.cells):
             note(f"{len(self.cells) - len(todo)} of {len(self.cells)} cells were finished before ({self.store.path})")
+        for name, n in self.store.changed(todo).items():
+            note(f"{n} cells in {self.store.path} are of another version of {name}'s file: they are run again")
         self._name_labels(todo)
         self._advise(todo)
+        with ExitStack() as end:
+            cluster = None
+            if options.scheduler and todo:
+                cluster = end.enter_context(self._cluster(todo))
+            self._run(todo, cluster)
+
+    def _cluster(self, todo: list[Cell]) -> Cluster:
+        assert self.options.scheduler is not None
+        solvers = dict.fromkeys(cell.settings["solver"]["solver"] for cell in todo)
+        return connect(self.options.scheduler, solvers=list(solvers), told=note)
+
+    def _run(self, todo: list[Cell], cluster: Cluster | None) -> None:
+        options = self.options
         tracking = self._open_run() if not options.no_track else None
         with closing(self.tracker), cells_shown(len(todo)) as told:
-            self.is_whole = runner.run(
-                self.cells,
-                self.store,
-                limit=self.limit,
-                jobs=options.jobs,
-                threads=options.threads,
-                curve=options.curve,
-                tracking=tracking,
-                told=told,
-            )
+            try:
+                self.is_whole = runner.run(
+                    self.cells,
+                    self.store,
+                    limit=self.limit,
+                    jobs=options.jobs,
+                    threads=options.threads,
+                    curve=options.curve,
+                    tracking=tracking,
+                    told=told,
+                    cluster=cluster,
+                )
+            except ClusterLost as error:  # the finished cells are shown all the same
+                self._fail(f"{error}; the same command goes on with the cells that are missing")
             if self.store.failure:
                 self._fail(self.store.failure)
             self.results = Results(self.spec, self.cells, self.store.of(self.cells))
@@ -146,10 +167,16 @@ class Comparison:
             self.tracker.start(f"compare {self.spec.name}", params, {"svmkit.kind": "comparison"})
         if self.tracker.run_id is None:
             return None
-        return Tracking(options.tracking_uri, options.experiment, self.tracker.run_id)
+        # the environment of a cluster's worker may name another store
+        uri = self.tracker.uri if options.scheduler else options.tracking_uri
+        return Tracking(uri, options.experiment, self.tracker.run_id)
 
     def _keep(self) -> None:
-        """Write the report if one is requested, and log it with the run, together with the pictures and the results."""
+        """Write the table and the report if they are requested; log the report, the pictures and the results."""
+        if self.options.latex:
+            from svmkit.compare.report import latex
+
+            latex.write(self.results, self.options.latex)
         asked = self.options.report
         if asked is None and self.tracker.run_id is None:
             return
@@ -180,7 +207,7 @@ class Comparison:
 
             print_tables(self.results)
             self._where()
-        if not self.is_whole:
+        if not self.is_whole and not self.failure:
             note("interrupted: the same command goes on with the cells that are missing")
 
     def _tell_metric(self) -> None:
@@ -198,6 +225,8 @@ class Comparison:
         print(f"results  {self.store.path}")
         if self.options.report and Path(self.options.report).exists():
             print(f"report   {self.options.report}")
+        if self.options.latex and Path(self.options.latex).exists():
+            print(f"table    {self.options.latex}")
         if self.tracker.run_id:
             print(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
 

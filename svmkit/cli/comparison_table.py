@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 WIDE = 160  # characters in a line if there is no terminal
 GAP = 2  # characters between columns
 PRIORITY = (
-    *("fit_s", "gap", "suboptimality", "test_metric", "test_accuracy", "n_support", "n_iter", "kernel_values"),
-    "objective",
+    *("fit_s", "gap", "suboptimality", "test_metric", "test_accuracy", "test_r2", "test_rmse", "test_mae"),
+    *("test_log_loss", "test_brier_score", "n_support", "n_iter", "kernel_values", "objective"),
 )
 _SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
           "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}",
-          "test_metric": "{:.4f}"}  # fmt: skip
-_SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "test_metric": "{:.4f}", "n_support": "{:,.0f}"}
+          "test_r2": "{:.4f}", "test_rmse": "{:.5g}", "test_mae": "{:.5g}", "test_metric": "{:.4f}",
+          "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}"}  # fmt: skip
+_SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "test_metric": "{:.4f}", "n_support": "{:,.0f}",
+           "test_r2": "{:.4f}", "test_rmse": "{:.2g}", "test_mae": "{:.2g}",
+           "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}"}  # fmt: skip
 
 
 def print_tables(results: Results) -> None:
@@ -44,7 +47,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in results.spec.metrics if any(row.mean(m) is not None for row in rows)]
     told = results.tested_on(name)
-    titles = results.titles | ({"test_accuracy": f"accuracy, {told}"} if told else {})
+    titles = results.titles | ({"test_accuracy": f"accuracy, {told}", "test_r2": f"R2, {told}"} if told else {})
     fitting = _fitting(console.width, rows, metrics, titles)
     table = Table(title=Text(name), title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("solver", no_wrap=True)

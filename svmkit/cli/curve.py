@@ -1,44 +1,93 @@
-"""Test accuracy, and another metric, as the model grew: the points of a history at which it was measured."""
+"""svmkit curve: accuracy, time and gap against the number of training rows.
+
+The curve of `svmkit train --curve`, accuracy against the size of one model, is in `size_curve`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import typer
 
-from svmkit.model.metric import shown as in_words
-from svmkit.model.metric import title
-from svmkit.training.result import Fit
+from svmkit.cli.common import JSON, PLUGIN
+from svmkit.cli.spelling import (
+    CATEGORICAL,
+    CHARSET,
+    CLASS_WEIGHT,
+    COEF0,
+    DECIMAL,
+    DEGREE,
+    DROP,
+    EPSILON,
+    IMPUTE,
+    KERNEL,
+    LABEL,
+    MODEL,
+    ONLY,
+    RUN,
+    SOLVE,
+    STOP,
+    TASK,
+    TOL,
+)
 
-LINES = 8
-KEPT = ("n_iter", "seconds", "n_support", "objective", "accuracy")
 
+def curve(
+    context: typer.Context,
+    data: str = typer.Argument("breast_cancer", help="A file, or the name of a set."),
+    solver: str = typer.Option(
+        "auto", "--solver", "--solvers", help="Names joined by commas; see svmkit plugins.", rich_help_panel=SOLVE
+    ),
+    rows: str = typer.Option(
+        None, help="Numbers of training rows joined by commas; default six up to all, in equal ratios."
+    ),
+    repeat: int = typer.Option(3, min=1, help="Samples of each number of rows.", rich_help_panel=RUN),
+    option: list[str] = typer.Option([], "-o", help="SOLVER.KEY=VALUE, or kernel.KEY=VALUE."),
+    test: str = typer.Option(None, help="Test set; default DATA.t if any.", rich_help_panel=RUN),
+    test_size: float = typer.Option(
+        None, help="Fraction held out instead; default 0.25 without a test set.", rich_help_panel=RUN
+    ),
+    label: str = LABEL,
+    decimal: str = DECIMAL,
+    encoding: str = CHARSET,
+    drop: list[str] = DROP,
+    only: list[str] = ONLY,
+    categorical: list[str] = CATEGORICAL,
+    task: str = TASK,
+    C: float = typer.Option(None, "-C", help="Weight of the summed losses; default 1.", rich_help_panel=MODEL),
+    kernel: str = KERNEL,
+    gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
+    degree: str = DEGREE,
+    coef0: str = COEF0,
+    impute: str = IMPUTE,
+    scale: str = typer.Option(None, help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
+    epsilon: float = EPSILON,
+    class_weight: str = CLASS_WEIGHT,
+    tol: float = TOL,
+    stop: str = STOP,
+    time_limit: float = typer.Option(None, help="Seconds for one fit; default 300.", rich_help_panel=SOLVE),
+    memory: str = typer.Option(None, help="Budget of a row cache; default 1GB.", rich_help_panel=SOLVE),
+    threads: int = typer.Option(None, "--threads", min=1, help="Threads; default all.", rich_help_panel=RUN),
+    out: str = typer.Option(
+        None, help="Keep finished fits here, from which the same command goes on.", rich_help_panel=RUN
+    ),
+    fresh: bool = typer.Option(False, "--fresh", help="Run again what is finished there.", rich_help_panel=RUN),
+    plot: str = typer.Option(None, help="Write a picture here (.png, .svg, .pdf).", rich_help_panel=RUN),
+    plugin: list[str] = PLUGIN,
+    json: bool = JSON,
+) -> None:
+    """Learning curves: accuracy, time and gap of solvers against the number of training rows.
 
-def points(fitted: Fit) -> list[dict[str, Any]] | None:
-    """Return the measured points of a binary problem; None for more than two classes or without measurements."""
-    if len(fitted.solutions) != 1:
-        return None
-    measured = [p for p in fitted.solutions[0].history if p.accuracy is not None]
-    found = [{key: getattr(p, key) for key in KEPT} for p in measured]
-    for row, p in zip(found, measured, strict=True):
-        row |= {} if p.score is None else {"score": p.score}
-    return found or None
-
-
-def lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
-    """Format the measurements at about 1, 2, 5, 10, 20, ... support vectors and at the end, in at most `LINES` lines.
-
-    A metric other than accuracy stands before it.
+    Says how fast the time of each solver grows. Test rows are the same for all. Fits run in a process of their own,
+    compilation off the clock. Ctrl-C ends with the finished fits. (train --curve: the size of one model as it grows.)
     """
-    last = curve[-1]
-    sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
-    near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]
-    shown = list({p["n_support"]: p for p in near if p["n_support"] < last["n_support"]}.values())
-    if len(shown) > LINES - 1:  # spread evenly, the smallest and the largest among them
-        shown = [shown[round(k * (len(shown) - 1) / (LINES - 2))] for k in range(LINES - 1)]
-    width = len(f"{last['n_support']:,}")
+    from svmkit.cli.common import warnings_as_notes
+    from svmkit.cli.learning import Learning
 
-    def measured(p: dict[str, Any]) -> str:
-        if p.get("score") is None:
-            return f"{p['accuracy']:.2%} test"
-        return f"{in_words(metric, p['score'])} test {title(metric)}, {p['accuracy']:.2%} accuracy"
-
-    return [f"{p['n_support']:>{width},} vectors  {measured(p)}" for p in [*shown, last]]
+    given = {name: value for name, value in context.params.items() if name not in ("json", "plugin")}
+    with warnings_as_notes():
+        job = Learning(**given)
+        job.run()
+        job.show(json)
+    if job.failure:
+        raise job.failure
+    if job.failed:
+        raise typer.Exit(1)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import typer
 
-from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI
 
 
 def evaluate(
     model: str = typer.Argument(help="Model file, or models:/name@alias."),
     data: str = typer.Argument(help="Labelled data: file, or name of a set."),
     plot: str = typer.Option(
-        None, help="Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves."
+        None,
+        help="Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves; how reliable "
+        "probabilities are; of quantities, predicted over true values and residuals.",
     ),
     strict: bool = STRICT,
     threads: int = THREADS,
     tracking_uri: str = TRACKING_URI,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
-    """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA."""
-    import time
+    """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
 
-    from svmkit.cli import evaluation, evaluation_table
+    Of a model with a calibration the log loss and the Brier score, too.
+    """
+    import time
+    from typing import Any
+
+    from svmkit.cli import evaluation, evaluation_table, quantity_evaluation
     from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
     from svmkit.model.decided import decided
 
@@ -33,19 +40,22 @@ def evaluate(
         loaded = load_model(model, tracking_uri)
         test = load_for(loaded, data, strict=strict)
         loaded = loaded.widened(test.n_features)
-        began = time.perf_counter()
-        predicted, decision = decided(loaded, test.X, threads)
+        regression, began = loaded.task == "regress", time.perf_counter()
+        answers = (loaded.predict(test.X, n_threads=threads),) if regression else decided(loaded, test.X, threads)
         seconds = time.perf_counter() - began
-    found = evaluation.Evaluation.of(loaded, test, predicted, decision)
+        if loaded.calibration is not None:
+            answers = (*answers, loaded.predict_proba(test.X, n_threads=threads))
+    kind: Any = quantity_evaluation.QuantityEvaluation if regression else evaluation.Evaluation
+    found = kind.of(loaded, test, *answers)
     for line in found.notes:
         note(line)
     result = found.result(model, seconds) | {"plot": plot}
-    failure = evaluation_picture.drawn(found, plot) if plot else None
+    failure = (found.drawn(plot) if regression else evaluation_picture.drawn(found, plot)) if plot else None
     if failure:
         result["plot"] = None
     if json:
         emit(result)
     else:
-        evaluation_table.show(result)
+        (quantity_evaluation if regression else evaluation_table).show(result)
     if failure:
         raise failure

@@ -13,6 +13,7 @@ from svmkit.data import Dataset
 from svmkit.errors import InputError
 from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
+from svmkit.model.probability_scores import ProbabilityScores, Reliability
 from svmkit.model.scores import Scores
 
 
@@ -34,6 +35,8 @@ class Evaluation:
         The decisions by class of the model (`svmkit.model.decided`).
     positive : str or None
         Of two classes the one that ROC, precision and recall curves are about.
+    probabilities : ProbabilityScores or None, default=None
+        The scores of probabilities on the rows whose label the model knows; None without any.
     """
 
     model: SVMModel
@@ -43,10 +46,18 @@ class Evaluation:
     predicted: np.ndarray
     decision: np.ndarray
     positive: str | None
+    probabilities: ProbabilityScores | None = None
 
     @classmethod
-    def of(cls, model: SVMModel, test: Dataset, predicted: np.ndarray, decision: np.ndarray) -> Evaluation:
-        """Bring predictions and labels together.
+    def of(
+        cls,
+        model: SVMModel,
+        test: Dataset,
+        predicted: np.ndarray,
+        decision: np.ndarray,
+        chances: np.ndarray | None = None,
+    ) -> Evaluation:
+        """Bring predictions, and probabilities (n_samples, n_classes) if there are any, and labels together.
 
         Raises
         ------
@@ -62,7 +73,9 @@ class Evaluation:
         if len(model.classes) == 2:
             known = of_model[of_model < 2]
             positive = Metric.of("average_precision", model.classes, np.bincount(known, minlength=2)).positive
-        return cls(model, test.name, scores, every.codes(test.y), every.codes(predicted), decision, positive)
+        answers = every.codes(test.y), every.codes(predicted), decision
+        of_chances = None if chances is None else ProbabilityScores.of(chances, model.classes, test.y)
+        return cls(model, test.name, scores, *answers, positive, of_chances)
 
     @property
     def labels(self) -> list[str]:
@@ -145,6 +158,18 @@ class Evaluation:
             "average_precision": float(average_precision_score(positive, decision)),
         }
 
+    def reliability(self) -> Reliability | None:
+        """Return how often predicted probabilities came true, of the positive class, or of all of many classes."""
+        if self.probabilities is None:
+            return None
+        place = None if self.positive is None else list(map(str, self.model.classes)).index(self.positive)
+        return self.probabilities.reliability(place)
+
+    def _of_probabilities(self) -> dict[str, Any]:
+        found, reliability = self.probabilities, self.reliability()
+        known = {"log_loss": None, "brier_score": None} if found is None else found.summary()
+        return {**known, "reliability": None if reliability is None else reliability.plain()}
+
     def confusion(self) -> np.ndarray:
         """Return the number of rows of each class, by row, that were predicted as each class, by column."""
         from sklearn.metrics import confusion_matrix
@@ -171,6 +196,7 @@ class Evaluation:
         return {
             "model": model,
             "data": self.data,
+            "task": self.model.task,
             "n_test": scores.n_samples,
             "test_accuracy": scores.accuracy,
             "majority": scores.majority,
@@ -184,7 +210,9 @@ class Evaluation:
             "unknown_labels": self.unknown,
             "positive": self.positive,
             **self.areas(),
+            **self._of_probabilities(),
             "confusion": {"labels": self.labels, "matrix": self.confusion().tolist()},
+            **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
             "warning": self.doubt,
             "n_support": int(self.model.n_support.sum()),
             "predict_s": seconds,

@@ -1,4 +1,4 @@
-"""The picture of an evaluation: the confusion matrix and, for two classes, the ROC and precision-recall curves."""
+"""The picture of an evaluation: confusion matrix, of two classes ROC and precision-recall curves, and reliability."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from svmkit.cli.evaluation import Evaluation
 from svmkit.errors import InputError, SvmkitError
-from svmkit.plotting import COLOURS
+from svmkit.model.probability_scores import Reliability
+from svmkit.plotting import COLOURS, draw_reliability
 from svmkit.runtime import files
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
@@ -39,12 +40,17 @@ def drawn(found: Evaluation, path: str) -> SvmkitError | None:
 
     positive, decision = found.one_against_rest()
     curves = positive.ndim == 1 and positive.any() and not positive.all()
-    figure = Figure(figsize=(14.0, 4.4) if curves else _size(len(found.labels)), layout="constrained")
+    reliability, n_curves = found.reliability(), 2 if curves else 0
+    width, height = (14.0, 4.4) if curves else _size(len(found.labels))
+    more = 0 if reliability is None else 1
+    figure = Figure(figsize=(width + more * max(4.6, height), height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, 3 if curves else 1, squeeze=False)[0]
+    axes = figure.subplots(1, 1 + n_curves + more, squeeze=False)[0]
     _confusion(axes[0], found)
     if curves:
         _curves(axes[1], axes[2], found, positive, decision)
+    if reliability is not None:
+        _reliability(axes[-1], found, reliability)
     figure.suptitle(f"{found.data}: {found.scores.accuracy:.2%} accuracy, {found.scores.n_samples:,} rows", fontsize=11)
     try:
         figure.savefig(path, dpi=150)
@@ -111,3 +117,14 @@ def _curves(left: Any, right: Any, found: Evaluation, positive: np.ndarray, deci
         axes.title.set_fontsize(10)
         axes.grid(alpha=0.3)
         axes.legend(loc="best", fontsize=8)
+
+
+def _reliability(axes: Any, found: Evaluation, reliability: Reliability) -> None:
+    """Draw how often what was predicted came true, with the range of chance."""
+    assert found.probabilities is not None
+    look = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5, "label": "observed, 95%"}
+    draw_reliability(axes, [(reliability, look)])
+    scores = found.probabilities
+    title = f"class {found.positive}" if found.positive is not None else "each class"
+    axes.set_title(f"reliability, {title}: log loss {scores.log_loss:.4f}, Brier {scores.brier_score:.4f}", fontsize=10)
+    axes.legend(loc="upper left", fontsize=8)

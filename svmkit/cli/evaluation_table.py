@@ -22,6 +22,8 @@ def show(result: dict[str, Any]) -> None:
             ("balanced accuracy", f"{result['balanced_accuracy']:.2%}"),
             ("ROC AUC", _number(result["roc_auc"], against)),
             ("average precision", _number(result["average_precision"], against)),
+            ("log loss", None if result["log_loss"] is None else f"{result['log_loss']:.4f}"),
+            ("Brier score", None if result["log_loss"] is None else f"{result['brier_score']:.4f}"),
             ("support", f"{result['n_support']:,} vectors"),
             ("time", f"{result['predict_s']:.2f} s"),
             ("picture", result["plot"]),

@@ -10,15 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli import lineage, quality
+from svmkit.cli import lineage, probabilities, quality
 from svmkit.cli.common import labels_of, note, where
 from svmkit.cli.sets import Sets
 from svmkit.cli.train_options import Method, TrainOptions
 from svmkit.data import Dataset
+from svmkit.data.classes import REGRESS
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.decided import decided
-from svmkit.model.metric import COUNTED, Metric
+from svmkit.model.metric import COUNTED, OF_PROBABILITIES, R2, Metric
 from svmkit.model.model import SVMModel
+from svmkit.model.probability_scores import ProbabilityScores
+from svmkit.model.quantities import QuantityScores, scores_of
 from svmkit.model.scores import Scores
 from svmkit.runtime import files
 from svmkit.solver.history import HistoryPoint
@@ -62,6 +65,7 @@ def finish(
     more: Mapping[str, float | None] | None = None,
     compile_s: float = 0.0,
     search: str = "svmkit tune",
+    train_scores: Scores | None = None,
 ) -> Outcome:
     """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
 
@@ -82,7 +86,7 @@ def finish(
     metric : Metric
         What is measured besides accuracy and balanced accuracy.
     curve : list of dict, default=None
-        Accuracy by size for the report (`svmkit.cli.curve.points`).
+        Accuracy by size for the report (`svmkit.cli.size_curve.points`).
     points : sequence of HistoryPoint, default=None
         The points of the history that have not been logged yet; None stands for all points.
     more : mapping of str to float, default=None
@@ -91,6 +95,8 @@ def finish(
         Seconds of the fit in which numba compiled.
     search : str, default="svmkit tune"
         What finds better parameters, for the warning about a model that is no use.
+    train_scores : Scores, default=None
+        What predictions are worth on the training rows of a cluster, which are not here.
     """
     data, keeper = sets.train, Keeper(options)
     record = RunRecord(method.solver, method.kernel, fitted, data.name, sets.n_samples, sets.n_features)
@@ -100,7 +106,7 @@ def finish(
     model, logged = record.model(data.encoding, about), None
     keeper.save(model)
     try:
-        record, values = _measured(record, model, sets, options, metric)
+        record, values, of_probabilities = _measured(record, model, sets, options, metric, train_scores)
         if sets.test is not None and record.test_scores is not None and options.is_kept:
             model = replace(
                 model, about=model.about | lineage.of_test(sets.test, record.test_scores, metric, values.get("test"))
@@ -111,13 +117,13 @@ def finish(
             model,
             data.X[:5],
             points=points,
-            more={**(more or {}), **_scalars(metric, values)},
+            more={**(more or {}), **_scalars(metric, values), **probabilities.scalars(of_probabilities)},
             register=options.register,
         )
     finally:
         if options.register and logged is None:
             keeper.keep_for_later(model, options.register)
-    is_linear = method.solver.problem_for(method.kernel).is_linear
+    is_linear = method.solver.problem_of(method.kernel, fitted.model.task).is_linear
     warning = quality.doubt(
         fitted.model,
         train=record.train_scores,
@@ -132,11 +138,14 @@ def finish(
     if warning:
         note(warning)
     settings = {"C": method.C, "tol": options.tol, "seed": options.seed, "sampler": str(method.sampler)}
+    settings |= {"epsilon": method.epsilon} if fitted.model.task == REGRESS and options.nu is None else {}
     result = record.result() | {
         "params": settings | method.solver.params,
         "train_accuracy": record.train_accuracy,
         "test_accuracy": record.test_accuracy,
+        **record.quantity_scores,
         "metric": metric.about() | {"train": values.get("train"), "test": values.get("test")},
+        "calibration": probabilities.result(fitted, of_probabilities),
         "train_scores": quality.summary(record.train_scores),
         "test_scores": quality.summary(record.test_scores),
         "warning": warning,
@@ -152,34 +161,55 @@ def finish(
 
 
 def _measured(
-    record: RunRecord, model: SVMModel, sets: Sets, options: TrainOptions, metric: Metric
-) -> tuple[RunRecord, dict[str, float | None]]:
-    """Return the record with the scores of predictions and the seconds of the last one, and the metric by set."""
-    values: dict[str, float | None] = {}
+    record: RunRecord,
+    model: SVMModel,
+    sets: Sets,
+    options: TrainOptions,
+    metric: Metric,
+    train_scores: Scores | None,
+) -> tuple[RunRecord, dict[str, float | None], dict[str, ProbabilityScores | None]]:
+    """Return the record with the scores of predictions and the seconds of the last one, the metric by set and more.
 
-    def of(data: Dataset, name: str) -> tuple[Scores, float]:
+    The third are the scores of probabilities by set, empty for a model without them.
+    """
+    values: dict[str, float | None] = {}
+    found_probabilities: dict[str, ProbabilityScores | None] = {}
+
+    def of(data: Dataset, name: str) -> tuple[Scores | QuantityScores, float]:
         began, decision = time.perf_counter(), None
         wide = model.widened(data.n_features)
-        if metric.needs_decisions:
+        if model.calibration is not None:
+            chances = wide.predict_proba(data.X, n_threads=options.threads)
+            predicted = model.classes[chances.argmax(axis=1)]
+            found_probabilities[name] = ProbabilityScores.of(chances, model.classes, labels_of(data))
+            if metric.needs_decisions:
+                decision = decided(wide, data.X, options.threads)[1]
+        elif metric.needs_decisions:
             predicted, decision = decided(wide, data.X, options.threads)
         else:
             predicted = wide.predict(data.X, n_threads=options.threads)
         seconds = time.perf_counter() - began
-        values[name] = metric.of_predictions(predicted, labels_of(data), decision)
-        return Scores.of(predicted, labels_of(data), model.classes), seconds
+        if metric.name in OF_PROBABILITIES:
+            values[name] = metric.of_probabilities(found_probabilities.get(name))
+        else:
+            values[name] = metric.of_predictions(predicted, labels_of(data), decision)
+        return scores_of(model, predicted, labels_of(data)), seconds
 
-    if not options.is_stream:
+    if train_scores is not None:
+        record = replace(record, train_scores=train_scores)
+        values["train"] = {key: getattr(train_scores, key) for key in COUNTED}.get(metric.name)
+    elif not (options.is_stream or options.scheduler):
         found, seconds = of(sets.train, "train")
         record = replace(record, train_scores=found, predict_s=seconds)
     if sets.test is not None:
         found, seconds = of(sets.test, "test")
         record = replace(record, test_scores=found, predict_s=seconds)
-    return record, values
+    return record, values, found_probabilities
 
 
 def _scalars(metric: Metric, values: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return the metric by full names of the tracker; accuracy and balanced accuracy are logged in any case."""
-    return {} if metric.name in COUNTED else {f"{name}/{metric.name}": value for name, value in values.items()}
+    """Return the metric by full names of the tracker; accuracy, balanced accuracy and R2 are logged in any case."""
+    return {} if metric.name in (*COUNTED, R2) else {f"{name}/{metric.name}": value for name, value in values.items()}
 
 
 class Keeper:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import numpy as np
-
 from svmkit import tracking
-from svmkit.cli import curve, progress
+from svmkit.cli import progress, size_curve
 from svmkit.cli.common import note
 from svmkit.cli.finish import Outcome, finish
 from svmkit.cli.sets import Sets, advise_scaling, read
 from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.data.classes import CLASSIFY, REGRESS
 from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
+from svmkit.model.quantities import metric_for
+from svmkit.problems.tube import TubeQP
 from svmkit.runtime import compiling
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
@@ -23,6 +24,8 @@ from svmkit.training.choice import choices, in_words, tasks
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.train import fit_prepared
+
+FAR = 1.0  # times the spread of the targets that their mean may lie from 0 without a word
 
 
 def run(options: TrainOptions) -> Outcome:
@@ -36,20 +39,37 @@ def run(options: TrainOptions) -> Outcome:
     method = Method.of(options)
     start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
     sets = read(options)
+    if sets.train.task == REGRESS:
+        method = Method.of(options, REGRESS)
     advise_scaling(sets.train.X, options, method.kernel)
     saver = None
     if options.checkpoint:
         saver = Checkpoint(options.checkpoint, resume=options.resume, every=options.interval)
     data, seconds = prepare(options, method, sets)
-    metric = Metric.of(options.metric, data.classes, np.bincount(data.codes), method.class_weight)
+    advise_bias(method, data)
+    metric = metric_for(
+        options.metric, data.classes, data.codes, method.class_weight, probabilities=bool(options.calibrate)
+    )
     if metric.note and (options.metric or options.curve):
         note(metric.note)
-    choice = in_words(choices(method.solver, tasks(method.solver, data)))
+    choice = in_words(choices(method.solver, tasks(method.solver, data), data.multiclass))
     params = method.params(data.kernel, sets.train, options) | ({"choice": choice} if choice else {})
     with tracked(
         options, f"{method.solver.name} {sets.train.name}", params, tracking.tags(method.solver), sets.train
     ) as tracker:
         return fit_and_finish(options, method, sets, data, seconds, tracker, metric, start=start, saver=saver)
+
+
+def advise_bias(method: Method, data: TrainingData) -> None:
+    """Say so on stderr if a bias that is regularised has a long way to the targets of a regression."""
+    if data.targets is None or method.solver.regression_for(data.kernel) is TubeQP:
+        return
+    mean, spread = float(data.targets.mean()), float(data.targets.std())
+    if abs(mean) > FAR * spread:
+        note(
+            f"the mean of the targets, {mean:.3g}, is {abs(mean) / spread:.1f} times their spread, and this problem "
+            "regularises the bias: subtract the mean, or try --solver smo, whose bias is free"
+        )
 
 
 def prepare(options: TrainOptions, method: Method, sets: Sets) -> tuple[TrainingData, float]:
@@ -59,6 +79,9 @@ def prepare(options: TrainOptions, method: Method, sets: Sets) -> tuple[Training
         sets.train.X,
         sets.train.y,
         kernel=method.kernel,
+        task=sets.train.task or CLASSIFY,
+        epsilon=method.epsilon,
+        multiclass=options.multiclass or "ovo",
         class_weight=method.class_weight,
         impute=options.impute,
         scale=options.scale,
@@ -116,6 +139,7 @@ def fit_and_finish(
             metric=None if metric.name == "accuracy" else metric,
             watch=watch,
             checkpoint=saver,
+            calibration=options.calibrate,
         )
         if fitted.choices:
             note(f"{method.solver.name}: {in_words(fitted.choices)}")
@@ -127,7 +151,7 @@ def fit_and_finish(
             sets,
             tracker,
             metric,
-            curve=curve.points(fitted),
+            curve=size_curve.points(fitted),
             compile_s=compiled.seconds,
             search=search,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import subprocess
 import tempfile
@@ -12,6 +13,7 @@ from typing import Any
 from svmkit._version import __version__
 from svmkit.data import Dataset
 from svmkit.model.metric import Metric
+from svmkit.model.quantities import QuantityScores
 from svmkit.model.scores import Scores
 
 _ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of the model say the same
@@ -37,23 +39,32 @@ def of_training(params: dict[str, Any], data_sha256: str | None) -> dict[str, An
     return {key: value for key, value in found.items() if value is not None} | {"svmkit_version": __version__}
 
 
-def of_test(data: Dataset, scores: Scores, metric: Metric, value: float | None) -> dict[str, Any]:
+def of_test(data: Dataset, scores: Scores | QuantityScores, metric: Metric, value: float | None) -> dict[str, Any]:
     """Return what predictions are worth and the data on which this was measured.
 
     Returns
     -------
     dict of str to object
-        test_accuracy, test_balanced_accuracy, test_metric with metric (its name) and positive (the class that it is
-        about, if it is about one), test_data (the name), test_sha256 and n_test.
+        test_accuracy and test_balanced_accuracy, or of quantities test_r2, test_rmse and test_mae; test_metric with
+        metric (its name) and positive (the class that it is about, if it is about one), test_data (the name),
+        test_sha256 and n_test.
     """
+    if isinstance(scores, QuantityScores):
+        measured = {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
+        measured = {key: its for key, its in measured.items() if not math.isnan(its)}
+    else:
+        measured = {"test_accuracy": scores.accuracy, "test_balanced_accuracy": scores.balanced_accuracy}
     known = {"metric": metric.name, "positive": metric.positive, "test_metric": value}
-    return {key: its for key, its in known.items() if its is not None} | {
-        "test_accuracy": scores.accuracy,
-        "test_balanced_accuracy": scores.balanced_accuracy,
-        "test_data": data.name,
-        "test_sha256": data.fingerprint(),
-        "n_test": data.n_samples,
-    }
+    found: dict[str, Any] = {key: its for key, its in known.items() if its is not None}
+    return (
+        found
+        | measured
+        | {
+            "test_data": data.name,
+            "test_sha256": data.fingerprint(),
+            "n_test": data.n_samples,
+        }
+    )
 
 
 def git_commit() -> str | None:

@@ -100,12 +100,48 @@ def label_column(text: str | None) -> str | int | None:
     return int(text) if text and text.lstrip("-").isdigit() else text
 
 
-def require_task(task: str | None) -> None:
-    """Raise InputError for a task that does not exist."""
+def require_task(task: str | None, *more: str) -> None:
+    """Raise InputError for a task that does not exist, or that a command other than the one with `more` tasks has."""
     from svmkit.data.classes import TASKS
 
-    if task not in (None, *TASKS):
-        raise InputError(f"--task {task!r} is not known; there is: {', '.join(TASKS)}")
+    if task not in (None, *TASKS, *more):
+        raise InputError(f"--task {task!r} is not known; there are: {', '.join((*TASKS, *more))}")
+
+
+def require_calibrate(kind: str | None, task: str | None) -> None:
+    """Raise InputError for a calibration that does not exist, or that the task has no use for."""
+    from svmkit.data.classes import REGRESS
+    from svmkit.model.calibration import KINDS
+
+    if kind not in (None, *KINDS):
+        raise InputError(f"--calibrate {kind!r} is not known; there are: {', '.join(KINDS)}")
+    if kind is not None and task == REGRESS:
+        raise InputError("quantities have no probabilities: leave --calibrate out")
+
+
+def require_regression(task: str | None, epsilon: float | None, class_weight: str | None) -> None:
+    """Check the options that only one kind of task has; where the task is not known yet, None, only their values.
+
+    Parameters
+    ----------
+    task : {"classify", "regress"} or None
+        What is learnt.
+    epsilon : float or None
+        The option --epsilon.
+    class_weight : str or None
+        The option --class-weight.
+
+    Raises
+    ------
+    InputError
+        The value of epsilon cannot be used, or an option belongs to another task.
+    """
+    if epsilon is not None and not 0.0 <= epsilon < float("inf"):
+        raise InputError(f"--epsilon must be a finite number >= 0, not {epsilon}")
+    if epsilon is not None and task not in (None, "regress"):
+        raise InputError("--epsilon is for quantities and the labels are classes: leave it out, or give --task regress")
+    if class_weight is not None and task == "regress":
+        raise InputError("--class-weight is for classes and the label is a quantity: leave it out")
 
 
 def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:

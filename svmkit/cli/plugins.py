@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.cli.common import JSON
+from svmkit.cli.common import JSON, PLUGIN
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,12 +19,13 @@ _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certifi
 
 
 def plugins(
-    kind: str = typer.Option(None, help="solver, kernel, sampler, tracker or command; default all."),
+    kind: str = typer.Option(None, help="solver, kernel, sampler, tracker, cluster or command; default all."),
     package: str = typer.Option(None, help="Only those that this package brings, such as svmkit."),
     format: str = typer.Option("text", help="text, or markdown: a table of all facts."),
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
-    """List solvers, kernels, samplers and trackers; plugins that do not work here are listed with the reason.
+    """List solvers, kernels, samplers, trackers and clusters; plugins that do not work here are listed with the reason.
 
     With --kind solver: also the source of the certificate, papers and options.
     """

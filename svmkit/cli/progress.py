@@ -8,45 +8,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from svmkit.cli.common import note
-from svmkit.solver.history import HistoryPoint
-from svmkit.training.trainer import Watch
+from svmkit.runtime.progress import live
+from svmkit.training.display import Display
 
 
 @contextmanager
-def shown(n_samples: int) -> Iterator[Watch | None]:
-    """Yield a `watch` for `svmkit.training.fit` that draws a live line; None when stderr is not a terminal."""
+def shown(n_samples: int, about: str = "") -> Iterator[Display | None]:
+    """Yield a `watch` for `svmkit.training.fit` that draws a live line; None when stderr is not a terminal.
+
+    What is said `about` the run stands at the end of the line.
+    """
     with live("preparing (the first run compiles)") as show:
-        if show is None:
-            yield None
-            return
-
-        def watch(k: int, n_problems: int, name: str):
-            prefix = f"{k + 1}/{n_problems} {name}: " if n_problems > 1 else ""
-            return [lambda point: show(prefix + line(point, n_samples))]
-
-        yield watch
-
-
-@contextmanager
-def live(first: str) -> Iterator[Callable[[str], None] | None]:
-    """Yield a function that replaces the text `first` of a live line; None when stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(first)
-        yield lambda text: bar.update(task, description=text)
-
-
-def line(point: HistoryPoint, n_samples: int) -> str:
-    """Return one history point in words."""
-    gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
-    rate = point.kernel_values / n_samples / max(point.seconds, 1e-9)
-    return f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}  {rate:,.0f} rows/s"
+        behind = f"  {about}" if about else ""
+        yield None if show is None else Display(lambda text: show(text + behind), n_samples)
 
 
 @contextmanager
@@ -88,4 +62,5 @@ def cell_line(cell: Any, record: dict[str, Any]) -> str:
         return f"{cell.name}: {record['status']}: {record['reason']}"
     gap = "gap not known" if record["gap"] is None else f"gap {record['gap']:.1e}"
     tested = "" if record["test_accuracy"] is None else f", {record['test_accuracy']:.2%}"
+    tested += "" if record.get("test_r2") is None else f", R2 {record['test_r2']:.4f}"
     return f"{cell.name}: {record['status']}, {gap}, {record['fit_s']:.2f} s, {record['n_support']:,} vectors{tested}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from svmkit.data.classes import REGRESS
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.form import Form
-from svmkit.model.metric import COUNTED, shown
+from svmkit.model.metric import COUNTED, OF_QUANTITIES, shown
 from svmkit.model.metric import title as in_words
 from svmkit.model.model import SVMModel
+from svmkit.model.quantities import QuantityScores
 from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
 from svmkit.solver.solution import Status
@@ -25,7 +28,7 @@ ALONE = 0.01  # kernel value below which two vectors hardly know of each other
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.MAX_ITER)  # what such a model lacks may still come
 
 
-def summary(scores: Scores | None) -> dict[str, Any] | None:
+def summary(scores: Scores | QuantityScores | None) -> dict[str, Any] | None:
     """Return the measures besides accuracy under the keys of `svmkit train --json`; None without any."""
     return None if scores is None else plain(scores.summary())
 
@@ -46,13 +49,15 @@ def recall_rows(recall: dict[str, float], of: str = "") -> list[tuple[str, str]]
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with the accuracy, the share of the largest class, the balanced accuracy and recall.
+    """Return rows with the accuracy, the share of the largest class, the balanced accuracy and recall; or the errors.
 
     Parameters
     ----------
     result : dict of str to object
         The keys and values of `svmkit train --json`.
     """
+    if result["task"] == REGRESS:
+        return quantity_rows(result)
     parts = [("train", "train", result["train_accuracy"], result["train_scores"])]
     parts += [("test", f"test ({result['n_test']:,} rows", result["test_accuracy"], result["test_scores"])]
     said, balanced = [], []
@@ -81,17 +86,49 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
+def quantity_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with R2, RMSE and MAE of predicted quantities, and the metric if it is another one."""
+    parts = [name for name in ("train", "test") if result[f"{name}_scores"] is not None]
+    if not parts:
+        return []
+    last, tested = parts[-1], f" ({result['n_test']:,} rows)"
+    found = []
+    for key, title in (("r2", "R2"), ("rmse", "RMSE"), ("mae", "MAE")):
+        shown = "{:.4f}" if key == "r2" else "{:.6g}"
+        said = [f"{in_digits(shown, result[f'{name}_{key}'])} {name}" for name in parts]
+        said[-1] += tested if key == "r2" and last == "test" else ""
+        if key == "rmse":
+            said[-1] += f" ({mean_of_targets(result[f'{last}_scores'])})"
+        found.append((title, ", ".join(said)))
+    metric = result["metric"]
+    if metric["name"] not in OF_QUANTITIES:
+        values = [f"{in_digits('{:.6g}', metric[name])} {name}" for name in parts]
+        found.append((in_words(metric["name"]), ", ".join(values)))
+    return found
+
+
+def in_digits(shown: str, value: float | None) -> str:
+    """Return a measure in digits, or that it is not defined."""
+    return "not defined" if value is None or math.isnan(value) else shown.format(value)
+
+
+def mean_of_targets(scores: dict[str, Any]) -> str:
+    """Return how large the error of predicting the mean of the targets would be, in words."""
+    return f"predicting the mean of the targets: {scores['mean_rmse']:.6g}"
+
+
 def vector_share(fitted: Fit, n_samples: int) -> float:
-    """Return the share of the rows of a class pair that are support vectors, on average over the class pairs."""
-    others = len(fitted.model.classes) - 1  # the class pairs of each row
+    """Return the share of the rows of a problem that are support vectors, on average over the problems."""
+    k = len(fitted.model.classes)
+    others = len(fitted.solutions) if fitted.model.has_class_scores else max(k - 1, 1)  # the problems of each row
     return sum(solution.n_support for solution in fitted.solutions) / (others * n_samples)
 
 
 def doubt(
     model: SVMModel,
     *,
-    train: Scores | None,
-    test: Scores | None,
+    train: Scores | QuantityScores | None,
+    test: Scores | QuantityScores | None,
     status: Status | str,
     share: float | None = None,
     n_samples: int = 0,
@@ -108,7 +145,7 @@ def doubt(
     ----------
     model : SVMModel
         The model.
-    train, test : Scores or None
+    train, test : Scores, QuantityScores or None
         The scores on the training rows and on the test rows.
     status : Status
         How training ended; of a model that is not finished nothing is said.
@@ -125,7 +162,10 @@ def doubt(
     """
     if status in UNFINISHED and not (streamed and status == Status.MAX_ITER):
         return None
-    never = next((found for s in (test, train) if s is not None and (found := s.never_predicted(ROWS))), [])
+    if isinstance(test or train, QuantityScores):
+        return _doubt_of_quantities(model, train, test, search)
+    counted = [s for s in (test, train) if isinstance(s, Scores)]
+    never = next((found for s in counted if (found := s.never_predicted(ROWS))), [])
     crowded = share is not None and share > NEARLY and n_samples >= max(FEWEST, model.n_features + 1)
     if not never and not crowded:
         return None
@@ -141,6 +181,21 @@ def doubt(
     helps = ["a smaller --gamma"] if alone else ["--class-weight balanced"] if never and not weighted else []
     helps += ["--scale standard"] if model.scaling is None and model.kernel.form is not None else []
     return f"{' and '.join(found)}: {cause}what helps is {', '.join(helps)}{' or ' if helps else ''}{search}"
+
+
+def _doubt_of_quantities(model: SVMModel, train: Any, test: Any, search: str) -> str | None:
+    """Return why a model of quantities is no use: it is no better than the mean of the targets, or it is constant."""
+    epsilon = model.about.get("epsilon")
+    if not model.coef.any():
+        width = f" of epsilon={epsilon:g}" if isinstance(epsilon, int | float) else ""
+        return f"the tube{width} holds all targets, so that the model is a constant: give a smaller --epsilon"
+    where = next(
+        (name for name, scores in (("test", test), ("training", train)) if scores and not scores.beats_mean), ""
+    )
+    if not where:
+        return None
+    scale = "--scale standard, " if model.scaling is None and model.kernel.form is not None else ""
+    return f"the mean of the targets predicts the {where} rows as well: what helps is {scale}a larger -C or {search}"
 
 
 def _are_alone(model: SVMModel) -> bool:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmkit.cli.common import note
-from svmkit.cli.train_options import TrainOptions
+from svmkit.cli.options import require_regression
+from svmkit.cli.train_options import OUTLIERS, TrainOptions
 from svmkit.data import Dataset, load, scaling
-from svmkit.data.classes import with_classes, with_labels_like
+from svmkit.data.classes import REGRESS, with_labels_like, with_task
 from svmkit.data.encoding import LAST
 from svmkit.data.imputing import require_values
 from svmkit.data.splitting import split
+from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 
 
@@ -46,9 +48,12 @@ def read(options: TrainOptions) -> Sets:
     InputError
         A set cannot be found or read, or it cannot be split as asked.
     """
+    if options.task == OUTLIERS:
+        raise InputError("--task outliers is for svmkit train: without labels there is nothing to choose by")
     holes = options.impute is not None
     train = load(options.data, reading=options.reading, n_features=options.n_features, holes=holes)
-    train = with_classes(train, options.task)
+    train = with_task(train, options.task)
+    require_regression(train.task, options.epsilon, options.class_weight)
     test: Dataset | None = None
     if options.test:
         test = load(
@@ -62,7 +67,7 @@ def read(options: TrainOptions) -> Sets:
         if is_same(train, test):
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
-        train, test = split(train, options.test_size, options.seed)
+        train, test = split(train, options.test_size, options.seed, stratify=train.task != REGRESS)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     tell(train)
@@ -74,7 +79,8 @@ def tell(data: Dataset) -> None:
     """Print on stderr what a user should know of the columns of a table, and its label if nobody named it."""
     encoding = data.encoding
     label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
-    for line in filter(None, (label, *data.notes)):
+    told = any(label is not None and line.startswith(label) for line in data.notes)
+    for line in filter(None, (None if told else label, *data.notes)):
         note(f"{data.name}: {line}")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.cli.common import JSON, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI
 
 if TYPE_CHECKING:
     from svmkit.model.model import SVMModel
@@ -14,16 +14,25 @@ if TYPE_CHECKING:
 NAMES = 12  # most names of columns, or labels of classes, in a line
 _WORDS = {"n_samples": "rows", "n_test": "test rows", "test_data": "test set", "svmkit_version": "svmkit"}
 
+_TASKS = {"regress": "regression", "outliers": "outliers"}
+_DECISIONS = {
+    "ovo": "one for each class pair",
+    "ovr": "one for each class against the rest",
+    "crammer_singer": "one for each class, trained together (Crammer and Singer)",
+}
+
 
 def show(
     model: str = typer.Argument(help="Model file, or models:/name@alias."),
     tracking_uri: str = TRACKING_URI,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
-    """Kernel, classes, vectors, columns, scaling, accuracy and lineage of MODEL."""
-    from svmkit.cli.common import emit, load_model, rows
+    """Kernel, classes or task, vectors, columns, scaling, accuracy or R2, and lineage of MODEL."""
+    from svmkit.cli.common import emit, load_model, rows, warnings_as_notes
 
-    found = described(load_model(model, tracking_uri))
+    with warnings_as_notes():
+        found = described(load_model(model, tracking_uri))
     if json:
         emit({"model": model} | found)
         return
@@ -33,7 +42,9 @@ def show(
         [
             ("model", model),
             ("kernel", kernel["name"] + (f" ({_listed(kernel['params'])})" if kernel["params"] else "")),
-            ("classes", f"{len(counts):,} with their vectors: {_first(counts)}"),
+            ("task", _TASKS.get(found["task"])),
+            ("decisions", _DECISIONS[found["multiclass"]] if len(counts) > 2 else None),
+            ("classes", f"{len(counts):,} with their vectors: {_first(counts)}" if counts else None),
             ("vectors", f"{vectors['n']:,}, {vectors['storage']}, {vectors['dtype']}"),
             ("features", f"{found['n_features']:,}"),
             ("columns", columns and f"{len(columns):,}: {_first([_text(column['name']) for column in columns])}"),
@@ -51,16 +62,19 @@ def described(model: SVMModel) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
-        kernel {name, params}, classes, n_support {label: vectors}, vectors {n, storage, dtype}, n_features, columns
-        [{name, categories or None}] and label (None unless the model was trained on a table), imputing and scaling
-        (their kinds, or None) and about (solver, C, status, gap, accuracies, lineage; whatever the file holds).
+        task, kernel {name, params}, classes, multiclass, n_support {label: vectors}, vectors {n, storage, dtype},
+        n_features,
+        columns [{name, categories or None}] and label (None unless the model was trained on a table), imputing and
+        scaling (their kinds, or None) and about (solver, C, status, gap, accuracies, lineage; whatever the file holds).
     """
     vectors, encoding = model.vectors, model.encoding
     dense = {1: "row numbers of a precomputed kernel", 2: "dense"}
     return {
+        "task": model.task,
         "kernel": {"name": model.kernel.name, "params": model.kernel.params},
         "classes": model.classes.tolist(),
-        "n_support": {str(label): int(n) for label, n in zip(model.classes, model.n_support, strict=True)},
+        "multiclass": model.multiclass,
+        "n_support": {str(label): int(n) for label, n in zip(model.classes, model.n_support, strict=False)},
         "vectors": {
             "n": int(vectors.shape[0]),
             "storage": "sparse" if hasattr(vectors, "indptr") else dense[vectors.ndim],

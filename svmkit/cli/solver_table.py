@@ -7,10 +7,11 @@ from typing import Any
 
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.plugins import Listed
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams
+from svmkit.solver.requirements import Requires
 
-FACTS = ("method", "problem", "loss", "kernels", "sparse", "streaming", "certificate", "paper")
+FACTS = ("method", "problem", "regression", "loss", "kernels", "sparse", "streaming", "certificate", "paper")
 
 _BRACKETS = re.compile(r"\s*\(((?:[^()]|\([^()]*\))*)\)")
 _SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
@@ -31,6 +32,7 @@ def facts(row: Listed) -> dict[str, Any]:
 
         - method : first line of the docstring without the citation
         - problem : names of the problems that it solves, with the linear kernel first
+        - regression : names of the problems that it solves in regression, with the linear kernel first; none if none
         - loss : names of its losses, the default first
         - kernels : "any", "normalised" or "linear"
         - sparse : whether it takes CSR
@@ -41,12 +43,15 @@ def facts(row: Listed) -> dict[str, Any]:
     solver = row.plugin
     if not (isinstance(solver, type) and issubclass(solver, Solver)):
         return {}
-    problems = [solver.problem_for(kernel).name for kernel in (Linear(), RBF(1.0)) if _takes(solver, kernel)]
+    taken = [kernel for kernel in (Linear(), RBF(1.0)) if _takes(solver, kernel)]
+    problems = [solver.problem_for(kernel).name for kernel in taken]
+    regressions = [problem.name for kernel in taken if (problem := solver.regression_for(kernel)) is not None]
     kernels = {Requires.LINEAR_KERNEL: "linear", Requires.NORMALISED_KERNEL: "normalised"}
     cited = [inside for inside in _BRACKETS.findall(row.doc) if _SOURCE.search(inside)]
     return {
         "method": _BRACKETS.sub(lambda found: "" if found[1] in cited else found[0], row.doc).rstrip("."),
         "problem": list(dict.fromkeys(problems)),
+        "regression": list(dict.fromkeys(regressions)),
         "loss": list(solver.losses),
         "kernels": next((kernels[need] for need in solver.requires), "any"),
         "sparse": True,  # rows come through Gram and Design, which hide the storage from every solver

@@ -37,11 +37,44 @@ CHARSET = typer.Option(None, "--encoding", help="Character encoding of a table; 
 DROP = typer.Option([], help="COL,...: columns of a table to leave out.", rich_help_panel=RUN)
 ONLY = typer.Option([], help="COL,...: columns of a table to take as features.", rich_help_panel=RUN)
 CATEGORICAL = typer.Option([], help="COL,...: columns of which each value is a category.", rich_help_panel=RUN)
-TASK = typer.Option(None, help="classify: each value of the label is a class, however many.", rich_help_panel=RUN)
+TASK = typer.Option(
+    None,
+    help="classify: each value of the label is a class, however many; regress: the label is a quantity. Default: "
+    "numbers with fractions or of many values are a quantity, other labels are classes. train alone: outliers, a model "
+    "of normal rows without labels, of which --nu (0.1) is the fraction of outliers at most.",
+    rich_help_panel=RUN,
+)
+MULTICLASS = typer.Option(
+    None,
+    help="Of more than two classes: ovo (default), a problem for each class pair; ovr, one for each class against the "
+    "rest; crammer_singer, one for all (linear kernel).",
+    rich_help_panel=MODEL,
+)
+CALIBRATE = typer.Option(
+    None,
+    help="Probabilities: sigmoid, or isotonic for many rows; fitted to decisions of five folds, and kept in the model.",
+    rich_help_panel=MODEL,
+)
+EPSILON = typer.Option(
+    None,
+    help="Of regression: errors up to it, in units of the target, cost nothing.",
+    show_default="0.1",
+    rich_help_panel=MODEL,
+)
+NU = typer.Option(
+    None,
+    help="nu-SVC and nu-SVR (smo, fcsmo, auto): the fraction of rows with a loss at most, of support vectors at least.",
+    rich_help_panel=MODEL,
+)
 EXPERIMENT = typer.Option(None, help="MLflow experiment; default svmkit.", rich_help_panel=RUN)
 NO_TRACK = typer.Option(False, "--no-track", help="Do not log to MLflow.", rich_help_panel=RUN)
 FORCE = typer.Option(
     False, "--force", help="Replace --out without keeping the old file as FILE.bak.", rich_help_panel=RUN
+)
+SCHEDULER = typer.Option(
+    None,
+    help="Run on the workers of a Dask cluster: tcp://HOST:PORT, a scheduler file, or local:N for N processes here.",
+    rich_help_panel=RUN,
 )
 REGISTER = typer.Option(None, help="Name in the model registry.", rich_help_panel=RUN)
 OPTIONS = typer.Option(
@@ -50,6 +83,6 @@ OPTIONS = typer.Option(
 METRIC = typer.Option(
     None,
     help="Scorer of scikit-learn, as f1 or roc_auc; default accuracy, or balanced_accuracy with --class-weight or if a "
-    "class has less than a tenth of the rows.",
+    "class has less than a tenth of the rows. Of regression r2 (default), rmse, mae or another scorer of regression.",
     rich_help_panel=RUN,
 )

@@ -245,7 +245,7 @@ class StreamJob:
 def _measured(points: list[HistoryPoint]) -> list[HistoryPoint]:
     """Replace unknown objectives by None, which trackers leave out."""
     unknown = {"objective": None}
-    return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore
+    return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore[arg-type]
 
 
 def _standard_input() -> IO[bytes]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI
 from svmkit.cli.spelling import (
+    CALIBRATE,
     CATEGORICAL,
     CHARSET,
     CLASS_WEIGHT,
@@ -15,6 +16,7 @@ from svmkit.cli.spelling import (
     DECIMAL,
     DEGREE,
     DROP,
+    EPSILON,
     EXPERIMENT,
     FORCE,
     IMPUTE,
@@ -22,13 +24,16 @@ from svmkit.cli.spelling import (
     LABEL,
     METRIC,
     MODEL,
+    MULTICLASS,
     N_FEATURES,
     NO_TRACK,
+    NU,
     ONLY,
     OPTIONS,
     REGISTER,
     RUN,
     SAMPLER,
+    SCHEDULER,
     SOLVE,
     SOLVER,
     STOP,
@@ -45,7 +50,9 @@ STREAM = "Streams"
 
 def train(
     context: typer.Context,
-    data: str = typer.Argument("breast_cancer", help="File, name of a set (svmkit datasets list), or - for a stream."),
+    data: str = typer.Argument(
+        "breast_cancer", help="File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, PARTS."
+    ),
     solver: str = SOLVER,
     test: str = typer.Option(None, help="Test set.", rich_help_panel=RUN),
     test_size: float = typer.Option(None, help="Fraction of DATA held out to test.", rich_help_panel=RUN),
@@ -67,7 +74,11 @@ def train(
     max_support: int = typer.Option(
         None, help="Budget of support vectors, for each class pair.", rich_help_panel=SOLVE
     ),
+    epsilon: float = EPSILON,
+    nu: float = NU,
     class_weight: str = CLASS_WEIGHT,
+    multiclass: str = MULTICLASS,
+    calibrate: str = CALIBRATE,
     impute: str = IMPUTE,
     scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
     n_features: int = N_FEATURES,
@@ -83,6 +94,7 @@ def train(
     threads: int = THREADS,
     seed: int = typer.Option(0, min=0, help="Seed of all random choices.", rich_help_panel=SOLVE),
     option: list[str] = OPTIONS,
+    scheduler: str = SCHEDULER,
     out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
     force: bool = FORCE,
     register: str = REGISTER,
@@ -102,9 +114,10 @@ def train(
     on_error: str = typer.Option(None, help="At a bad line: stop (default) or skip.", rich_help_panel=STREAM),
     block: int = typer.Option(None, min=1, help="Samples taken together; default 1024.", rich_help_panel=STREAM),
     config: str = typer.Option(None, help="YAML file of these options; the command line takes precedence."),
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
-    """Train a classifier, certify how far from optimal it is, log it, and save it.
+    """Train a classifier or a regression, certify how far from optimal it is, log it, and save it.
 
     Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
     input and learned from once, as they arrive, by a solver that learns from streams (sfw, sgd, ...).
@@ -115,7 +128,9 @@ def train(
 
     given = {k: v for k, v in context.params.items() if k not in ("config", "json")}
     with warnings_as_notes():
-        options = TrainOptions(**merged(context, given, config))
+        named = merged(context, given, config)
+        named.pop("plugin")  # loaded by now, from the command line or from the file
+        options = TrainOptions(**named)
         outcome = _run(options)
         report(outcome, json)
     if outcome.failure:
@@ -123,10 +138,22 @@ def train(
 
 
 def _run(options: TrainOptions) -> Outcome:
+    from svmkit.errors import InputError
+
+    if options.scheduler is not None:
+        from svmkit.cli import cluster
+
+        return cluster.run(options)
     if options.is_stream:
+        if options.task == "outliers":
+            raise InputError("--task outliers needs a file: a stream is learnt from by its labels")
         from svmkit.cli.stream import StreamJob
 
         return StreamJob(options).run()
+    if options.task == "outliers":
+        from svmkit.cli import outliers
+
+        return outliers.run(options)
     from svmkit.cli import job
 
     return job.run(options)
@@ -134,13 +161,18 @@ def _run(options: TrainOptions) -> Outcome:
 
 def report(outcome: Outcome, as_json: bool) -> None:
     """Print the result, as one JSON object or as lines for a reader."""
-    from svmkit.cli import quality
+    from svmkit.cli import probabilities, quality
     from svmkit.cli.common import emit, rows
+    from svmkit.cli.words import certified, taken
 
     result = outcome.result
     if as_json:
         emit(result)
         return
+    if result["task"] == "outliers":
+        from svmkit.cli import outliers
+
+        return outliers.show(outcome)
     kernel = result["kernel"]
     params = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in kernel["params"].items())
     gap, dual = result["gap"], result["dual_objective"]
@@ -150,7 +182,10 @@ def report(outcome: Outcome, as_json: bool) -> None:
         known = f"not known; the optimum is at least {dual:.8g}"
     if result["flaw"]:
         known = f"not certified: {result['flaw']}"
-    pairs, lacking = len(result["classes"]) * (len(result["classes"]) - 1) // 2, result["untrained_pairs"]
+    regression = result["task"] == "regress"
+    learnt = "a quantity" if regression else f"{len(result['classes'])} classes"
+    k, lacking, each = len(result["classes"]), result["untrained_pairs"], result["multiclass"] == "ovo"
+    problems = f"{k * (k - 1) // 2:,} class pairs" if each else f"{k:,} classes"
     if lacking:
         known = "not known"
     passed = " (one pass)" if streamed and result["status"] == "max_iter" else ""
@@ -159,12 +194,14 @@ def report(outcome: Outcome, as_json: bool) -> None:
     counted = f"{result['n_support']:,} " + ("rows have a part in the weights" if linear else "vectors")
     rows(
         [
-            ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
-                     f"{len(result['classes'])} classes" + labelled(result.get("label"))),
+            ("data", f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, {learnt}"
+                     + labelled(result.get("label"))),
             ("solver", f"{result['solver']}{chosen} on {result['problem']}, {kernel['name']} kernel"
-                       + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"),
+                       + (f" ({params})" if params else "") + f", C={result['params']['C']:g}"
+                       + (f", epsilon={result['params']['epsilon']:g}" if "epsilon" in result["params"] else "")
+                       + (f", nu={result['params']['nu']:g}" if "nu" in result["params"] else "")),
             ("status", f"{result['status']}{passed} after {result['n_iter']:,} iterations{skipped}"
-                       + (f"; {lacking:,} of {pairs:,} class pairs were not trained" if lacking else "")),
+                       + (f"; {lacking:,} of {problems} were not trained" if lacking else "")),
             ("gap", known if gap is None else certified(gap, result["rounding"])),
             ("objective", None if streamed or lacking else f"{result['objective']:.8g}"
                           + ("" if gap is None else f"  (dual {dual:.8g})")),
@@ -173,11 +210,24 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("time", taken(result["fit_s"], result["compile_s"])
                      + ("" if linear else f", {result['kernel_values']:,} kernel values")),
             *quality.rows_of(result),
+            *probabilities.rows_of(result["calibration"]),
             *curve_rows(result["curve"], result["metric"]["name"]),
+            ("cluster", cluster_in_words(result.get("cluster"))),
             ("model", result["model"]),
             ("run", result["run_id"] and f"{result['run_id']}  ({outcome.where})"),
         ]
     )  # fmt: skip
+
+
+def cluster_in_words(found: dict[str, Any] | None) -> str | None:
+    """Return what the training on a cluster took; None without a cluster."""
+    if found is None:
+        return None
+    sent, received = (found[key] / 1e6 for key in ("sent", "received"))
+    return (
+        f"{found['parts']:,} parts on {len(found['workers'])} workers, {found['rounds']:,} rounds, "
+        f"{sent:,.1f} MB sent, {received:,.1f} MB received"
+    )
 
 
 def labelled(label: dict[str, Any] | None) -> str:
@@ -188,21 +238,8 @@ def labelled(label: dict[str, Any] | None) -> str:
     return f", label column {name} ({label['chosen']})"
 
 
-def taken(seconds: float, compiling: float) -> str:
-    """Return the seconds of a fit in words, with those of compilation if they are a hundredth or more."""
-    return f"{seconds:.2f} s" + (f", of which {compiling:.2f} s compiling" if compiling >= 0.005 else "")
-
-
-def certified(gap: float, rounding: float) -> str:
-    """Return a gap in words, with a remark if rounding errors make up most of it."""
-    from svmkit.problems.certificate import is_rounding
-
-    remark = "; rounding errors allow no smaller one" if is_rounding(gap, rounding) else ""
-    return f"{gap:.2e}  (certified relative duality gap{remark})"
-
-
 def curve_rows(curve: list[dict[str, Any]] | None, metric: str) -> list[tuple[str, str]]:
     """Return rows with the metric on the test rows at several numbers of support vectors."""
-    from svmkit.cli.curve import lines
+    from svmkit.cli.size_curve import lines
 
     return [("" if k else "curve", line) for k, line in enumerate(lines(curve, metric) if curve else [])]

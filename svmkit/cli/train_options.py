@@ -9,21 +9,36 @@ from typing import Any
 
 from svmkit import plugins, tracking
 from svmkit.cli.common import require_model_name
-from svmkit.cli.options import class_weights, key_values, label_column, require_task, seconds, stop_rules
+from svmkit.cli.options import (
+    class_weights,
+    key_values,
+    label_column,
+    require_calibrate,
+    require_regression,
+    require_task,
+    seconds,
+    stop_rules,
+)
 from svmkit.data import Dataset, imputing, scaling
+from svmkit.data.classes import REGRESS
 from svmkit.data.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.metric import require_metric
+from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
+from svmkit.solver.nu import with_nu
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop, is_limited
 from svmkit.training.checkpoint import EVERY
+from svmkit.training.class_pair import require_multiclass
 
+OUTLIERS = "outliers"  # the task of `svmkit train` that needs no labels
 STREAM = "-"  # the DATA argument for standard input
+EPSILON = 0.1  # half the width of the tube of regression, as in LIBSVM and scikit-learn
 
 _OF_A_STREAM = ("classes", "on_error", "block")
 _OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical")
@@ -31,12 +46,15 @@ _NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
     "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
     "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
+    "multiclass": "a stream trains class pairs: leave --multiclass out",
+    "calibrate": "a stream cannot be divided into the folds of a calibration: leave --calibrate out",
     "impute": "the lines of a stream have no holes: leave --impute out",
     "label": "the lines of a stream begin with their label: leave --label out",
     **{name: f"a stream is svmlight and no table: leave --{name} out" for name in _OF_A_TABLE},
     "sampler": "samples are looked at in the order of the stream: leave --sampler out",
     "stop": "how far from optimal the model of a stream is cannot be known: leave --stop out",
     "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
+    "nu": "a stream has no fractions to bound: leave --nu out",
     "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
 }
 _UNSET: dict[str, Any] = {"curve": False, "drop": (), "only": (), "categorical": ()}
@@ -100,11 +118,16 @@ class TrainOptions:
     only: Sequence[str] = ()
     categorical: Sequence[str] = ()
     task: str | None = None
+    epsilon: float | None = None
+    multiclass: str | None = None
+    calibrate: str | None = None
+    nu: float | None = None
+    scheduler: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "only", "categorical"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        require_task(self.task)
+        require_task(self.task, OUTLIERS)
         _ = self.reading  # refuses what cannot be used
         if self.is_stream:
             self._require_of_a_stream()
@@ -128,6 +151,7 @@ class TrainOptions:
             raise InputError("--curve needs --test or --test-size to measure on")
         if not (self.C > 0 and math.isfinite(self.C)):
             raise InputError(f"-C must be a finite number > 0, not {self.C}")
+        require_regression(self.task, self.epsilon, self.class_weight)
         kinds = ("none", *scaling.KINDS)
         if self.scale not in kinds:
             raise InputError(f"--scale {self.scale!r} is not known; there are: {', '.join(kinds)}")
@@ -138,10 +162,13 @@ class TrainOptions:
         if self.register is not None:
             require_model_name(self.register)
         if self.metric is not None:
-            object.__setattr__(self, "metric", require_metric(self.metric))
+            object.__setattr__(self, "metric", require_metric(self.metric, probabilities=self.calibrate is not None))
+        require_calibrate(self.calibrate, self.task)
         parse_bytes(self.memory)
         with threads.using(self.threads):
             pass
+        if self.multiclass not in (None, *MODES):
+            raise InputError(f"--multiclass {self.multiclass!r} is not known; there are: {', '.join(MODES)}")
         if self.force and not self.out:
             raise InputError("--force needs --out FILE, which it replaces")
         for path in (self.out, self.checkpoint):
@@ -176,6 +203,11 @@ class TrainOptions:
         return EVERY if self.every is None else seconds(self.every, "--every")
 
     @property
+    def budgets(self) -> dict[str, float | None]:
+        """The limits that end a training early, by name; None where there is none."""
+        return {key: getattr(self, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
+
+    @property
     def reading(self) -> Reading:
         """How a table is to be read."""
         columns = {"drop": self.drop, "only": self.only, "categorical": self.categorical}
@@ -200,6 +232,8 @@ class Method:
         When to stop.
     class_weight : {"balanced"}, dict of str to float, or None
         The weight of each class.
+    epsilon : float, default=EPSILON
+        Half the width of the tube of regression.
     """
 
     solver: Solver
@@ -208,26 +242,30 @@ class Method:
     sampler: Sampler
     stop: Criterion | Stop
     class_weight: str | dict[str, float] | None
+    epsilon: float = EPSILON
 
     @classmethod
-    def of(cls, options: TrainOptions) -> Method:
-        """Build the method that the options name.
+    def of(cls, options: TrainOptions, task: str = "classify") -> Method:
+        """Build the method that the options name, for data of this task.
 
         Raises
         ------
         InputError
             A name or value is unknown, or the solver cannot take the kernel.
         """
-        budgets = {key: getattr(options, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
-        stop = stop_rules(options.tol, options.stop, budgets)
+        stop = stop_rules(options.tol, options.stop, options.budgets)
         values = key_values(options.option, "-o")
         own = {key: value for key, value in values.items() if not key.startswith("kernel.")}
-        solver = by_name.solver(plugins.build("solver", options.solver, own), limited=is_limited(stop))
+        limited = is_limited(stop) and options.nu is None and task == "classify"
+        solver = with_nu(by_name.solver(plugins.build("solver", options.solver, own), limited=limited), options.nu)
+        if options.multiclass == "crammer_singer":
+            solver = by_name.of_all_classes(solver)
         given = {"gamma": options.gamma, "degree": options.degree, "coef0": options.coef0}
         of_kernel = {key: value for key, value in given.items() if value is not None}
         of_kernel |= {key.removeprefix("kernel."): value for key, value in values.items() if key not in own}
         name = by_name.kernel(None, for_solver=solver).name if options.kernel is None else options.kernel
         kernel = plugins.build("kernel", name, of_kernel)
+        require_multiclass(options.multiclass or "ovo", "classify", kernel)
         solver.check_kernel(kernel)
         return cls(
             solver=solver,
@@ -236,12 +274,17 @@ class Method:
             sampler=by_name.sampler(options.sampler) or solver.sampler_for(kernel),
             stop=stop,
             class_weight=class_weights(options.class_weight),
+            epsilon=EPSILON if options.epsilon is None else options.epsilon,
         )
 
     def params(self, kernel: Kernel, data: Dataset, options: TrainOptions) -> dict[str, Any]:
         """Return the parameters of a run with this method on `data`; `kernel` is the resolved kernel."""
         first = {key: getattr(options, key) for key in ("tol", "seed", "impute", "scale", "memory", "class_weight")}
         budgets = ("stop", "max_iter", "max_epochs", "time_limit", "max_support")
-        rest = {key: getattr(options, key) for key in (*budgets, "label", "decimal", "encoding", "task")}
+        rest = {
+            key: getattr(options, key) for key in (*budgets, "label", "decimal", "encoding", "multiclass", "calibrate")
+        }
+        rest["task"] = data.task if data.task == REGRESS else options.task
         rest |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")}
+        rest["epsilon"] = self.epsilon if data.task == REGRESS else None
         return tracking.params(self.solver, kernel, self.C, data, **first, sampler=str(self.sampler), **rest)

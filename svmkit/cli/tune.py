@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from svmkit.cli.common import JSON, STRICT, THREADS, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI
 from svmkit.cli.spelling import (
+    CALIBRATE,
     CATEGORICAL,
     CHARSET,
     CLASS_WEIGHT,
@@ -15,6 +16,7 @@ from svmkit.cli.spelling import (
     DECIMAL,
     DEGREE,
     DROP,
+    EPSILON,
     EXPERIMENT,
     FORCE,
     IMPUTE,
@@ -22,6 +24,7 @@ from svmkit.cli.spelling import (
     LABEL,
     METRIC,
     MODEL,
+    MULTICLASS,
     N_FEATURES,
     NO_TRACK,
     ONLY,
@@ -29,6 +32,7 @@ from svmkit.cli.spelling import (
     REGISTER,
     RUN,
     SAMPLER,
+    SCHEDULER,
     SOLVE,
     SOLVER,
     STOP,
@@ -45,10 +49,10 @@ SHOWN = 10  # candidates in the table
 
 GRID = typer.Option(
     [],
-    help="NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0 or an option of the solver. VALUES: a list 1,10,100, "
-    "0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's 2^-5:2^15:2 (a step in exponents), or, for --search "
-    "random, a range (0.1:1000, drawn even in log). Default: LIBSVM's grid, C=2^-5:2^15:2 and, for kernels with "
-    "gamma, gamma=2^-15:2^3:2; for --search random the same as ranges.",
+    help="NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0, epsilon or an option of the solver. VALUES: a list "
+    "1,10,100, 0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's 2^-5:2^15:2 (a step in exponents), or, for "
+    "--search random, a range (0.1:1000, drawn even in log). Default: LIBSVM's grid, C=2^-5:2^15:2 and, for kernels "
+    "with gamma, gamma=2^-15:2^3:2; for --search random the same as ranges.",
     rich_help_panel=SEARCH,
 )
 
@@ -63,9 +67,10 @@ def tune(
     factor: int = typer.Option(
         None, min=2, help="By --search halving 1/factor of the candidates go on; default 3.", rich_help_panel=SEARCH
     ),
-    cv: int = typer.Option(5, min=2, help="Folds, stratified and shuffled.", rich_help_panel=SEARCH),
+    cv: int = typer.Option(5, min=2, help="Folds, shuffled, and stratified by class.", rich_help_panel=SEARCH),
     jobs: int = typer.Option(1, min=1, help="Fits at a time, which share threads and memory.", rich_help_panel=SEARCH),
     backend: str = typer.Option("loky", help="loky, threading, dask or ray (joblib).", rich_help_panel=SEARCH),
+    scheduler: str = SCHEDULER,
     metric: str = METRIC,
     plot: str = typer.Option(None, help="Picture of the metric: .png, .svg or .pdf.", rich_help_panel=SEARCH),
     test: str = typer.Option(None, help="Test set of the best model.", rich_help_panel=RUN),
@@ -85,7 +90,10 @@ def tune(
     max_iter: int = typer.Option(None, help="Budget of steps of one fit.", rich_help_panel=SOLVE),
     max_epochs: float = typer.Option(None, help="Budget of passes over the data of one fit.", rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Budget in seconds of one fit.", rich_help_panel=SOLVE),
+    epsilon: float = EPSILON,
     class_weight: str = CLASS_WEIGHT,
+    multiclass: str = MULTICLASS,
+    calibrate: str = CALIBRATE,
     impute: str = IMPUTE,
     scale: str = typer.Option(
         "none", help="none, standard, minmax or maxabs, fitted in each fold.", rich_help_panel=MODEL
@@ -109,6 +117,7 @@ def tune(
     experiment: str = EXPERIMENT,
     tracking_uri: str = TRACKING_URI,
     no_track: bool = NO_TRACK,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
     """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.
@@ -121,7 +130,7 @@ def tune(
     from svmkit.cli.tuning import TuneJob
 
     with warnings_as_notes():
-        job = TuneJob(**{k: v for k, v in context.params.items() if k != "json"})
+        job = TuneJob(**{k: v for k, v in context.params.items() if k not in ("json", "plugin")})
         outcome = job.run()
         if json:
             emit(job.summary(outcome.result))

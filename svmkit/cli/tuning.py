@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
@@ -20,9 +19,10 @@ from svmkit.cli.job import fit_and_finish, prepare
 from svmkit.cli.sets import advise_scaling, read
 from svmkit.cli.tracked import tracked
 from svmkit.cli.train_options import Method, TrainOptions
-from svmkit.data.labels import encode_labels
+from svmkit.cluster import connect, scheme_of
+from svmkit.data.classes import CLASSIFY, REGRESS, answers
 from svmkit.errors import InputError, SvmkitError, one_line
-from svmkit.model.metric import Metric
+from svmkit.model.quantities import metric_for
 from svmkit.runtime import files
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
@@ -47,6 +47,8 @@ class TuneJob:
         The number of fits at a time.
     backend : str
         The backend of joblib.
+    scheduler : str or None
+        The address of a cluster, on whose workers the folds are fitted.
     plot : str or None
         The file of the picture.
     C : float or None
@@ -70,6 +72,7 @@ class TuneJob:
         cv: int,
         jobs: int,
         backend: str,
+        scheduler: str | None,
         plot: str | None,
         C: float | None,
         **options: Any,
@@ -81,7 +84,11 @@ class TuneJob:
         if factor is not None and search != "halving":
             raise InputError(f"--factor is for --search halving: leave it out of --search {search}")
         self.search, self.cv, self.jobs, self.backend, self.plot = search, cv, jobs, backend, plot
-        self.factor = factor or 3
+        self.factor, self.scheduler = factor or 3, scheduler
+        if scheduler is not None:
+            scheme_of(scheduler)
+            if jobs != 1 or backend != "loky":
+                raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
         fixed = self._fixed(C)
         self.grids = grid or grids.defaults(self.method.kernel.params, fixed, drawn=search == "random")
         parsed = grids.parse(self.grids)
@@ -104,7 +111,7 @@ class TuneJob:
 
     def _fixed(self, C: float | None) -> set[str]:
         """Return the names that have a value on the command line."""
-        named = {key for key in ("gamma", "degree", "coef0") if getattr(self.options, key) is not None}
+        named = {key for key in ("gamma", "degree", "coef0", "epsilon") if getattr(self.options, key) is not None}
         listed = {text.partition("=")[0].strip().removeprefix("kernel.") for text in self.options.option}
         return named | listed | ({"C"} if C is not None else set())
 
@@ -118,8 +125,8 @@ class TuneJob:
         self.sets = read(self.options)
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name = self.method.solver, self.sets.train.name
-        classes, codes = encode_labels(self.sets.train.y, n_samples=self.sets.train.n_samples)
-        self.metric = Metric.of(self.options.metric, classes, np.bincount(codes), self.method.class_weight)
+        classes, codes = answers(self.sets.train)
+        self.metric = metric_for(self.options.metric, classes, codes, self.method.class_weight)
         if self.metric.note:
             note(self.metric.note)
         with tracked(
@@ -148,7 +155,12 @@ class TuneJob:
 
     def _search(self) -> None:
         options, method = self.options, self.method
-        with progress.live("searching (the first run compiles)") as show:
+        with ExitStack() as end:
+            cluster = None
+            if self.scheduler:
+                solvers = {path.solver.name for path in self.paths}
+                cluster = end.enter_context(connect(self.scheduler, solvers=sorted(solvers), told=note))
+            show = end.enter_context(progress.live("searching (the first run compiles)"))
             self.found = tune.run(
                 self.paths,
                 self.sets.train.X,
@@ -156,10 +168,13 @@ class TuneJob:
                 search=self.search,
                 factor=self.factor,
                 cv=self.cv,
+                task=self.sets.train.task or CLASSIFY,
+                epsilon=method.epsilon,
                 metric=self.metric,
                 sampler=method.sampler,
                 stop=method.stop,
                 class_weight=method.class_weight,
+                multiclass=options.multiclass or "ovo",
                 impute=options.impute,
                 scale=options.scale,
                 flags=self.sets.train.flags,
@@ -168,6 +183,7 @@ class TuneJob:
                 n_threads=options.threads,
                 jobs=self.jobs,
                 backend=self.backend,
+                cluster=cluster,
                 report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
         tried, best = self.found.candidates, self.found.best
@@ -179,7 +195,8 @@ class TuneJob:
         slow = sum(not c.converged for c in tried) - len(failed)
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
-        self.method = replace(method, solver=best.solver, kernel=best.kernel, C=best.C)
+        epsilon = best.params.get("epsilon", method.epsilon)
+        self.method = replace(method, solver=best.solver, kernel=best.kernel, C=best.C, epsilon=epsilon)
 
     def _caption(self) -> str:
         return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
@@ -188,12 +205,14 @@ class TuneJob:
         """Return the parameters of the search, without those that are searched."""
         method, data = self.method, self.sets.train
         given = ("tol", "seed", "impute", "scale", "memory", "class_weight")
-        shown = (*given, "stop", "max_iter", "max_epochs", "time_limit")
+        shown = (*given, "multiclass", "calibrate", "stop", "max_iter", "max_epochs", "time_limit")
         found = {"solver": method.solver.name, "kernel": method.kernel.name, "search": self.search, "cv": self.cv}
         found["metric"] = self.metric.name
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}
         found |= {key: value for key in shown if (value := getattr(self.options, key)) is not None}
         fixed = {"C": method.C} | method.kernel.params
+        if data.task == REGRESS and "epsilon" not in self.searched:
+            found["epsilon"] = method.epsilon
         found |= {key: value for key, value in fixed.items() if key not in self.searched}
         return found | {"data": data.name, "n": data.n_samples, "d": data.n_features}
 

@@ -14,8 +14,9 @@ from svmkit.kernels import few
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.runtime import threads
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
 from svmkit.solver.loop import solve
+from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Iterations
 from svmkit.training.data import TrainingData
 
@@ -53,6 +54,9 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
     ]
     for solver in chosen:
         yield f"solver {solver.name}", partial(_solve, solver)
+    for solver in chosen:
+        if any(solver.regression_for(kernel) for kernel in (Linear(), RBF(0.5))):
+            yield f"regression, solver {solver.name}", partial(_regress, solver)
     yield "three classes", _share
     for dtype in (np.float64, np.float32):
         for name, storage in (("dense", np.ascontiguousarray), ("sparse", sp.csr_array)):
@@ -138,3 +142,15 @@ def _solve(solver: Solver) -> None:
         problems.append((Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32), y))  # nearly 0, all but the diagonal
     for gram, labels in problems:
         solve(solver.pose(gram, labels, 1.0), solver, stop=Iterations(STEPS))
+
+
+def _regress(solver: Solver) -> None:
+    """Solve a regression with kernel rows in both precisions; linear ones on both storages."""
+    X, y = data()
+    grams, linear = [], solver.regression_for(Linear())
+    if linear is not None and linear.is_linear:
+        grams += [Gram(Linear(), stored) for stored in (X, sp.csr_array(X))]
+    if Requires.LINEAR_KERNEL not in solver.requires and solver.regression_for(RBF(0.5)) is not None:
+        grams += [Gram(RBF(0.5), X, dtype=rows) for rows in (np.float64, np.float32)]
+    for gram in grams:
+        solve(solver.pose_regression(gram, y + X[:, 0], 1.0, 0.1), solver, stop=Iterations(STEPS))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from svmkit.cli.common import JSON
+from svmkit.cli.common import JSON, PLUGIN
 
 SOLVERS = typer.Argument(None, help="Only these solvers; default all.")
 
 
 def warmup(
     solvers: list[str] = SOLVERS,
+    plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
     """Compile every loop for dense and sparse data in both precisions (a minute for all, once per installation)."""

@@ -1,6 +1,22 @@
+from .frame import results_frame
+from .learning import learning_curve, plot_learning_curve
+from .plots import plot_comparison
 from .results import Results, Row
 from .runner import run
 from .spec import METRICS, Cell, Spec, load_spec
 from .store import Store
 
-__all__ = ["METRICS", "Cell", "Results", "Row", "Spec", "Store", "load_spec", "run"]
+__all__ = [
+    "METRICS",
+    "Cell",
+    "Results",
+    "Row",
+    "Spec",
+    "Store",
+    "learning_curve",
+    "load_spec",
+    "plot_comparison",
+    "plot_learning_curve",
+    "results_frame",
+    "run",
+]

@@ -14,10 +14,13 @@ from svmkit import plugins
 from svmkit.compare.entries import build_kernel, build_solver
 from svmkit.compare.sets import Sets
 from svmkit.compare.spec import Cell, sampler_of
+from svmkit.data.classes import CLASSIFY, REGRESS
 from svmkit.data.sources import find
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
-from svmkit.solver.base import Reads, Solver
+from svmkit.problems.base import Problem
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Full, Sampler
 from svmkit.solver.task import Task
 
@@ -28,7 +31,9 @@ PACKED = 40  # a compressed file is at most so many times smaller than its text
 LINE = 4  # bytes of a sample's line, at least
 
 
-def advice(solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler | None = None) -> str | None:
+def advice(
+    solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler | None = None, task: str = CLASSIFY
+) -> str | None:
     """Return in one sentence why a solver is the wrong tool, and which ones are better; None if nothing is known.
 
     Parameters
@@ -43,14 +48,16 @@ def advice(solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler
         Budget of kernel rows in bytes.
     sampler : Sampler, default=None
         Which points each step looks at; None is the solver's own sampler.
+    task : {"classify", "regress"}, default="classify"
+        What is learnt.
     """
-    problem = solver.problem_for(kernel)
-    if problem.is_linear:
+    problem = _problem(type(solver), kernel, task)
+    if problem is None or problem.is_linear:  # a solver without such a problem is refused when it runs
         return None
     if kernel.name == "linear":
         if m < BY_COLUMNS:
             return None
-        able = _able(kernel, lambda kind: kind.problem_for(kernel).is_linear and kind.certified)
+        able = _able(kernel, lambda kind: _is_linear(kind, kernel, task) and kind.certified)
         return (
             f"it solves the linear problem by kernel values of {m:,} samples; solvers that work on the columns are "
             f"faster, with a regularised bias: {able}"
@@ -59,7 +66,7 @@ def advice(solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler
     rows = memory // (VALUE * m)
     if solver.reads is not Reads.ROWS or not isinstance(sampler or solver.sampler_for(kernel), Full) or FEW * rows >= m:
         return None
-    able = _able(kernel, lambda kind: kind.reads is Reads.BLOCKS)
+    able = _able(kernel, lambda kind: kind.reads is Reads.BLOCKS and _problem(kind, kernel, task) is not None)
     return (
         f"its steps read single kernel rows, and the memory holds {rows:,} of {m:,}; give more memory, or a solver "
         f"that reads blocks of them: {able}"
@@ -69,10 +76,13 @@ def advice(solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler
 def of_cell(cell: Cell, sets: Sets) -> str | None:
     """Return the advice for a cell, whose sets are loaded."""
     assert sets.train.y is not None
-    _, counts = np.unique(sets.train.y, return_counts=True)
-    m = int(np.sort(counts)[-2:].sum())
+    m = sets.train.n_samples
+    if sets.train.task != REGRESS:
+        _, counts = np.unique(sets.train.y, return_counts=True)
+        m = int(np.sort(counts)[-2:].sum())
     solver, kernel, sampler = _parts(cell)
-    return advice(solver, kernel, m, parse_bytes(cell.settings["data"]["memory"]), sampler)
+    memory = parse_bytes(cell.settings["data"]["memory"])
+    return advice(solver, kernel, m, memory, sampler, sets.train.task or CLASSIFY)
 
 
 def may_have(cell: Cell) -> bool:
@@ -89,6 +99,15 @@ def may_have(cell: Cell) -> bool:
 def _parts(cell: Cell) -> tuple[Solver, Kernel, Sampler | None]:
     how, data = cell.settings["solver"], cell.settings["data"]
     return build_solver(cell.solver, how), build_kernel(cell.data, data["kernel"]), sampler_of(how)
+
+
+def _problem(kind: type[Solver], kernel: Kernel, task: str) -> type[Problem] | None:
+    return kind.regression_for(kernel) if task == REGRESS else kind.problem_for(kernel)
+
+
+def _is_linear(kind: type[Solver], kernel: Kernel, task: str) -> bool:
+    problem = _problem(kind, kernel, task)
+    return problem is not None and problem.is_linear
 
 
 def _able(kernel: Kernel, fits: Any) -> str:

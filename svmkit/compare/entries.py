@@ -12,19 +12,21 @@ from svmkit.data import imputing, scaling
 from svmkit.data.classes import TASKS
 from svmkit.data.reading import Reading
 from svmkit.data.sources import find
+from svmkit.data.targets import require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.metric import require_metric
 from svmkit.solver import by_name
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.training.weights import require_C
 
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
     *("test", "splits", "cv", "strict", "metric"),
-    *("kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
-    *("decimal", "encoding", "drop", "only", "categorical", "task"),
+    *("kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight", "memory"),
+    *("calibrate", "decimal", "encoding", "drop", "only", "categorical", "task"),
 }
 HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
 
@@ -180,6 +182,9 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
         fields.count(f"{where}.n_features", entry["n_features"])
     first_rows(where, entry)
     fields.known(f"{where}.task", [entry[key] for key in ("task",) if key in entry], TASKS)
+    if "epsilon" in entry:
+        entry["epsilon"] = fields.number(f"{where}.epsilon", entry["epsilon"])
+        require_epsilon(entry["epsilon"])
     for key in ("drop", "only", "categorical"):
         if key in entry:
             entry[key] = [fields.column(f"{where}.{key}", name) for name in fields.as_list(entry[key])]

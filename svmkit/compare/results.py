@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
+from svmkit.compare.probabilities import SCORES
 from svmkit.compare.spec import Cell, Spec
 from svmkit.compare.store import FAILED, TIMEOUT
 from svmkit.model.metric import title
 
-HIGHER = ("test_accuracy", "test_metric")  # better when larger; all other metrics are better when smaller
+HIGHER = ("test_accuracy", "test_r2", "test_metric")  # better when larger; all other metrics are better when smaller
 NO_MODEL = (FAILED, TIMEOUT)
 TITLES = {
     "fit_s": "time",
@@ -25,10 +26,17 @@ TITLES = {
     "kernel_values": "kernel values",
     "n_support": "support",
     "test_accuracy": "accuracy",
+    "test_r2": "R2",
+    "test_rmse": "RMSE",
+    "test_mae": "MAE",
+    "test_log_loss": "log loss",
+    "test_brier_score": "Brier score",
     "test_metric": "metric",
 }
-_DIGITS = {"gap": 2, "suboptimality": 2, "objective": 7}  # significant digits that are shown
-_BEST = ("fit_s", "suboptimality", "test_accuracy", "test_metric")  # metrics whose best row in a set is marked
+TESTED = ("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric")
+"""The metrics of predictions on test rows, whose spread is that over the splits."""
+_DIGITS = {"gap": 2, "suboptimality": 2, "objective": 7, "test_rmse": 5, "test_mae": 5}  # significant, that are shown
+_BEST = ("fit_s", "suboptimality", *TESTED)  # metrics whose best row in a set is marked
 _DISAGREE = 1e-6
 
 
@@ -50,12 +58,10 @@ class Row:
         What the solver minimises.
     values : dict of str to ndarray of shape (runs,)
         The known values of each metric.
-    splits : dict of int or None to ndarray of shape (runs of the split,)
-        The known accuracies by the number of the split; None is that of a fixed test.
+    splits : dict of str to dict of int or None to ndarray of shape (runs of the split,)
+        The known values of each of `TESTED` by the number of the split; None is that of a fixed test.
     reasons : tuple of str
         Reasons of failures, and notes.
-    metric_splits : dict of int or None to ndarray of shape (runs of the split,), default={}
-        As `splits`, the known values of the metric on the test rows if it is not accuracy.
     """
 
     set: str
@@ -66,9 +72,8 @@ class Row:
     cells: int
     formulation: str
     values: dict[str, np.ndarray]
-    splits: dict[int | None, np.ndarray]
+    splits: dict[str, dict[int | None, np.ndarray]]
     reasons: tuple[str, ...]
-    metric_splits: dict[int | None, np.ndarray] = field(default_factory=dict)
 
     @property
     def treatment(self) -> str:
@@ -81,15 +86,13 @@ class Row:
         return float(found.mean()) if found is not None and found.size else None
 
     def spread(self, metric: str) -> float | None:
-        """Return the standard deviation (n - 1): of accuracy and the metric over the splits, else over runs.
+        """Return the standard deviation (n - 1): of a metric on test rows over the splits, else over runs.
 
         None for fewer than two. Repeats on one split say nothing about other rows, so accuracy has no spread then.
         """
         found = self.values.get(metric)
-        if metric == "test_accuracy":
-            found = np.array([accuracies.mean() for accuracies in self.splits.values()])
-        if metric == "test_metric":
-            found = np.array([values.mean() for values in self.metric_splits.values()])
+        if metric in TESTED:
+            found = np.array([values.mean() for values in self.splits[metric].values()])
         return float(found.std(ddof=1)) if found is not None and found.size > 1 else None
 
 
@@ -233,8 +236,8 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
     reasons += [note for record in found for note in record.get("notes", [])]
     formulation = next((record.get("formulation", "") for record in with_model), "")
     told = tuple(dict.fromkeys(reasons))
-    accuracies, of_metric = (_by_split(with_model, key) for key in ("test_accuracy", "test_metric"))
-    return Row(*where, status, len(with_model), len(cells), formulation, values, accuracies, told, of_metric)
+    by_split = {metric: _by_split(with_model, metric) for metric in TESTED}
+    return Row(*where, status, len(with_model), len(cells), formulation, values, by_split, told)
 
 
 def _by_split(records: list[dict[str, Any]], key: str) -> dict[int | None, np.ndarray]:
@@ -268,7 +271,7 @@ def _beginning(names: list[str]) -> str:
 
 def as_shown(metric: str, value: float) -> float:
     """Return a value as the tables show it: values that look equal there are ties."""
-    if metric in ("test_accuracy", "test_metric"):
+    if metric in TESTED and metric not in _DIGITS:
         return round(value, 4)
     if metric == "fit_s":
         return round(value, decimals(value))

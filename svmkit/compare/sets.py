@@ -12,13 +12,13 @@ import numpy as np
 
 from svmkit.compare.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
-from svmkit.data.classes import TASKS, with_classes, with_labels_like
+from svmkit.data.classes import CLASSIFY, REGRESS, with_labels_like, with_task
 from svmkit.data.imputing import require_values
 from svmkit.data.loading import kind_of
 from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.reading import Reading
 from svmkit.data.sources import find
-from svmkit.data.splitting import fold, part, split
+from svmkit.data.splitting import fold, part, sample, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
@@ -50,18 +50,20 @@ def prepare(settings: dict[str, Any]) -> Sets:
     where = f"data.{settings['source']}"
     holes, n_features = "impute" in settings, settings.get("n_features")
     train = load(settings["source"], n_features=n_features, reading=Reading.of(settings), holes=holes)
-    train = with_classes(train, TASKS[0] if "positive" in settings else settings.get("task"))
+    train = with_task(train, CLASSIFY if "positive" in settings else settings.get("task"))
     train = part(train, first_rows(where, settings))
-    test = settings["test"]
+    test, stratify = settings["test"], train.task != REGRESS
     held: Dataset | None = None
     if isinstance(test, dict) and "cv" in test:
-        train, held = fold(train, test["fold"], test["cv"], test["seed"])
+        train, held = fold(train, test["fold"], test["cv"], test["seed"], stratify=stratify)
     elif isinstance(test, dict):
-        train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", True))
+        train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", stratify))
     elif test is not None:
         wider = not (settings.get("strict", False) or holes or train.encoding)
         held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, holes=holes)
         held = with_labels_like(held, train)
+    if "sample" in settings:  # of a learning curve: the test rows stay the same
+        train = sample(train, *settings["sample"])
     if "positive" in settings:
         train = _one_against_rest(train, settings["positive"])
         held = held and _one_against_rest(held, settings["positive"], must=False)

@@ -6,7 +6,7 @@
         source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
         file lacks the last columns; label : column of a table; positive : this label against the rest;
         decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;
-        task : classify, where each of many numbers is a class;
+        task : classify, where each of many numbers is a class, or regress, where a few numbers are quantities;
         solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
         test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
         impute : what fills holes, median, most_frequent, indicator or none (default);
@@ -15,8 +15,11 @@
         the training set does not have;
         kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
         gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
+        epsilon : half the width of the tube of regression, default 0.1;
         kernel, gamma and C may be lists: each combination is a problem of its own
-    solvers:    names, or NAME: {solver, options, sampler, stops, repeats}
+        calibrate : sigmoid, isotonic or none (default): probabilities, whose log loss and Brier score are measured
+    plugins     Python files with solvers, kernels or samplers, from the folder of the spec; each runs as code
+    solvers:    names, or NAME: {solver, options, sampler, calibrate, stops, repeats}
         solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this solver
     stop:       a rule as `svmkit train --stop` spells it, several joined by " | ", or LABEL: rule; default gap:1e-3
     seeds       a number of seeds (default 1), or a list of them
@@ -36,7 +39,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from svmkit import plugins
 from svmkit.compare import entries, fields
+from svmkit.compare.probabilities import SCORES, require_calibration, with_calibration
 from svmkit.compare.sets import OF_A_TABLE, digests
 from svmkit.errors import InputError
 from svmkit.solver import by_name
@@ -44,17 +49,18 @@ from svmkit.solver.stopping import parse_stop
 
 METRICS = (
     *("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy"),
-    "test_metric",
+    *("test_r2", "test_rmse", "test_mae", *SCORES, "test_metric"),
 )
 TIME_LIMIT = 300.0
 MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
 _SHARED = (
-    *("test", "splits", "cv", "strict", "metric", "kernel", "gamma", "C", "impute", "scale", "class_weight", "memory"),
+    *("test", "splits", "cv", "strict", "metric", "kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight"),
+    *("memory", "calibrate"),
     *OF_A_TABLE,
 )
-_TOP = {"name", "about", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
-_SOLVER = {"solver", "options", "sampler", "stops", "repeats"}
+_TOP = {"name", "about", "plugins", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
+_SOLVER = {"solver", "options", "sampler", "calibrate", "stops", "repeats"}
 
 
 @dataclass(frozen=True)
@@ -167,14 +173,19 @@ class Spec:
 
     def _settings(self, about: dict[str, Any], solver: str, label: str, seed: int) -> dict[str, Any]:
         how = self.solvers[solver]
+        sampler = str(how.get("sampler", about.get("sampler"))).partition(":")[0]
+        used = {"solver": how["solver"], "kernel": about["kernel"]["name"], "sampler": sampler}
+        own = {f"{k} {name}": f.sha256 for k, name in used.items() for f in plugins.files_of(**{k: name})}
         return {
             "data": {"files": digests(about)}
-            | {key: value for key, value in about.items() if key not in ("solvers", "sampler")},
+            | {key: value for key, value in about.items() if key not in ("solvers", "sampler", "calibrate")},
             "solver": {key: about[key] for key in ("sampler",) if key in about}
-            | {key: value for key, value in how.items() if key not in ("stops", "repeats")},
+            | with_calibration(
+                {key: value for key, value in how.items() if key not in ("stops", "repeats")}, about.get("calibrate")
+            ),
             "stop": self.stop[label],
             "seed": seed,
-        }
+        } | ({"plugins": own} if own else {})
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
@@ -197,14 +208,18 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
     if isinstance(raw, dict):
         raw.setdefault("name", Path(path).stem)
     try:
-        return read(raw, extra)
+        return read(raw, extra, Path(path).parent)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
-    """Return the comparison in a map with the keys of such a file; parameters and errors as for `load_spec`."""
+def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
+    """Return the comparison in a map with the keys of such a file; plugin files are looked for from `folder`.
+
+    Other parameters and errors are as for `load_spec`.
+    """
     fields.keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
+    plugins.load_files(_plugin_files(raw.get("plugins", []), Path(folder)))
     solvers = _solvers(raw["solvers"])
     stop = _stops(raw.get("stop", "gap:1e-3"))
     for name, how in solvers.items():
@@ -219,10 +234,15 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
         if len(data) > MOST:
             raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
-        if "test_accuracy" in (metrics or ()) and about["test"] is None:
-            raise InputError(f"data.{name} has no test split and accuracy is asked for: give test, or leave it out")
+        asked_for = {"test_accuracy": "accuracy", "test_r2": "R2", "test_rmse": "RMSE", "test_mae": "MAE"}
+        asked_for |= {"test_log_loss": "log loss", "test_brier_score": "Brier score"}
+        measured = next((asked_for[key] for key in metrics or () if key in asked_for), None)
+        if measured and about["test"] is None:
+            raise InputError(f"data.{name} has no test split and {measured} is asked for: give test, or leave it out")
         for solver in about.get("solvers", solvers):
             entries.check_pair(name, about, solver, solvers[solver])
+            how = with_calibration(solvers[solver], about.get("calibrate"))
+            require_calibration(f"data.{name}, solvers.{solver}", how, about.get("task"))
     spec = Spec(
         name=str(raw.get("name", "comparison")),
         about=str(raw.get("about", "")).strip(),
@@ -242,6 +262,14 @@ def read(raw: Any, extra: Sequence[str] = ()) -> Spec:
     if not spec.cells():
         raise InputError("there is nothing to compare: no set has a solver and a stop rule")
     return spec
+
+
+def _plugin_files(raw: Any, folder: Path) -> list[Path]:
+    """Return the paths of plugin files, which a spec gives from its own folder."""
+    names = fields.as_list(raw)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"plugins should be Python files, as in [mine.py], not {raw!r}")
+    return [folder / name for name in names]
 
 
 def _named(where: str, value: Any) -> dict[str, Any]:
@@ -300,6 +328,7 @@ def _metrics(raw: Any) -> tuple[str, ...] | None:
         return None
     spelt = {"time": "fit_s", "accuracy": "test_accuracy", "metric": "test_metric"}
     spelt |= {"support": "n_support", "iterations": "n_iter"}
+    spelt |= {key.removeprefix("test_"): key for key in ("test_r2", "test_rmse", "test_mae", *SCORES)}
     names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
     fields.known("metrics", names, METRICS, what="metric")
     if not names:

@@ -48,19 +48,9 @@ class Store:
         self.failure: str | None = None
         if self.path is None or not self.path.exists():
             return
-        try:
-            text = self.path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.path}: cannot be read as text ({error}): give another --results FILE") from None
+        text = _text(self.path)
+        self.records = _records(self.path, text)
         whole = text[: text.rfind("\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
-            try:
-                record = json.loads(line)
-                self.records[str(record["key"])] = record
-            except (ValueError, KeyError, TypeError):
-                raise InputError(
-                    f"{self.path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
-                ) from None
         if whole != text:
             files.write(self.path, whole.encode())
 
@@ -106,9 +96,57 @@ class Store:
             return False
         return not (ran_out(record) and record["time_limit"] < limit)
 
+    def changed(self, cells: Iterable[Cell]) -> dict[str, int]:
+        """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
+        cells, found = [cell for cell in cells if "plugins" in cell.settings], dict[str, int]()
+        settings = [record.get("settings", {}) for record in self.records.values()] if cells else []
+        before = {_without_plugins(its): its.get("plugins", {}) for its in settings}
+        for cell in cells:
+            then = before.get(_without_plugins(cell.settings), {})
+            for name, its in cell.settings["plugins"].items():
+                if then.get(name, its) != its:
+                    found[name] = found.get(name, 0) + 1
+        return found
+
     def of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
         """Return the records of the finished cells among the given ones, in order and with the cells' present names."""
         return [self.records[cell.key] | names(cell) for cell in cells if cell.key in self.records]
+
+
+def _without_plugins(settings: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in settings.items() if key != "plugins"}, sort_keys=True)
+
+
+def read_records(path: str | Path) -> list[dict[str, Any]]:
+    """Return the records in a file, which is left as it is: a comparison may be writing to it.
+
+    Raises
+    ------
+    InputError
+        The file does not exist, or is of another kind.
+    """
+    return list(_records(Path(path), _text(Path(path))).values())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}): give another --results FILE") from None
+
+
+def _records(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """Return the records by key; the last one of a key counts, and a last line without an end is left out."""
+    found = {}
+    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
+        try:
+            record = json.loads(line)
+            found[str(record["key"])] = record
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
+            ) from None
+    return found
 
 
 def names(cell: Cell) -> dict[str, Any]:

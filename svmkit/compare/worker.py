@@ -16,17 +16,19 @@ import numpy as np
 
 import svmkit
 from svmkit import tracking
-from svmkit.compare import advice
+from svmkit.compare import advice, probabilities
 from svmkit.compare.entries import build_solver
 from svmkit.compare.sets import Sets, prepare
 from svmkit.compare.spec import Cell, sampler_of
 from svmkit.compare.store import FAILED, names
-from svmkit.data.labels import encode_labels
+from svmkit.data.classes import CLASSIFY, REGRESS, answers
 from svmkit.data.scaling import standard_note
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
-from svmkit.model.metric import COUNTED, Metric
-from svmkit.model.scores import Scores
+from svmkit.model.calibration import FOLDS
+from svmkit.model.metric import COUNTED, OF_QUANTITIES, Metric
+from svmkit.model.quantities import QuantityScores, metric_for, scores_of
+from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
@@ -37,6 +39,7 @@ from svmkit.tracking import RunRecord
 from svmkit.training.train import fit
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
+EPSILON = 0.1  # half the width of the tube of regression where the comparison gives none
 CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
 
 
@@ -88,8 +91,9 @@ class Tracking:
     parent: str | None
 
 
-def get_ready(cell: Cell) -> None:
-    """Load the sets, and compile the loops of the fit on a few of their rows."""
+def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
+    """Load the plugin files and the sets, and compile the loops of the fit on a few of their rows."""
+    load_files(files)
     data = cell.settings["data"]
     if _bench.of != data:
         _bench.trained, _bench.sets = None, None  # frees their memory before the next sets are loaded
@@ -97,7 +101,7 @@ def get_ready(cell: Cell) -> None:
             _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
         _bench.notes = notes
     solver, sampler, kernel = _parts(cell)
-    key = repr((solver, sampler))
+    key = repr((solver, sampler, cell.settings["solver"].get("calibrate")))
     assert _bench.sets is not None and _bench.warm is not None
     if key not in _bench.warm:
         _warm(_bench.sets, solver, kernel, cell, sampler)
@@ -126,8 +130,8 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     assert sets is not None
     try:
         solver, sampler, kernel = _parts(cell)
-        classes, codes = encode_labels(sets.train.y, n_samples=sets.train.n_samples)
-        _bench.metric = Metric.of(data.get("metric"), classes, np.bincount(codes), data.get("class_weight"))
+        classes, codes = answers(sets.train)
+        _bench.metric = metric_for(data.get("metric"), classes, codes, data.get("class_weight"))
         with _noted() as notes:
             fitted = fit(
                 sets.train.X,
@@ -135,6 +139,8 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 solver=solver,
                 kernel=kernel,
                 C=data["C"],
+                task=sets.train.task or CLASSIFY,
+                epsilon=data.get("epsilon", EPSILON),
                 sampler=sampler,
                 stop=_rules(cell) | Seconds(limit),
                 class_weight=data.get("class_weight"),
@@ -144,13 +150,15 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 memory=data["memory"],
                 seed=cell.seed,
                 validation=sets.test if curve else None,
+                calibration=cell.settings["solver"].get("calibrate"),
             )
     except Exception as error:  # a third party's solver may raise anything
         return failed(record, error)
     train = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
     told = [advice.of_cell(cell, sets), standard_note(data["scale"], train.X)]
-    notes = [*_bench.notes, *filter(None, told), *notes]
+    taken = train.notes[-1:] if train.task == REGRESS and data.get("task") is None else ()  # the label as a quantity
+    notes = [*_bench.notes, *taken, *filter(None, told), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
 
@@ -164,9 +172,12 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         model, metric = trained.fitted.model.widened(sets.test.n_features), _bench.metric
         predicted = model.predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
-        scores = Scores.of(predicted, sets.test.y, model.classes)
+        scores = scores_of(model, predicted, sets.test.y)
         record |= {"test_accuracy": scores.accuracy, "test_scores": plain(scores.summary())}
-        if metric is not None and metric.name != "accuracy":
+        if isinstance(scores, QuantityScores):
+            record |= plain({"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae})
+        record |= plain(probabilities.on_test(model, sets.test, sets.train))
+        if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
             record["test_metric"] = metric.of_model(model, sets.test.X, sets.test.y)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
@@ -197,6 +208,8 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
         "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
         "test_accuracy": None,
         "test_scores": None,
+        **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
+        **probabilities.UNKNOWN | {"calibration": probabilities.of_fit(fitted)},
         "metric": None if _bench.metric is None else _bench.metric.about(),
         "test_metric": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
@@ -208,7 +221,8 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
 def _parts(cell: Cell) -> tuple[Solver, Any, Kernel]:
     how = cell.settings["solver"]
     assert _bench.sets is not None
-    solver = by_name.solver(build_solver(f"solvers.{cell.solver}", how), limited=is_limited(_rules(cell)))
+    limited = is_limited(_rules(cell)) and _bench.sets.train.task != REGRESS
+    solver = by_name.solver(build_solver(f"solvers.{cell.solver}", how), limited=limited)
     return solver, sampler_of(how), _bench.sets.kernel
 
 
@@ -220,11 +234,13 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
     """Take a few steps on a few samples of each class, with float64 kernel rows (small sets) and float32 rows."""
     y = sets.train.y
     assert y is not None
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        return  # the fit itself reports it
-    few = [np.flatnonzero(codes == c)[: max(2, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
-    rows = np.sort(np.concatenate(few))
+    rows = np.arange(min(len(y), WARM_ROWS))
+    if sets.train.task != REGRESS:
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            return  # the fit itself reports it
+        few = [np.flatnonzero(codes == c)[: max(FOLDS, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
+        rows = np.sort(np.concatenate(few))
     test = sets.test
     for memory in ("1GB", 1):
         with warnings.catch_warnings():
@@ -236,12 +252,15 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                     solver=solver,
                     kernel=kernel,
                     C=cell.settings["data"]["C"],
+                    task=sets.train.task or CLASSIFY,
+                    epsilon=cell.settings["data"].get("epsilon", EPSILON),
                     sampler=sampler,
                     stop=_budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS),
                     impute=cell.settings["data"].get("impute"),
                     scale=cell.settings["data"]["scale"],
                     flags=sets.train.flags,
                     memory=memory,
+                    calibration=cell.settings["solver"].get("calibrate"),
                 )
                 if test is not None:
                     fitted.model.widened(test.n_features).predict(test.X[:WARM_ROWS])
@@ -270,6 +289,9 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         memory=data["memory"],
         time_limit=record["time_limit"],
         class_weight=data.get("class_weight"),
+        task=REGRESS if sets.train.task == REGRESS else None,
+        epsilon=data.get("epsilon", EPSILON) if sets.train.task == REGRESS else None,
+        calibrate=cell.settings["solver"].get("calibrate"),
     )
     tags = (
         tracking.tags(solver)
@@ -285,6 +307,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, split, str(cell.seed)]))
     tracker.start(title, params, tags, sets.train, parent=parent.parent)
     counted = {"n_iter": fitted.n_iter} | ({} if solver.external else {"kernel_values": fitted.kernel_values})
+    counted |= {key: record[key] for key in probabilities.SCORES}
     if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
         counted[f"test/{record['metric']['name']}"] = record["test_metric"]
     trained.log(tracker, trained.model(sets.train.encoding), sets.train.X[:5], more=counted)
@@ -295,9 +318,11 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
 def _thinned(history: History) -> dict[str, list]:
     """Return columns of about `CURVE` evenly spaced points and of the points with a measured accuracy."""
     picked = set(np.linspace(0, len(history) - 1, CURVE).round().astype(int).tolist()) if history else set()
-    measured = {k for k, point in enumerate(history) if point.accuracy is not None}
+    measured = {k for k, point in enumerate(history) if point.is_measured}
     chosen = History(history[k] for k in sorted(picked | measured))
-    columns = {name: values for name, values in chosen.columns().items() if name != "score"}
+    columns = chosen.columns()
+    if not any(point.accuracy is None and point.score is not None for point in chosen):
+        del columns["score"]  # quantities have no accuracy, and the score is what was measured
     return {name: [_short(value) for value in values] for name, values in columns.items()}
 
 

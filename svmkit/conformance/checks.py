@@ -7,12 +7,12 @@ with a sentence on what is expected and with the names of the parts of the contr
 from __future__ import annotations
 
 from svmkit import plugins
-from svmkit.conformance import honesty, isolation, kernels, samplers, solvers
+from svmkit.conformance import honesty, isolation, kernels, regression, samplers, solvers
 from svmkit.conformance.description import description
 from svmkit.conformance.result import Result, outcome
 from svmkit.errors import InputError, UnknownName
 
-SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER
+SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | regression.SOLVER
 KERNEL = kernels.KERNEL | isolation.KERNEL
 SAMPLER = samplers.SAMPLER | isolation.SAMPLER
 

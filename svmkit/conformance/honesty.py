@@ -13,7 +13,8 @@ from svmkit.conformance.solvers import TOL, toy
 from svmkit.conformance.trial import run
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit
 

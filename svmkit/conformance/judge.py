@@ -124,13 +124,11 @@ def _indefinite(pair: Pair, objective: Objective) -> bool:
 
 
 def _infeasible(pair: Pair, objective: Objective, beta: np.ndarray) -> list[str]:
-    """Say how dual weights violate 0 <= beta_i <= C_i or y'beta = 0."""
-    below = float((-beta / np.maximum(beta.max(), Exact(1e-300))).max())
-    above = 0.0 if objective.squared else float((beta / pair.C).max()) - 1.0
-    off = float(abs(pair.y @ beta)) / max(1.0, float(np.abs(beta).sum()))
-    if max(below, above, off) <= FEASIBLE:
+    """Say how dual weights violate their box or y'beta = 0."""
+    beyond, off = pair.violation(objective, beta)
+    if max(beyond, off) <= FEASIBLE:
         return []
-    return [f"dual weights leave their box by {max(below, above):.2g}, and y'beta = {off:.2g} (relative)"]
+    return [f"dual weights leave their box by {beyond:.2g}, and y'beta = {off:.2g} (relative)"]
 
 
 def costs(y: np.ndarray, C: float, class_weight: Any = None, sample_weight: Any = None) -> np.ndarray:
@@ -171,7 +169,7 @@ def judge_fit(
         The labels as they were given.
     solver : Solver
         The solver, which says what it minimises (`Solver.formulation`) and whether its models are weights of columns.
-    C, class_weight, sample_weight
+    C, class_weight, sample_weight : optional
         As they were given.
     tol : float, default=None
         The gap that was asked for.

@@ -14,10 +14,11 @@ from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.loop import solve
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Full, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations

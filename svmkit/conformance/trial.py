@@ -19,7 +19,8 @@ from svmkit.conformance.judge import Verdict, judge_fit, judge_one_class
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit

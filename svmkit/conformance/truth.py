@@ -86,9 +86,19 @@ class Pair:
         if objective.bias:
             b = self.intercept / Exact(objective.bias)
             norm = norm + (abs(b) if objective.l1 else Exact(0.5) * b * b)
-        slack = np.maximum(Exact(0), 1 - self.y * h)
+        slack = self.slack(h)
         loss = self.C @ (slack * slack if objective.squared else slack)
         return norm + loss, h, size
+
+    def slack(self, h: np.ndarray) -> np.ndarray:
+        """Return what the loss is taken of (m,), which is never below 0."""
+        return np.maximum(Exact(0), 1 - self.y * h)
+
+    def violation(self, objective: Objective, beta: np.ndarray) -> tuple[float, float]:
+        """Return, relatively, by how much beta leaves 0 <= beta_i <= C_i, and y'beta."""
+        below = float((-beta / np.maximum(beta.max(), Exact(1e-300))).max())
+        above = 0.0 if objective.squared else float((beta / self.C).max()) - 1.0
+        return max(below, above), float(abs(self.y @ beta)) / max(1.0, float(np.abs(beta).sum()))
 
     def decisions(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h of any rows, and the size of what is summed for it, which its rounding depends on."""
@@ -130,5 +140,5 @@ class Pair:
 
     def suggested(self, objective: Objective, h: np.ndarray) -> np.ndarray:
         """Return dual weights (m,) that the slacks suggest."""
-        slack = np.maximum(Exact(0), 1 - self.y * h)
+        slack = self.slack(h)
         return self.C * (2 * slack if objective.squared else (slack > 0))

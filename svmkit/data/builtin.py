@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 
 # name -> file in sklearn/datasets/data, whether its first line is "rows,columns,class names..."
-BUILTIN: dict[str, tuple[str, bool]] = {
+_CLASSES: dict[str, tuple[str, bool]] = {
     "breast_cancer": ("breast_cancer.csv", True),
     "digits": ("digits.csv.gz", False),
     "iris": ("iris.csv", True),
     "wine": ("wine_data.csv", True),
 }
+_DIABETES = "diabetes_data_raw.csv.gz", "diabetes_target.csv.gz"  # features and targets, divided by blanks
+
+BUILTIN = (*_CLASSES, "diabetes")
 
 
 def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -32,19 +35,34 @@ def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
     X : ndarray of float64, shape (n_samples, n_features)
         The features.
     y : ndarray of shape (n_samples,)
-        Names of the classes, or digits as int64.
+        Names of the classes, digits as int64, or the float64 targets of diabetes.
     """
-    path = _packaged(BUILTIN[name][0])
+    if name == "diabetes":
+        return _diabetes()
+    path = _packaged(_CLASSES[name][0])
     if path is None:
         return _from_sklearn(name)
-    has_names = BUILTIN[name][1]
-    data = path.read_bytes()
-    lines = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8").splitlines()
+    has_names, lines = _CLASSES[name][1], _lines(path)
     table = np.loadtxt(lines[has_names:], delimiter=",", dtype=np.float64, ndmin=2)
     X, codes = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.int64)
     if not has_names:
         return X, codes
     return X, np.array(lines[0].split(",")[2:])[codes]
+
+
+def _diabetes() -> tuple[np.ndarray, np.ndarray]:
+    """Return the 442 patients of Efron et al. (2004), each feature centred and of norm 1, as scikit-learn does it."""
+    features, targets = map(_packaged, _DIABETES)
+    if features is None or targets is None:
+        return _from_sklearn("diabetes")
+    X = np.loadtxt(_lines(features), dtype=np.float64, ndmin=2)
+    X = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(len(X))
+    return np.ascontiguousarray(X), np.loadtxt(_lines(targets), dtype=np.float64)
+
+
+def _lines(path: Path) -> list[str]:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8").splitlines()
 
 
 def _packaged(file: str) -> Path | None:
@@ -60,6 +78,8 @@ def _from_sklearn(name: str) -> tuple[np.ndarray, np.ndarray]:
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")()
+    if name == "diabetes":
+        return np.ascontiguousarray(bunch.data, dtype=np.float64), np.asarray(bunch.target, dtype=np.float64)
     codes = np.asarray(bunch.target, dtype=np.int64)
-    labels = np.asarray(bunch.target_names)[codes] if BUILTIN[name][1] else codes
+    labels = np.asarray(bunch.target_names)[codes] if _CLASSES[name][1] else codes
     return np.ascontiguousarray(bunch.data, dtype=np.float64), labels

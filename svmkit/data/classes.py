@@ -1,82 +1,191 @@
-"""Labels as classes: which numbers are a quantity, and what each value being a class makes of them."""
+"""What the labels of a data set are for: classes, or the quantities of regression."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from svmkit.data.dataset import Dataset
+from svmkit.data.encoding import LAST
+from svmkit.data.labels import encode_labels
 from svmkit.errors import InputError
 
-TASKS = ("classify",)
+CLASSIFY, REGRESS = TASKS = "classify", "regress"
 
+FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are taken for mistakes
 _QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
 
 
-def with_classes(data: Dataset, task: str | None) -> Dataset:
-    """Return a data set whose labels are classes.
+def with_task(data: Dataset, task: str | None) -> Dataset:
+    """Return a data set whose labels are classes, or the targets of regression.
 
     Parameters
     ----------
     data : Dataset
         Data with labels.
-    task : {"classify"} or None
-        Whether each value of the label is a class, however many there are, so that numbers with a fraction become text;
-        by default what looks like a quantity, or differs in nearly all rows, is refused.
+    task : {"classify", "regress"} or None
+        "classify" makes each value of the label a class, however many there are, so that numbers with a fraction become
+        text. "regress" takes the labels for quantities. By default numbers that look like a quantity (see `quantity`)
+        are taken for one, and the data set has a note about it; all other labels are classes.
+
+    Returns
+    -------
+    Dataset
+        With its `task`. Classes keep their type; targets are float64.
 
     Raises
     ------
     InputError
-        The labels are missing, or are no classes.
+        The labels are missing, are text where numbers are needed, differ in nearly all rows though they are text, or
+        are the same number in all rows of a regression.
     """
     if data.y is None:
-        raise InputError(f"{data.name}: has no labels: a classifier learns from them")
-    if task is None:
-        require_classes(data.y, f"{data.name}: {(data.encoding and data.encoding.label_in_words) or 'the label'}")
-        return data
-    y = data.y
-    return _as_text(data) if y.dtype.kind == "f" and (y != np.floor(y)).any() else data
+        raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
+    if task == REGRESS:
+        return _as_targets(data)
+    if task == CLASSIFY:
+        y = data.y
+        is_fraction = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+        return replace(_as_text(data) if is_fraction else data, task=CLASSIFY)
+    looks = quantity(data.y)
+    if looks is None:
+        _require_repeated(data.y, _label_of(data))
+        return replace(data, task=CLASSIFY)
+    taken = f"{_words_of(data)} looks like a quantity ({looks}), taken for the target of a regression; "
+    other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
+    found = _as_targets(data)
+    return replace(found, notes=(*data.notes, f"{taken}{other}--task classify makes each value a class"))
 
 
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
-    """Return test data whose labels are text if those of training are, where numbers with a fraction are classes."""
+    """Return test data whose labels are what those of training are: classes as text, other classes, or quantities.
+
+    Raises
+    ------
+    InputError
+        The training labels are quantities, and these are text.
+    """
+    if train.task == REGRESS:
+        return data if data.y is None else replace(data, y=targets_of(data), task=REGRESS)
     is_text = train.y is not None and train.y.dtype.kind == "U"
-    return _as_text(data) if is_text and data.y is not None and data.y.dtype.kind == "f" else data
+    found = _as_text(data) if is_text and data.y is not None and data.y.dtype.kind == "f" else data
+    return replace(found, task=train.task)
+
+
+def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes and the code of each row; for quantities no classes and codes of 0.
+
+    Raises
+    ------
+    InputError
+        The labels are of a single class.
+    """
+    if data.task == REGRESS:
+        return np.empty(0), np.zeros(data.n_samples, dtype=np.int64)
+    return encode_labels(data.y, n_samples=data.n_samples)
+
+
+def quantity(y: np.ndarray) -> str | None:
+    """Return why numbers look like a quantity rather than like classes, in a few words; None if they do not.
+
+    Numbers are a quantity if some have a fraction, if they take more than 50 values and fewer than ten rows share a
+    value on average, or if they differ in nearly all rows: the 26 of letter, the 20 of news20 and the 105 of sector are
+    classes, a price is none.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Labels as `load` returns them.
+    """
+    if y.dtype.kind not in "iuf":
+        return None
+    return quantity_of_counts(*np.unique(y, return_counts=True))
+
+
+def quantity_of_counts(values: np.ndarray, counts: np.ndarray) -> str | None:
+    """Return what `quantity` says of numbers, from the different ones and how often each occurs."""
+    n = int(counts.sum())
+    if values.dtype.kind == "f" and (values != np.floor(values)).any():
+        return f"{len(values):,} values such as {values[values != np.floor(values)][0]}"
+    if len(values) > max(_QUANTITY, n // 10) or _is_single(counts):
+        return f"{len(values):,} values in {n:,} rows"
+    return None
+
+
+def _require_repeated(y: np.ndarray, what: str) -> None:
+    """Refuse texts that differ in nearly all rows: names and keys are no classes."""
+    values, counts = np.unique(y, return_counts=True)
+    if _is_single(counts):
+        single = int((counts == 1).sum())
+        texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
+        if 0 < len(texts) <= FEW_TEXTS * len(y):
+            raise InputError(
+                f"{what} holds numbers, but text in {len(texts):,} of {len(y):,} rows, first "
+                f"{str(y[texts[0]])!r} in row {texts[0] + 1:,}: mend them, choose a label with --label COL, or "
+                "give --task classify"
+            )
+        raise InputError(
+            f"{what} has {len(values):,} values in {len(y):,} rows, and {single:,} of them in one row only: choose a "
+            "label with --label COL, or give --task classify if each value is a class"
+        )
+
+
+def _is_single(counts: np.ndarray) -> bool:
+    return len(counts) > 10 and int((counts == 1).sum()) >= 0.9 * len(counts)
+
+
+def _as_targets(data: Dataset) -> Dataset:
+    targets = targets_of(data)
+    if len(targets) > 1 and targets.min() == targets.max():
+        raise InputError(f"{_label_of(data)} is {targets[0]:g} in all {len(targets):,} rows: there is nothing to learn")
+    return replace(data, y=targets, task=REGRESS)
+
+
+def targets_of(data: Dataset) -> np.ndarray:
+    """Return the labels of a data set as float64, (n_samples,).
+
+    Raises
+    ------
+    InputError
+        There are no labels, or they are text, NaN or infinite.
+    """
+    if data.y is None:
+        raise InputError(f"{data.name} has no labels to compare predictions with: svmkit predict needs none")
+    y = data.y
+    if y.dtype.kind not in "biuf":
+        texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
+        few = 0 < len(texts) <= FEW_TEXTS * len(y)
+        where = f" in row {texts[0] + 1:,}, as {len(texts):,} of {len(y):,} rows do" if few else ""
+        mend = "mend them, or " if few else ""
+        raise InputError(
+            f"{_label_of(data)} holds text ({str(y[texts[0] if texts else 0])!r}{where}), and regression needs "
+            f"numbers: {mend}choose another label with --label COL"
+        )
+    targets = y.astype(np.float64)
+    if not np.isfinite(targets).all():
+        row = int(np.argmin(np.isfinite(targets)))
+        raise InputError(f"{_label_of(data)} is {targets[row]} in row {row + 1:,}: drop that row or give it a number")
+    return targets
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value spells a finite number."""
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
 
 
 def _as_text(data: Dataset) -> Dataset:
     return replace(data, y=np.asarray(data.y).astype(np.str_))
 
 
-def require_classes(y: np.ndarray, what: str) -> None:
-    """Refuse labels that are a quantity rather than classes, or that differ in nearly all rows.
+def _words_of(data: Dataset) -> str:
+    return (data.encoding and data.encoding.label_in_words) or "the label"
 
-    Numbers are a quantity if some have a fraction, or if they take more than 50 values and fewer than ten rows share a
-    value on average: the 26 of letter, the 20 of news20 and the 105 of sector are classes, a price is none.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Labels as `load` returns them.
-    what : str
-        The labels in messages, such as "churn: label column 'price' (last column)".
-
-    Raises
-    ------
-    InputError
-        The labels are no classes; the message says how to choose others, and how to insist.
-    """
-    values, counts = np.unique(y, return_counts=True)
-    rows = len(y)
-    mend = "choose a label with --label COL, or give --task classify if each value is a class"
-    if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        example = values[values != np.floor(values)][0]
-        raise InputError(f"{what} looks like a quantity ({len(values):,} values such as {example}): {mend}")
-    if y.dtype.kind in "iuf" and len(values) > max(_QUANTITY, rows // 10):
-        raise InputError(f"{what} looks like a quantity ({len(values):,} values in {rows:,} rows): {mend}")
-    single = int((counts == 1).sum())
-    if len(values) > 10 and single >= 0.9 * len(values):
-        raise InputError(
-            f"{what} has {len(values):,} values in {rows:,} rows, and {single:,} of them in one row only: {mend}"
-        )
+def _label_of(data: Dataset) -> str:
+    return f"{data.name}: {_words_of(data)}"

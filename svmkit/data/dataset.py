@@ -33,7 +33,10 @@ class Dataset:
         The features of a training table that are 0/1 indicators: categories, truth values, and number columns whose
         values are all 0 or 1. None for every other format, and for a table that was read in a given encoding.
     notes : tuple of str
-        Lines that tell a user how a training table was read: columns taken for dates, columns that look like an ID.
+        Lines that tell a user how a training table was read: columns taken for dates, columns that look like an ID, a
+        label taken for a quantity.
+    task : {"classify", "regress"} or None
+        What the labels are for; None as long as nobody has decided it (`svmkit.data.classes.with_task`).
     """
 
     X: Any
@@ -42,6 +45,7 @@ class Dataset:
     encoding: Encoding | None = None
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    task: str | None = None
 
     @property
     def n_samples(self) -> int:

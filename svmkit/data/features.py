@@ -147,7 +147,7 @@ def _require_csr(X: Any, what: str) -> int:
     return nnz
 
 
-def require_finite(X: Features, *, what: str = "X", holes: bool = False) -> None:
+def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: int = 0) -> None:
     """Refuse NaN and infinity with a message that names the first such entry.
 
     Parameters
@@ -158,6 +158,8 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False) -> None
         Name of X in the message.
     holes : bool, default=False
         Let NaN pass; infinity is refused all the same.
+    first : int, default=0
+        The number of rows before X, if it is a piece of the data.
 
     Raises
     ------
@@ -178,7 +180,7 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False) -> None
     row, column, value = place
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     raise InputError(
-        f"{what} contains {kind} at row {row + 1}, column {column + 1} (both counted from 1): "
+        f"{what} contains {kind} at row {first + row + 1}, column {column + 1} (both counted from 1): "
         "drop that row or fill in a finite number"
     )
 

@@ -80,6 +80,7 @@ class Imputing:
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features)
+            Rows with holes or without.
 
         Returns
         -------

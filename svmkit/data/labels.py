@@ -48,14 +48,15 @@ def as_labels(y: Any, *, n_samples: int) -> np.ndarray:
         raise InputError("a classifier requires y to be passed, but the target y is None: pass one label a sample")
     if is_sparse(y):
         raise InputError("y is sparse: y should be a 1d array, e.g. y.toarray().ravel()")
-    labels = _label_array(y)
+    labels = label_array(y)
     if len(labels) != n_samples:
         raise InputError(f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many")
     _require_discrete(labels)
     return labels
 
 
-def _label_array(y: Any) -> np.ndarray:
+def label_array(y: Any) -> np.ndarray:
+    """Return labels as a 1-D array of numbers or text, whether or not they are classes."""
     labels = dense_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()

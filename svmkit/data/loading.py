@@ -41,7 +41,7 @@ def load(
     Parameters
     ----------
     source : str or path-like
-        A path, or a bare name: a file of the working directory, a built-in set (breast_cancer, digits,
+        A path, or a bare name: a file of the working directory, a built-in set (breast_cancer, diabetes, digits,
         iris, wine), a file of $SVMKIT_DATA, a file of the download cache ($SVMKIT_CACHE or
         ~/.cache/svmkit/datasets). By ending, after .gz, .bz2 or .xz: .csv and .tsv are tables, .parquet
         and .npz themselves; for any other the first lines decide between svmlight and a table. svmlight

@@ -79,6 +79,7 @@ class Preprocessing:
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features)
+            Rows as they come out of a table or an array.
 
         Returns
         -------

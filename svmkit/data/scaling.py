@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,16 @@ KINDS = ("standard", "minmax", "maxabs")
 _CHUNK = 1 << 20  # entries worked on together: statistics in float64 without a float64 copy of float32 data
 _HINT_FOLD = 100.0  # ratio of standard deviations from which on a hint is given
 _RANGE_FOLD = 10.0  # ... unless the ranges agree: 0/1 columns differ in frequency only, and need no scaling
+
+
+class Moments(NamedTuple):
+    """What scaling asks of the columns: number of samples, least and largest value, mean, population variance."""
+
+    n: int
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +63,34 @@ class Scaling:
         """
         _require_kind(kind)
         if _is_csr(X):
-            if kind == "minmax":
-                raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+            _require_zeros_kept(kind)
             center = np.zeros(X.shape[1])
             scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
-        elif kind == "standard":
-            center, scale = _fit_standard(X)
         else:
-            low, high = _min_max(X)
-            with np.errstate(over="ignore"):
-                spread = high - low if kind == "minmax" else np.maximum(np.abs(low), np.abs(high))
-            center, scale = low if kind == "minmax" else np.zeros(X.shape[1]), spread
+            center, scale = _fit_standard(X) if kind == "standard" else _fit_range(kind, *_min_max(X))
+        return cls._checked(kind, center, scale, flags)
+
+    @classmethod
+    def of_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
+        """Return the map that `fit` learns from samples of these moments, dense or CSR.
+
+        Raises
+        ------
+        InputError
+            As `fit`.
+        """
+        _require_kind(kind)
+        _, low, high, mean, variance = moments
+        if sparse:
+            _require_zeros_kept(kind)
+            center = np.zeros(len(mean))
+            scale = _deviation(mean, variance) if kind == "standard" else np.maximum(np.abs(low), np.abs(high))
+        else:
+            center, scale = _standard(moments) if kind == "standard" else _fit_range(kind, low, high)
+        return cls._checked(kind, center, scale, flags)
+
+    @classmethod
+    def _checked(cls, kind: str, center: np.ndarray, scale: np.ndarray, flags: np.ndarray | None) -> Scaling:
         if not (np.isfinite(center).all() and np.isfinite(scale).all()):
             column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
             raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")
@@ -82,6 +109,7 @@ class Scaling:
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features)
+            Rows on the scale of the training rows.
 
         Returns
         -------
@@ -199,6 +227,11 @@ def _require_kind(kind: str) -> None:
         raise InputError(f"no scaling is called {kind!r}: use one of {', '.join(KINDS)}")
 
 
+def _require_zeros_kept(kind: str) -> None:
+    if kind == "minmax":
+        raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+
+
 def _is_csr(X: Any) -> bool:
     return hasattr(X, "indptr")
 
@@ -225,11 +258,23 @@ def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for rows in _row_chunks(X):
             deviation = X[rows] - mean
             squares += np.einsum("ij,ij->j", deviation, deviation)
-        variance = squares / m
+        return _standard(Moments(m, low, high, mean, squares / m))
+
+
+def _standard(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    n, low, high, mean, variance = moments
+    with np.errstate(over="ignore", invalid="ignore"):
         # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
         eps = np.finfo(np.float64).eps
-        constant = (low == high) | (variance <= m * eps * variance + (m * mean * eps) ** 2)
+        constant = (low == high) | (variance <= n * eps * variance + (n * mean * eps) ** 2)
     return np.where(low == high, low, mean), np.where(constant, 0.0, np.sqrt(variance))
+
+
+def _fit_range(kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return center and scale of minmax or maxabs."""
+    with np.errstate(over="ignore"):
+        spread = high - low if kind == "minmax" else np.maximum(np.abs(low), np.abs(high))
+    return low if kind == "minmax" else np.zeros(len(low)), spread
 
 
 def _max_abs_sparse(X: Any) -> np.ndarray:
@@ -246,6 +291,10 @@ def _sparse_std(X: Any) -> np.ndarray:
         mean = np.bincount(X.indices, weights=X.data, minlength=n) / m
         difference = X.data - mean[X.indices]
         squares = np.bincount(X.indices, weights=difference * difference, minlength=n) + (m - stored) * mean**2
-        deviation = np.sqrt(squares / m)
-        # a column that stores one value in every row is constant, whatever rounding leaves behind
-        return np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)
+        return _deviation(mean, squares / m)
+
+
+def _deviation(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    deviation = np.sqrt(variance)
+    # a column that stores one value in every row is constant, whatever rounding leaves behind
+    return np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)

@@ -92,7 +92,7 @@ def available() -> list[Entry]:
     entries = [Entry(name, "built-in", None) for name in sorted(BUILTIN)]
     taken = set(BUILTIN)
     for origin, folder in _folders():
-        for path in _data_files(folder):
+        for path in data_files(folder):
             name = split_endings(path.name)[0]
             # two files may share a stem: it names the file that `find` returns for it, the other keeps its full name
             if name in taken or _in_folder(folder, name) != path:
@@ -113,8 +113,14 @@ def _existing(path: Path) -> Path:
             return path
     except OSError as err:  # a name too long, a folder that may not be entered
         raise InputError(f"{path}: cannot be opened: {err.strerror}") from err
-    beside = [p.name for p in _data_files(path.parent)] if path.parent.is_dir() else []
-    raise InputError(f"{path}: no such file{offer(path.name, beside) or ': check the path'}")
+    matched = len(list(path.parent.glob(path.name))) if set(path.name) & set("*?[") else 0
+    if matched:
+        raise InputError(
+            f"{path}: a pattern of {matched:,} files: svmkit train reads them as the parts of one set with "
+            "--scheduler local:2, or the ADDRESS of a cluster"
+        )
+    beside = [str(p) for p in data_files(path.parent)] if path.parent.is_dir() else []
+    raise InputError(f"{path}: no such file{offer(str(path), beside) or ': check the path'}")
 
 
 def _folders() -> Iterator[tuple[str, Path]]:
@@ -135,10 +141,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _data_files(folder: Path) -> list[Path]:
+def data_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that may be data sets, sorted; none of a folder that is absent or closed."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file())
-    except OSError:  # a folder that is absent or closed to us offers nothing
+    except OSError:
         return []
     return [path for path in files if not _is_aside(path.name.lower())]
 
@@ -153,7 +160,7 @@ def _not_found(name: str) -> str:
     if len(folders) == 1:
         folders.insert(0, "$SVMKIT_DATA (not set)")
     here = Path.cwd()
-    known = sorted({entry.name for entry in available()} | {path.name for path in _data_files(here)} | set(REMOTE))
+    known = sorted({entry.name for entry in available()} | {path.name for path in data_files(here)} | set(REMOTE))
     looked = ", ".join(
         [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
     )

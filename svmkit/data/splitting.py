@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from svmkit.data.classes import REGRESS
 from svmkit.data.dataset import Dataset
 from svmkit.errors import InputError
 
@@ -51,8 +53,8 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     return part(data, train), part(data, test)
 
 
-def fold(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[Dataset, Dataset]:
-    """Hold out one of several stratified folds, which together are all samples.
+def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
+    """Hold out one of several folds, which together are all samples.
 
     Parameters
     ----------
@@ -64,6 +66,8 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[Dataset, 
         The number of folds, at least 2.
     seed : int
         Seed of the random choice; the folds of one seed belong together.
+    stratify : bool, default=True
+        Whether each fold has the same share of each class; else the folds are random.
 
     Returns
     -------
@@ -73,19 +77,49 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[Dataset, 
     Raises
     ------
     InputError
-        A class has fewer samples than there are folds, or the data have no labels.
+        A class, or without `stratify` the data, has fewer samples than there are folds, or the data have no labels.
     """
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold
 
     y = _labels(data)
+    if not stratify:
+        if data.n_samples < n_folds:
+            raise InputError(f"{data.name} has {data.n_samples} rows, too few for {n_folds} folds: give fewer folds")
+        return _folded(data, KFold(n_folds, shuffle=True, random_state=seed), number)
     labels, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
         rare = labels[counts.argmin()]
         raise InputError(
             f"class {rare} of {data.name} has {counts.min()} rows, too few for {n_folds} folds: give fewer folds"
         )
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((data.n_samples, 0)), y)
-    train, test = list(folds)[number]
+    return _folded(data, StratifiedKFold(n_folds, shuffle=True, random_state=seed), number)
+
+
+def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
+    """Return random rows, in the order of the data: the smaller one of two samples of one seed is part of the larger.
+
+    Parameters
+    ----------
+    data : Dataset
+        The samples, with labels.
+    n_rows : int
+        How many rows to take, at most those that there are. Classes have about their shares, and at least one row each
+        as soon as there are as many rows as classes.
+    seed : int
+        Seed of the random choice.
+    """
+    y, rng = _labels(data), np.random.default_rng(seed)
+    place = rng.random(data.n_samples)
+    if data.task != REGRESS:
+        for label in np.unique(y):
+            members = np.flatnonzero(y == label)
+            ranks = rng.permutation(len(members))  # the first row of each class comes first of all
+            place[members] = ranks / len(members) + 1e-9 * place[members]
+    return part(data, np.sort(np.argsort(place, kind="stable")[:n_rows]))
+
+
+def _folded(data: Dataset, folds: Any, number: int) -> tuple[Dataset, Dataset]:
+    train, test = list(folds.split(np.empty((data.n_samples, 0)), data.y))[number]
     return part(data, train), part(data, test)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.data import label_column, onehot, refusals
-from svmkit.data.classes import require_classes
+from svmkit.data.classes import REGRESS, with_task
 from svmkit.data.columns import Column, Trouble
 from svmkit.data.dataset import Dataset
 from svmkit.data.dates import YEAR_FIRST, text_of
@@ -37,8 +37,9 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     dict
         The facts of `Dataset.describe`; n_features, density and sparse are those of the matrix that training would
         have. Besides, label (column, position, chosen), columns (a list of dict: column, position, kind, distinct,
-        holes, range or most, remark), notes (lines), and refusal, the line with which training would refuse the data;
-        these are None where they do not apply.
+        holes, range or most, remark), notes (lines), task ("classify" or "regress", what training would take the labels
+        for), target (distinct, range, mean of the quantities), and refusal, the line with which training would refuse
+        the data; these are None where they do not apply.
 
     Raises
     ------
@@ -50,19 +51,22 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     kind = None if isinstance(found, str) else kind_of(found, reading.charset)
     if isinstance(found, str) or kind not in ("table", "parquet"):
         data = load(source, reading=reading, labelled=False, holes=True)
-        return data.describe() | {"label": None, "columns": None, "notes": [], "refusal": _refusal_of_labels(data)}
+        return data.describe() | {"label": None, "columns": None, "notes": []} | _of_labels(data)
     learnt = learn(found, str(kind), reading=reading)
     rows = len(learnt.table.frame)
     y, missing = _labels(learnt)
     encoding = learnt.encoding(is_text=False)
     data = Dataset(onehot.assembled(learnt.columns, rows), y, split_endings(found.name)[0], encoding)
     every = sorted((*learnt.columns, *learnt.empty), key=lambda column: column.position)
-    return data.describe() | {
-        "label": encoding.label_facts,
-        "columns": [facts(learnt, column) for column in every],
-        "notes": list(learnt.notes),
-        "refusal": _refusal(learnt, data, missing),
-    }
+    return (
+        data.describe()
+        | {
+            "label": encoding.label_facts,
+            "columns": [facts(learnt, column) for column in every],
+            "notes": list(learnt.notes),
+        }
+        | _of_table(learnt, data, missing)
+    )
 
 
 def facts(learnt: Learnt, column: Column) -> dict[str, Any]:
@@ -116,20 +120,30 @@ def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
         return label_column.labels(labelled, learnt.label, None, False, learnt.reading.decimal), error
 
 
-def _refusal(learnt: Learnt, data: Dataset, missing: InputError | None) -> str | None:
-    """Return the line with which training would refuse a table."""
+def _of_table(learnt: Learnt, data: Dataset, missing: InputError | None) -> dict[str, Any]:
+    """Return what the labels of a table are for, and the line with which training would refuse the table."""
+    found, refusal = _of_labels(data), None
     try:
         learnt.require_usable(holes=False)
     except InputError as error:
-        return str(error)
-    return str(missing) if missing else _refusal_of_labels(data)
+        refusal = str(error)
+    return found | {"refusal": refusal or (str(missing) if missing else found["refusal"])}
 
 
-def _refusal_of_labels(data: Dataset) -> str | None:
+def _of_labels(data: Dataset) -> dict[str, Any]:
+    """Return what labels are for, the quantities in short, and the line with which training would refuse them."""
+    found: dict[str, Any] = {"task": None, "target": None, "refusal": None}
     if data.y is None:
-        return None
+        return found
     try:
-        require_classes(data.y, f"{data.name}: {(data.encoding and data.encoding.label_in_words) or 'the label'}")
+        decided = with_task(data, None)
     except InputError as error:
-        return str(error)
-    return None
+        return found | {"refusal": str(error)}
+    if decided.task == REGRESS and decided.y is not None:
+        y = decided.y
+        found["target"] = {
+            "distinct": len(np.unique(y)),
+            "range": [float(y.min()), float(y.max())],
+            "mean": float(y.mean()),
+        }
+    return found | {"task": decided.task}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -66,10 +67,32 @@ def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) ->
 
 def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return data, indices as they are written, indptr, and labels, of which only a block is held twice."""
+    data, indices, counts, labels = Stack(np.float64), Stack(np.int32), Stack(np.int64), Stack(np.float64)
+    counts.add(np.zeros(1, dtype=np.int64))
+    for block in read_blocks(path):
+        for stack, part in zip((data, indices, counts, labels), block, strict=True):
+            stack.add(part)
+    return data.array, indices.array, counts.array.cumsum(), labels.array
+
+
+def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the samples of an svmlight file, some 8 MiB of text at a time.
+
+    Yields
+    ------
+    data, indices : ndarray of float64, and of int32 or int64
+        The entries and their columns as they are written, from 0 or from 1.
+    counts : ndarray of int
+        The number of entries of each sample.
+    labels : ndarray of float64
+
+    Raises
+    ------
+    InputError
+        A line is wrong; the message begins with ``FILE:LINE:``.
+    """
     from sklearn.datasets import load_svmlight_file
 
-    data, indices, counts, labels = _Stack(np.float64), _Stack(np.int32), _Stack(np.int64), _Stack(np.float64)
-    counts.add(np.zeros(1, dtype=np.int64))
     with opened(path) as stream:
         try:
             while block := stream.read(_BLOCK):
@@ -78,11 +101,9 @@ def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
                 X, y = load_svmlight_file(BytesIO(block), dtype=np.float64, zero_based=True)
                 if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
                     raise ValueError("a label or value is not finite")
-                data.add(X.data)
-                indices.add(X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64))
-                counts.add(np.diff(X.indptr))
-                labels.add(y)
-            return data.array, indices.array, counts.array.cumsum(), labels.array
+                indices = X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64)
+                yield X.data, indices, np.diff(X.indptr), y
+            return
         except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
         except (ValueError, OverflowError, IndexError, TypeError) as err:
@@ -102,7 +123,7 @@ def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tup
     return dense
 
 
-class _Stack:
+class Stack:
     """An array that grows in place by blocks, in the widest of their types."""
 
     def __init__(self, dtype) -> None:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from svmkit.data import columns, label_column, onehot, refusals
-from svmkit.data.cells import MISSING
 from svmkit.data.columns import Column
-from svmkit.data.csvtext import UTF_8, Dialect, dialect, not_decoded, require_even_lines
+from svmkit.data.csvtext import Dialect, dialect
 from svmkit.data.encoding import Encoding, label_in_words
-from svmkit.data.files import opened, split_endings
+from svmkit.data.files import split_endings
+from svmkit.data.frames import csv_frame, csv_frames, parquet_tables, read_parquet
 from svmkit.data.reading import Reading
 from svmkit.data.table import Table, listed
-from svmkit.errors import InputError, one_line
-
-# "None" and "NA" are class names as good as any; these are not
-_MISSING_LABEL = ("", "NaN", "nan", "NAN")
+from svmkit.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,18 +163,72 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
         The file is no table, has no rows, no features or no such columns, or a cell that no column can have.
     """
     table = _outline(path, kind, reading, None)
+    choice = _choice(table, reading, labelled, n_features)
+    return _learnt(_filled(table, choice.label, choice.as_categories, reading.decimal), choice, reading)
+
+
+def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_labels: bool = False) -> Iterator[Learnt]:
+    """Read a training table piece by piece, each of which is learnt by itself; none for a table without rows.
+
+    Parameters
+    ----------
+    path, kind, reading
+        As for `learn`; the table has a label.
+    cells : int
+        The most cells of a piece, which has one row at least.
+    text_labels : bool, default=False
+        Whether the labels of a CSV file are text whatever they look like: a piece does not know the others.
+    """
+    if kind == "parquet":
+        tables = parquet_tables(path, cells)
+        table = next(tables, None)
+        if table is None:
+            return
+        choice = _choice(table, reading, True, None)
+        tables = chain((table,), tables)
+    else:
+        outline = _outline(path, kind, reading, None)
+        choice = _choice(outline, reading, True, None)
+        texts = [*choice.as_categories, *([choice.label] if text_labels and choice.label is not None else [])]
+        layout, rows = cast(Dialect, outline.layout), max(1, cells // len(outline.names))
+        frames = csv_frames(path, layout, choice.label, texts, reading.decimal, rows)
+        tables = (outline.with_frame(frame) for frame in frames)
+    first = 0
+    for piece in tables:
+        if len(piece.frame):
+            yield _learnt(piece.with_frame(piece.frame, first), choice, reading)
+        first += len(piece.frame)
+
+
+class _Choice(NamedTuple):
+    """The columns of a training table that are features, those that become categories, and the label."""
+
+    positions: list[int]
+    as_categories: list[int]
+    label: int | None
+    chosen: str | None
+
+
+def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
     dropped = label_column.positions_of(table, reading.drop)
     at, chosen = label_column.choose(table, reading, dropped, labelled, n_features)
     taken = set(label_column.positions_of(table, reading.only) if reading.only else range(len(table.names)))
     positions = [i for i in range(len(table.names)) if i in taken and i not in dropped and i != at]
     if not positions:
         dropping = "all others are left out" if dropped or reading.only else "check the delimiter"
-        raise InputError(f"{path}: has a label column but no features: {dropping}")
-    as_categories = label_column.positions_of(table, reading.categorical)
-    table = _filled(table, at, as_categories, reading.decimal)
-    found = [columns.learn(table, i, decimal=reading.decimal, as_categories=i in as_categories) for i in positions]
+        raise InputError(f"{table.path}: has a label column but no features: {dropping}")
+    return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen)
+
+
+def _learnt(table: Table, choice: _Choice, reading: Reading) -> Learnt:
+    """Return what the columns of a table with its cells are."""
+    found = [
+        columns.learn(table, i, decimal=reading.decimal, as_categories=i in choice.as_categories)
+        for i in choice.positions
+    ]
     full = tuple(column for column in found if not column.is_empty)
-    return Learnt(table, full, tuple(column for column in found if column.is_empty), at, chosen, reading)
+    empty = tuple(column for column in found if column.is_empty)
+    return Learnt(table, full, empty, choice.label, choice.chosen, reading)
 
 
 def label_of(path: Path, kind: str, reading: Reading) -> str | None:
@@ -189,7 +241,7 @@ def label_of(path: Path, kind: str, reading: Reading) -> str | None:
 def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
     """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
     if kind == "parquet":
-        return _read_parquet(path)
+        return read_parquet(path)
     tabs = split_endings(path.name)[1] == ".tsv"
     layout = dialect(path, tabs, encoding, reading.label, charset=reading.charset, decimal=reading.decimal)
     names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
@@ -199,71 +251,7 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
 def _filled(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
     if table.layout is not None:
-        table = table.with_frame(_csv_frame(table.path, table.layout, at, texts, decimal))
+        table = table.with_frame(csv_frame(table.path, table.layout, at, texts, decimal))
     if len(table.frame) == 0:
         raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
     return table
-
-
-def _csv_frame(path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None) -> Any:
-    """Return the cells of a CSV file in a DataFrame with columns 0, 1, ..."""
-    import pandas as pd
-
-    with opened(path) as stream:
-        try:
-            frame = pd.read_csv(
-                stream,
-                sep=layout.delimiter,
-                header=None if layout.header is None else 0,
-                names=list(range(layout.width)),
-                index_col=False,
-                dtype={position: "str" for position in texts},
-                keep_default_na=False,
-                na_values={i: list(_MISSING_LABEL if i == at else MISSING) for i in range(layout.width)},
-                skipinitialspace=True,
-                low_memory=False,  # one type for each column, not for each chunk
-                decimal=decimal or ".",
-                **_exact_numbers(),
-                encoding="utf-8" if layout.charset == UTF_8 else layout.charset,
-            )
-            problem = None
-        except InputError:  # the file cannot be read; the parser may be anywhere in it
-            raise
-        except UnicodeError:
-            raise not_decoded(path, layout.charset) from None
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as err:
-            problem = one_line(err)
-    if problem is not None:
-        require_even_lines(path, layout, strict=True)
-        raise InputError(f"{path}: not a table ({problem}): check its quotes and delimiters")
-    if frame[layout.width - 1].isna().any():  # a truncated line looks like missing values
-        require_even_lines(path, layout)
-    return frame
-
-
-def _exact_numbers() -> dict[str, Any]:
-    """Return the option by which numbers are read exactly; pandas 3.1 and later need none."""
-    import pandas as pd
-
-    exact = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
-    return {} if exact else {"float_precision": "round_trip"}
-
-
-def _read_parquet(path: Path) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with opened(path) as stream:
-        try:
-            # pandas' own index, if it stored one, comes back as an index and so is no feature
-            # one thread, nothing ahead: others would go on reading a damaged file once the stream is gone
-            found = pq.read_table(pa.PythonFile(stream, mode="r"), use_threads=False, pre_buffer=False)
-            frame = found.to_pandas()
-        except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as err:
-            # the last three are what pyarrow's reading of damaged pandas metadata ends in
-            raise InputError(f"{path}: is no Parquet file ({one_line(err)}): write it again") from err
-    names = tuple(str(name) for name in frame.columns)
-    if len(set(names)) < len(names) or not names:
-        raise InputError(f"{path}: two columns share a name, or there are none: rename them")
-    frame.columns = range(len(names))
-    return Table(path, frame.reset_index(drop=True), names, True, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -113,6 +114,7 @@ def warn_unless_converged(
     rounding: float | None = None,
     flaw: str | None = None,
     budgeted: bool = False,
+    stacklevel: int = 3,
 ) -> None:
     """Give the caller of `fit` a ConvergenceWarning if a solve was cut short, stalled or is not certified.
 
@@ -130,6 +132,8 @@ def warn_unless_converged(
         As in the certificate.
     budgeted : bool, default=False
         Whether the caller chose a budget of iterations: that it ran out is no news then.
+    stacklevel : int, default=3
+        As for `warnings.warn`, such that the warning points at the caller of `fit`.
 
     Raises
     ------
@@ -154,7 +158,7 @@ def warn_unless_converged(
         reached, remedy = " without a certificate", flaw
     elif status is not Status.INTERRUPTED and gap is not None and is_rounding(gap, rounding or 0.0):
         remedy = "rounding errors allow no smaller one; centre and scale the features, or lower C"
-    warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=3)
+    warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=stacklevel)
 
 
 def column_or_1d(y):
@@ -176,8 +180,8 @@ class NoStream(InputError, AttributeError):
     """The solver of an estimator does not learn from streams."""
 
 
-class OnlyStreaming:
-    """A method that only estimators whose solver learns from streams have; the error lists these solvers."""
+class OnlyWhere(ABC):
+    """A method that only some instances of an estimator have; a derived class says which."""
 
     def __init__(self, method: Callable) -> None:
         self.method = method
@@ -186,8 +190,21 @@ class OnlyStreaming:
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
         if estimator is None:
             return self.method
+        self.require(estimator)
+        return MethodType(self.method, estimator)
+
+    @abstractmethod
+    def require(self, estimator: Any) -> None:
+        """Raise an AttributeError unless the estimator has the method."""
+
+
+class OnlyStreaming(OnlyWhere):
+    """A method that only estimators whose solver learns from streams have; the error lists these solvers."""
+
+    def require(self, estimator: Any) -> None:
+        from sklearn.base import is_regressor
+
         try:
-            streaming_solver(estimator.solver)
+            streaming_solver(estimator.solver, regresses=is_regressor(estimator))
         except InputError as error:
             raise NoStream(f"no partial_fit: {error}") from None
-        return MethodType(self.method, estimator)

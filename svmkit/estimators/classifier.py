@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 
 from svmkit.data.features import as_features
 from svmkit.errors import InputError
@@ -17,21 +17,20 @@ from svmkit.estimators.base import (
     features_to_predict,
     options_by_name,
     seed_of,
-    warn_unless_converged,
 )
-from svmkit.estimators.fitted import ModelAttributes
-from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.estimators.probabilities import Probabilities
+from svmkit.estimators.supervised import Supervised
+from svmkit.model.model import SVMModel
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.solution import Status
-from svmkit.solver.stopping import is_limited, stop_rules
+from svmkit.solver.nu import with_nu
+from svmkit.solver.stopping import is_limited
 from svmkit.training.online import Online
 from svmkit.training.result import Fit
-from svmkit.training.train import fit
 
 
-class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
-    """Support vector classifier with a certificate, for two classes or by one-versus-one for more.
+class SVMClassifier(Probabilities, ClassifierMixin, Supervised):
+    """Support vector classifier with a certificate, for two classes or more.
 
     Parameters
     ----------
@@ -75,11 +74,27 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         The number of threads; None uses all.
     random_state : int, RandomState or None, default=0
         The seed of all random choices.
+    nu : float, default=None
+        Trains nu-SVC instead: an upper bound of the fraction of samples inside the margin and a lower bound of that of
+        support vectors, with the hinge loss, by smo, fcsmo or auto. C has no effect. The feasible nu are those up to
+        2 min(n, m) / (n + m) for classes of n and m samples, counted with their weights.
     warm_start : bool, default=False
         Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
         changed or been added; classes and columns must be the same.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        The columns of `decision_function` among more than two classes: one for each class, or for each class pair.
+        The columns of `decision_function` among more than two classes: one for each class, or, with multiclass="ovo",
+        for each class pair.
+    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+        The problems of more than two classes: one for each class pair; one for each class against all others, whose
+        largest decision names the class; or Crammer and Singer's one problem of all classes, which solver dcd or auto
+        solves with the linear kernel (LinearSVC's multi_class).
+    calibration : {"sigmoid", "isotonic"}, default=None
+        How decisions become probabilities: `predict_proba` exists with a calibration only, and `predict` then returns
+        the class of the highest probability. It is fitted to the decisions of five stratified folds, each by a model
+        of the others, so that training takes some two to five times as long. Samples count with their weights, class
+        weights included: leave `class_weight` out for probabilities of the data as they are.
+    verbose : int, default=0
+        1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
 
     Attributes
     ----------
@@ -93,14 +108,16 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         The rows of X that have a part in the model, sorted by class.
     support_vectors_, n_support_, dual_coef_ : ndarray
         The support vectors, their number in each class, and their coefficients. Linear solvers keep weights instead.
-    coef_ : ndarray of shape (n_pairs, n_features)
+    coef_ : ndarray of shape (n_decisions, n_features)
         The weights of the columns, after scaling, of a model with the linear kernel, whatever the solver.
-    intercept_ : ndarray of shape (n_pairs,)
-        The intercept of each class pair.
+    intercept_ : ndarray of shape (n_decisions,)
+        The intercept of each decision, of a class pair or a class.
     status_ : Status
         How training ended.
     n_iter_ : int
         The iterations of all class pairs.
+    seconds_ : float
+        The seconds of training, checks of the data included.
     gap_ : float or None
         The largest certified relative duality gap of any class pair.
     bound_ : float or None
@@ -118,6 +135,7 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         *,
         solver_options: Mapping[str, Any] | None = None,
         C: float = 1.0,
+        nu: float | None = None,
         kernel: Any = None,
         gamma: Any = "scale",
         degree: int = 3,
@@ -136,10 +154,14 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         random_state: Any = 0,
         warm_start: bool = False,
         decision_function_shape: str = "ovr",
+        multiclass: str = "ovo",
+        calibration: str | None = None,
+        verbose: int = 0,
     ) -> None:
         self.solver = solver
         self.solver_options = solver_options
         self.C = C
+        self.nu = nu
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -158,6 +180,9 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.warm_start = warm_start
         self.decision_function_shape = decision_function_shape
+        self.multiclass = multiclass
+        self.calibration = calibration
+        self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None, validation=None) -> SVMClassifier:
         """Train on labelled samples.
@@ -186,45 +211,14 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        check_names(self, X, reset=True)
-        y = column_or_1d(y)
-        rules = stop_rules(
-            self.stop,
-            self.tol,
-            max_iter=self.max_iter,
-            max_epochs=self.max_epochs,
-            time_limit=self.time_limit,
-            max_support=self.max_support,
-        )
-        solver = by_name.solver(self.solver, self.solver_options, limited=is_limited(rules))
-        trained = fit(
-            X,
-            y,
-            solver=solver,
-            kernel=self._kernel(solver),
-            C=self.C,
-            sampler=self.sampler,
-            stop=rules,
-            class_weight=self.class_weight,
-            sample_weight=sample_weight,
-            scale=self.scale,
-            memory=self.memory,
-            seed=seed_of(self.random_state),
-            n_threads=self.n_threads,
-            start=getattr(self, "model_", None) if self.warm_start else None,
-            validation=validation,
-        )
-        self._online: Online | None = None
-        self._take(trained, solver)
-        warn_unless_converged(
-            trained.model.about["solver"],
-            trained.status,
-            trained.gap,
-            "raise tol, lower C, or take another solver",
-            rounding=trained.rounding,
-            flaw=trained.flaw,
-            budgeted=self.max_iter is not None or self.max_epochs is not None,
-        )
+        y, rules = column_or_1d(y), self._rules()
+        limited = is_limited(rules) and self.nu is None
+        solver = with_nu(by_name.solver(self.solver, self.solver_options, limited=limited), self.nu)
+        if self.multiclass == "crammer_singer":
+            solver = by_name.of_all_classes(solver)
+        weights = {"class_weight": self.class_weight, "sample_weight": sample_weight}
+        options = {"multiclass": self.multiclass, "calibration": self.calibration}
+        self._train(X, y, solver, rules, validation=validation, **options, **weights)
         return self
 
     @OnlyStreaming
@@ -259,12 +253,18 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         `max_support` applies, and `class_weight` must not be "balanced". After `fit`, or in a copy or pickle, learning
         continues from the support vectors of the model, which come first in `support_`.
         """
+        if self.calibration is not None:
+            raise InputError("a stream cannot be divided into the folds of a calibration: leave calibration out")
         online = getattr(self, "_online", None)
         fitted = getattr(self, "model_", None)
         if fitted is None and classes is None:
             raise InputError("classes must be passed on the first call to partial_fit: all labels that may come")
         if fitted is not None and classes is not None and not np.array_equal(np.unique(classes), fitted.classes):
             raise InputError(f"classes differ from those of the first call: {', '.join(map(str, fitted.classes))}")
+        if self.multiclass != "ovo":
+            raise InputError(f"no partial_fit with multiclass={self.multiclass}: a stream trains class pairs (ovo)")
+        if self.nu is not None:
+            raise InputError("no partial_fit with nu: a stream has no fractions to bound; leave nu out")
         y = column_or_1d(y)
         if fitted is None:
             check_names(self, X, reset=True)
@@ -284,34 +284,15 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
                 n_threads=self.n_threads,
                 start=fitted,
             )
-        learned = online.update(X, y, sample_weight, test=False)
-        self._online = online
-        cut_short = learned != X.shape[0]
-        self._take(online.fitted(Status.INTERRUPTED if cut_short else Status.MAX_ITER), solver)
-        if cut_short:
-            warn_unless_converged(online.solver.name, Status.INTERRUPTED, None, "")
+        self._learn(online, X, y, sample_weight, solver)
         return self
 
-    def _kernel(self, solver: Solver) -> Kernel:
-        return by_name.kernel(self.kernel, {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}, solver)
+    def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
+        return super()._model_attributes(model) | {"classes_": model.classes}
 
     def _take(self, trained: Fit, solver: Solver) -> None:
-        """Set the fitted attributes."""
-        self.model_ = trained.model
-        self._weights_only = solver.problem_for(trained.model.kernel).is_linear
-        self.n_features_in_ = trained.model.n_features
+        super()._take(trained, solver)
         self.classes_ = trained.model.classes
-        self.support_ = trained.support
-        self.intercept_ = trained.model.intercept
-        self.n_iter_ = trained.n_iter
-        self.status_ = trained.status
-        self.gap_ = trained.gap
-        self.bound_ = trained.dual_objective
-        self.certificate_ = [s.certificate for s in trained.solutions]
-        self.history_ = [s.history for s in trained.solutions]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if key != "_online"}
 
     def decision_function(self, X) -> np.ndarray:
         """Compute the decisions, at margins of -1 and +1.
@@ -324,11 +305,16 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes) or (n_samples, n_pairs)
-            For two classes, > 0 means `classes_[1]`. For more, votes with the squashed sum of margins ("ovr") or the
-            decision of each class pair ("ovo"), by `decision_function_shape`.
+            For two classes, > 0 means `classes_[1]`. For more, with multiclass="ovo", votes with the squashed sum of
+            margins ("ovr") or the decision of each class pair ("ovo"), by `decision_function_shape`; otherwise the
+            decision of each class. With a calibration the logarithm of the odds of `classes_[1]`, or those of the
+            probabilities of the classes ("ovr"), so that they agree with `predict`; `model_.decision_function` has the
+            decisions themselves.
         """
         X = self._ready(X)
         decision = self.model_.decision_function(X, n_threads=self.n_threads)
+        if self.model_.calibration is not None and (len(self.classes_) == 2 or self.decision_function_shape == "ovr"):
+            return self.model_.log_odds(decision)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
             return decision
         return self.model_.scores(decision)
@@ -342,10 +328,8 @@ class SVMClassifier(ModelAttributes, ClassifierMixin, BaseEstimator):
         X = features_to_predict(self, X)
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise InputError(f"decision_function_shape must be ovr or ovo, not {self.decision_function_shape!r}")
+        if self.decision_function_shape == "ovo" and self.model_.has_class_scores:
+            raise InputError(
+                f"decision_function_shape=ovo needs class pairs, and multiclass={self.multiclass} has none"
+            )
         return X
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-        return tags

@@ -35,12 +35,12 @@ class ModelAttributes:
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """The coefficients of the support vectors, (n_classes - 1, n_sv), in scikit-learn's order."""
+        """The coefficients of the vectors, (n_classes - 1, n_sv) in scikit-learn's order, or (n_classes, n_sv)."""
         return self._vectors("dual_coef_").coef
 
     @property
     def coef_(self) -> np.ndarray:
-        """The weights of the columns for each class pair, (n_pairs, n_features), of a model with the linear kernel."""
+        """The weights of the columns for each decision (n_decisions, n_features), with the linear kernel."""
         model = getattr(self, "model_", None)
         if model is None or model.kernel.name != "linear":
             why = "it is not fitted" if model is None else f"that needs the linear kernel, not {model.kernel.name}"

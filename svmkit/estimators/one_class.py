@@ -1,8 +1,8 @@
-"""SVMOneClass: the one-class SVM with squared slacks, over any solver of SimplexQP."""
+"""SVMOneClass: the one-class SVM with hinge or squared slacks, over any solver of its problem."""
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,33 +11,36 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from svmkit.data.features import as_features, require_finite
-from svmkit.errors import InputError
 from svmkit.estimators.base import check_names, features_to_predict, options_by_name, seed_of, warn_unless_converged
+from svmkit.estimators.callbacks import TakesCallbacks, Tasks, followed
+from svmkit.estimators.html import Shown
 from svmkit.kernels.functions import Precomputed
-from svmkit.kernels.gram import Gram
-from svmkit.model.model import SVMModel
-from svmkit.problems.simplex import SimplexQP
+from svmkit.problems.loss import Loss
 from svmkit.solver import by_name
-from svmkit.solver.loop import solve
-from svmkit.solver.stopping import is_limited, stop_rules
-from svmkit.solver.task import Task
-from svmkit.training.choice import choices, in_words
-from svmkit.training.data import subset
+from svmkit.solver.base import Solver
+from svmkit.solver.recorder import Callback
+from svmkit.solver.stopping import Criterion, Stop, is_limited, stop_rules
+from svmkit.training.display import displayed, tell_end
+from svmkit.training.one_class import fit_one_class, require_one_class
 from svmkit.training.weights import sample_weights
 
 
-class SVMOneClass(OutlierMixin, BaseEstimator):
-    """Outlier and novelty detection: the one-class SVM with squared slacks, with a certificate.
+class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
+    """Outlier and novelty detection: the one-class SVM with hinge or squared slacks, with a certificate.
 
     Parameters
     ----------
     solver : str or Solver, default="auto"
-        A solver of the problem SimplexQP; `svmkit plugins` lists their names. "auto" chooses one by the number of
-        samples (docs/choosing.md).
+        A solver of the problem: OneClassQP for the hinge (smo, fcsmo, ...), SimplexQP for squared slacks (fcfw, swap,
+        ...). "auto" chooses one by the number of samples (docs/choosing.md).
     solver_options : dict of str to object, default=None
         Options of a solver that is given by its name, such as {"growth": 0.5}; `svmkit plugins` lists them.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The loss of the slacks. "hinge" is the problem of LIBSVM and scikit-learn's OneClassSVM.
     nu : float, default=0.01
-        How soft the boundary is, > 0. It does not bound the fraction of outliers (see Notes).
+        How soft the boundary is, > 0. With the hinge it is at most 1, an upper bound of the fraction of training
+        outliers and a lower bound of the fraction of support vectors. With squared slacks it bounds neither (see
+        Notes).
     contamination : "auto" or float, default="auto"
         "auto" sets `offset_` to rho. A number in (0, 0.5] sets it such that the training samples with the lowest
         scores are outliers, as many as weigh at most this share.
@@ -67,6 +70,8 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         The number of threads; None uses all.
     random_state : int, RandomState or None, default=0
         The seed of all random choices.
+    verbose : int, default=0
+        1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
 
     Attributes
     ----------
@@ -88,6 +93,8 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         How training ended.
     n_iter_ : int
         The number of iterations.
+    seconds_ : float
+        The seconds of training, checks of the data included.
     certificate_ : Certificate
         The certificate.
     gap_ : float
@@ -97,7 +104,11 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
 
     Notes
     -----
-    The problem is min 1/2 |w|^2 - rho + sum_i C_i xi_i^2 subject to w'phi(x_i) >= rho - xi_i, where
+    With the hinge, the problem is min 1/2 |w|^2 - nu sum(w) rho + sum_i w_i xi_i subject to w'phi(x_i) >= rho - xi_i,
+    xi_i >= 0, for sample weights w_i, in the scale of OneClassSVM: 0 <= alpha_i <= w_i, sum alpha = nu sum(w), and
+    `score_samples`, `offset_` and `decision_function` are the same numbers as there.
+
+    With squared slacks, the problem is min 1/2 |w|^2 - rho + sum_i C_i xi_i^2 subject to w'phi(x_i) >= rho - xi_i, and
     C_i = w_i / (nu sum w) for sample weights w, and 1 / (nu m) without: the objective of Schoelkopf et al. with its
     slacks squared. The multipliers alpha sum to 1 (from rho) and equal 2 C_i xi_i, so that the dual is
     min alpha'A alpha over the unit simplex with A = K + diag(1 / (2 C_i)) (Tsang, Kwok, Cheung), and
@@ -122,6 +133,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         solver: Any = "auto",
         *,
         solver_options: Mapping[str, Any] | None = None,
+        loss: str = "squared_hinge",
         nu: float = 0.01,
         contamination: Any = "auto",
         kernel: Any = "rbf",
@@ -137,9 +149,11 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         memory: Any = "1GB",
         n_threads: int | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.solver = solver
         self.solver_options = solver_options
+        self.loss = loss
         self.nu = nu
         self.contamination = contamination
         self.kernel = kernel
@@ -155,6 +169,7 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         self.memory = memory
         self.n_threads = n_threads
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X, y=None, sample_weight=None) -> SVMOneClass:
         """Train on samples without labels. Ctrl-C keeps the best model so far.
@@ -178,15 +193,12 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
+        began = time.perf_counter()
         check_names(self, X, reset=True)
-        X = as_features(X)
+        given, X = X, as_features(X)
         require_finite(X)
-        self._require_options()
+        require_one_class(self.nu, self.loss, self.contamination)
         weights = sample_weights(sample_weight, X.shape[0])
-        used = np.flatnonzero(weights)
-        if not used.size:
-            raise InputError("sample weights are zero for all samples: training needs at least one")
-        weights = weights[used]
         rules = stop_rules(
             self.stop,
             self.tol,
@@ -194,63 +206,59 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
             time_limit=self.time_limit,
             max_support=self.max_support,
         )
-        solver = by_name.solver(self.solver, self.solver_options, limited=is_limited(rules))
-        params = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        kernel = by_name.kernel(self.kernel, params).resolve(X)
-        ridge = 0.5 * self.nu * weights.sum() / weights
-        problem = SimplexQP(Gram(kernel, subset(X, used, kernel), memory=self.memory), ridge=ridge)
-        solution = solve(
-            problem,
-            solver,
-            sampler=by_name.sampler(self.sampler),
-            stop=rules,
-            seed=seed_of(self.random_state),
-            n_threads=self.n_threads,
-        )
-        certificate = solution.certificate
-        active = np.flatnonzero(solution.point)
-        self.support_ = used[active]
-        self.rho_ = certificate.primal
-        self.offset_ = self.rho_
-        if self.contamination != "auto":
-            shortfall = solution.point * ridge  # xi: training scores are A alpha less the part of the ridge
-            self.offset_ = _cut(certificate.gradient - shortfall, weights, self.contamination)
-        told = in_words(choices(solver, [Task.of(problem)]))
-        chosen = {"choice": told} if told else {}
-        self.model_ = SVMModel(
-            kernel=kernel,
-            classes=np.array([-1, 1]),
-            vectors=self.support_ if isinstance(kernel, Precomputed) else X[self.support_],
-            n_support=np.array([0, len(active)]),
-            coef=solution.point[None, active],
-            intercept=np.array([-self.offset_]),
-            n_features=X.shape[1],
-            about={"solver": solver.name, "nu": float(self.nu), "n_samples": int(X.shape[0])} | chosen,
-        )
-        self.n_features_in_ = X.shape[1]
-        self.support_vectors_ = self.model_.vectors
-        self.dual_coef_ = self.model_.coef
-        self.certificate_, self.gap_ = certificate, certificate.gap
-        self.status_, self.n_iter_, self.history_ = solution.status, solution.n_iter, solution.history
+        limited = is_limited(rules) and self.loss != Loss.HINGE
+        solver = by_name.solver(self.solver, self.solver_options, limited=limited)
+
+        def train(tasks: Tasks | None) -> None:
+            self._train(X, weights, rules, solver, [tasks.look] if tasks is not None else [])
+            self.seconds_ = time.perf_counter() - began
+
+        if followed(self, lambda: Tasks(self, given, None, sample_weight, with_models=False), train):
+            return self
         warn_unless_converged(
             solver.name,
             self.status_,
             self.gap_,
             "raise tol or nu, or take another solver",
-            rounding=certificate.rounding,
-            flaw=certificate.flaw,
+            rounding=self.certificate_.rounding,
+            flaw=self.certificate_.flaw,
             budgeted=self.max_iter is not None,
         )
         return self
 
-    def _require_options(self) -> None:
-        nu, share = self.nu, self.contamination
-        if not (isinstance(nu, int | float | np.number) and math.isfinite(nu) and nu > 0):
-            raise InputError(f"nu must be a finite number > 0, not {nu!r}")
-        if isinstance(share, str) and share == "auto":
-            return
-        if not (isinstance(share, int | float | np.number) and 0.0 < share <= 0.5):
-            raise InputError(f"contamination must be auto or a number in (0, 0.5], not {share!r}")
+    def _train(
+        self, X: Any, weights: np.ndarray, rules: Criterion | Stop, solver: Solver, callbacks: list[Callback]
+    ) -> None:
+        """Train on checked samples and set the fitted attributes."""
+        params = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        with displayed(self.verbose) as display:
+            if display is not None:
+                display.n_samples = X.shape[0]
+            found = fit_one_class(
+                X,
+                nu=self.nu,
+                loss=self.loss,
+                contamination=self.contamination,
+                kernel=by_name.kernel(self.kernel, params).resolve(X),
+                solver=solver,
+                weights=weights,
+                stop=rules,
+                sampler=by_name.sampler(self.sampler),
+                memory=self.memory,
+                seed=seed_of(self.random_state),
+                n_threads=self.n_threads,
+                callbacks=[*callbacks, *(display(0, 1, "") if display is not None else ())],
+            )
+        solution, certificate = found.solution, found.solution.certificate
+        self.support_, self.rho_, self.offset_, self.model_ = found.support, found.rho, found.offset, found.model
+        self.n_features_in_ = X.shape[1]
+        self.support_vectors_ = self.model_.vectors
+        self.dual_coef_ = self.model_.coef
+        self.certificate_, self.gap_ = certificate, certificate.gap
+        self.status_, self.n_iter_, self.history_ = solution.status, solution.n_iter, solution.history
+        if display is not None:
+            name, seconds = self.model_.about["solver"], solution.seconds
+            tell_end(name, self.status_, self.n_iter_, self.gap_, len(self.support_), seconds)
 
     def score_samples(self, X) -> np.ndarray:
         """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""
@@ -271,17 +279,3 @@ class SVMOneClass(OutlierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
-
-
-def _cut(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Return the offset below which the lowest scores lie, as many as weigh at most `share` of all.
-
-    It lies midway between two scores that differ by more than rounding, so that no training sample moves across it.
-    A sample of weight 2 counts as two samples.
-    """
-    size = float(np.abs(scores).max()) or 1.0
-    values, place = np.unique(np.round(scores / size, 12), return_inverse=True)
-    weight = np.cumsum(np.bincount(place, weights))
-    k = int(np.searchsorted(weight, share * weight[-1] * (1.0 + 1e-9), side="right"))
-    below = values[k - 1] if k else values[0] - 1e-9
-    return float(0.5 * (below + values[k])) * size

@@ -51,6 +51,11 @@ class CompleteKernel:
         The rows of X of each class, ascending.
     memory : int
         The memory for kernel rows in bytes.
+    one : bool, default=False
+        Whether there is one group of samples, all of which take part in several problems: their kernel values are
+        computed at once wherever they fit.
+    known : CompleteKernel, default=None
+        The kernel rows of these samples and others, whose matrix this one is a part of, if it is there.
 
     Attributes
     ----------
@@ -60,11 +65,20 @@ class CompleteKernel:
         Whether compiled loops can compute single kernel rows.
     """
 
-    def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X,
+        members: list[np.ndarray],
+        memory: int,
+        *,
+        one: bool = False,
+        known: CompleteKernel | None = None,
+    ) -> None:
         self.kernel, self.memory = kernel, memory
         sizes = np.array([len(rows) for rows in members])
         self.sizes, self.starts = sizes, np.cumsum(sizes) - sizes
-        two = len(members) == 2  # of one pair the samples stay in the order of the data
+        two = len(members) <= 2  # of one pair, and in regression, the samples stay in the order of the data
         order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
         self.order, self.m = order, len(order)
         if isinstance(kernel, Precomputed):
@@ -79,7 +93,8 @@ class CompleteKernel:
         fits = 8 * self.m * self.m <= memory // OF_ALL
         products = kernel.form is not None and kernel.form is not Form.LAPLACIAN
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
-        self.whole = fits and not (self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
+        self.whole = fits and not (not one and self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
+        self.known = known if known is not None and self.whole and "matrix" in vars(known) else None
         self._lock = threading.Lock()
 
     def holds(self, n: int) -> bool:
@@ -91,6 +106,12 @@ class CompleteKernel:
         left = self.memory - (8 * self.m * self.m if self.whole else 0)
         return max(1, left // (8 * n * n))
 
+    @property
+    def error(self) -> float:
+        """A bound on the error of each kernel value."""
+        own = self.engine.error
+        return own if self.known is None else max(own, self.known.error)
+
     @cached_property
     def diag(self) -> np.ndarray:
         """k(x, x) of each sample, in order: float64, shape (m,)."""
@@ -99,6 +120,10 @@ class CompleteKernel:
     @cached_property
     def matrix(self) -> np.ndarray:
         """The kernel values of all samples: float64, shape (m, m)."""
+        if self.known is not None:
+            at = np.searchsorted(self.known.order, self.order, sorter=np.argsort(self.known.order))
+            at = np.argsort(self.known.order)[at]
+            return self.known.matrix[np.ix_(at, at)]
         K, engine = np.empty((self.m, self.m)), self.engine
         every = np.arange(self.m)
         for lo in range(0, self.m, PANEL):
@@ -114,6 +139,8 @@ class CompleteKernel:
 
     def _values(self) -> int:
         """Return how many kernel values the matrix takes."""
+        if self.known is not None:
+            return 0
         starts = np.arange(0, self.m, PANEL)
         widths = np.minimum(PANEL, self.m - starts)
         return int(widths @ (np.full(len(starts), self.m) if self.entries < MIRRORED else self.m - starts))
@@ -133,8 +160,11 @@ class CompleteKernel:
         return T.ravel()
 
     def where(self, a: int, b: int) -> tuple[int, int, int, int]:
-        """Return the first sample of each of the classes a < b and their number; of two classes, all as the first."""
-        if len(self.sizes) == 2:
+        """Return the first sample of each of the classes a < b and their number.
+
+        Where there are no other classes, all samples count as those of the first.
+        """
+        if len(self.sizes) <= 2:
             return 0, self.m, 0, 0
         return int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
 
@@ -193,7 +223,7 @@ class CompleteEngine(StoredRows):
 
     @property
     def error(self) -> float:
-        return self.shared.engine.error
+        return self.shared.error
 
     @property
     def largest(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +13,7 @@ from svmkit.errors import InputError
 SMALLEST, LARGEST = 1e-290, 1e290  # gamma |x - z|^2 keeps its digits between them
 
 
-def _column_moments(X) -> tuple[np.ndarray, np.ndarray]:
+def column_moments(X) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the variance of each column as float64, without a dense copy of X."""
     n, d = X.shape
     var = np.zeros(d)
@@ -70,17 +71,45 @@ def resolve_gamma(gamma: str | float, X) -> float:
     n, d = X.shape
     if gamma == "auto":
         return 1.0 / d
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, var = column_moments(X)
+    return gamma_of_moments(gamma, n, mean, var, lambda columns: _constant(X, columns=columns))
+
+
+def gamma_of_moments(
+    gamma: str, n: int, mean: np.ndarray, var: np.ndarray, is_constant: Callable[[bool], bool]
+) -> float:
+    """Return the number that `gamma` stands for on data of these means and variances.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "msd"}
+        As for `resolve_gamma`.
+    n : int
+        Number of samples.
+    mean, var : ndarray of float64, shape (n_features,)
+        The mean and the variance of each column.
+    is_constant : callable
+        Says whether all entries of the data are equal or, given True, the entries of each column.
+
+    Raises
+    ------
+    InputError
+        As `resolve_gamma`.
+    """
+    d = len(mean)
+    if gamma == "auto":
+        return 1.0 / d
     if gamma not in ("scale", "msd"):
         raise InputError(f"gamma={gamma!r} is not known: give scale, auto, msd or a number > 0")
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        mean, var = _column_moments(X)
         if gamma == "scale":
             spread = float(var.sum() + np.square(mean - mean.sum() / d).sum())
         else:
             spread = 4.0 * float(var.sum()) * n / max(n - 1, 1)
         found = float(1.0 / np.float64(spread))
         rounding = spread <= 1e-24 * d * float(np.square(mean).max())
-    if rounding and _constant(X, columns=gamma == "msd"):
+    if rounding and is_constant(gamma == "msd"):
         return 1.0
     if not SMALLEST <= found <= LARGEST:
         raise InputError(

@@ -34,9 +34,9 @@ def decided(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.n
         decision = model.decision_function(X, n_threads=n_threads)
         return model.labels(decision), decision
     step = max(1, VALUES // len(model.intercept))
-    votes = [
-        model.scores(model.decision_function(X[lo : lo + step], n_threads=n_threads))
-        for lo in range(0, X.shape[0], step)
-    ]
-    found = np.concatenate(votes)
-    return model.classes[found.argmax(axis=1)], found
+    labels, votes = [], []
+    for lo in range(0, X.shape[0], step):
+        decision = model.decision_function(X[lo : lo + step], n_threads=n_threads)
+        votes.append(model.scores(decision))
+        labels.append(model.classes[votes[-1].argmax(axis=1)] if model.calibration is None else model.labels(decision))
+    return np.concatenate(labels), np.concatenate(votes)

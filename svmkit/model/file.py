@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,16 @@ from svmkit import plugins
 from svmkit.data.features import require_finite
 from svmkit.data.layout import require_sound
 from svmkit.data.preprocessing import Preprocessing
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
-from svmkit.model.one_vs_one import class_pairs
+from svmkit.model.calibration import Calibration, from_file
+from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files
 
-FORMAT, VERSION = "svmkit", 1
+FORMAT, VERSION = "svmkit", 2
+EARLIEST = 1  # what a file says that earlier versions of svmkit can read
 CHECKSUM = "sha256"
+SPARSE, LARGEST = 4, 1 << 28  # coefficients are kept with their places if so few are not 0; at most so many in all
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
@@ -50,7 +54,7 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
     from safetensors.numpy import save as to_bytes
 
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps({"format": FORMAT, "kind": kind, "version": VERSION, **header, "checksum": CHECKSUM})
+    text = json.dumps({"format": FORMAT, "kind": kind, "version": EARLIEST, **header, "checksum": CHECKSUM})
     meta = json.loads(text)
     blob = to_bytes(arrays, metadata={"svmkit": json.dumps(meta | {CHECKSUM: checksum(arrays, meta)})})
     files.write(path, blob)
@@ -112,27 +116,38 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
         The kernel is not registered by name, or the file cannot be written.
     """
     kernel, classes, vectors = (parts[name] for name in ("kernel", "classes", "vectors"))
+    calibration: Calibration | None = parts["calibration"]
     preprocessing: Preprocessing = parts["preprocessing"]
     if kernel.name not in plugins.names("kernel"):
         raise InputError(
             f"a model with the kernel {kernel.name!r} cannot be saved: register the kernel under "
-            "the entry-point group svmkit.kernels"
+            "the entry-point group svmkit.kernels, or define it in a file for svmkit.plugins.load_file"
         )
-    arrays = {name: parts[name] for name in ("coef", "intercept", "n_support")}
+    arrays = {name: parts[name] for name in ("intercept", "n_support")} | _coefficients(parts["coef"], parts)
     if sp.issparse(vectors):
         arrays |= {f"vectors.{k}": getattr(vectors, k) for k in ("data", "indices", "indptr")}
     else:
         arrays["vectors"] = np.asarray(vectors)
-    arrays |= preprocessing.arrays()
+    arrays |= preprocessing.arrays() | (calibration.arrays() if calibration is not None else {})
     package = plugins.requirement("kernel", kernel.name)
+    task = parts["task"]
+    about_kernel = {"name": kernel.name, "params": kernel.params, "package": package}
+    if files := plugins.files_of(kernel=kernel.name):
+        about_kernel["file"] = {"name": files[0].name, "sha256": files[0].sha256}
     header = {
-        "kernel": {"name": kernel.name, "params": kernel.params, "package": package},
+        "kernel": about_kernel,
         "classes": (classes.astype(str) if classes.dtype.kind == "S" else classes).tolist(),
         "classes_dtype": classes.dtype.str,
         "n_features": parts["n_features"],
         **preprocessing.header(),
         "about": parts["about"],
     }
+    if task != "classify":
+        header |= {"version": VERSION, "task": task}
+    if parts["multiclass"] != "ovo":
+        header |= {"version": VERSION, "multiclass": parts["multiclass"]}
+    if calibration is not None:  # an earlier svmkit would predict other labels
+        header |= {"version": VERSION, "calibration": calibration.kind}
     write(path, arrays, header, "model")
 
 
@@ -157,6 +172,7 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
         raise InputError(f"{path} is a damaged model file (no kernel: {error}): write it anew") from None
     if name not in plugins.names("kernel"):
         raise InputError(f"{path} needs the kernel {name!r}, which is not installed: {_how_to_install(kernel)}")
+    _compare_file(path, kernel)
     try:
         preprocessing = Preprocessing.from_file(header, arrays, header["n_features"])
         parts = {
@@ -164,11 +180,14 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
             "classes": np.array(header["classes"], dtype=header["classes_dtype"]),
             "vectors": _vectors(arrays, preprocessing.width(header["n_features"])),
             "n_support": arrays["n_support"],
-            "coef": arrays["coef"],
+            "coef": _read_coefficients(arrays, len(header["classes"])),
             "intercept": arrays["intercept"],
             "n_features": header["n_features"],
             "preprocessing": preprocessing,
             "about": header["about"],
+            "task": header.get("task", "classify"),
+            "multiclass": header.get("multiclass", "ovo"),
+            "calibration": from_file(header, arrays, arrays["intercept"].size),
         }
         _require_valid(parts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
@@ -186,10 +205,22 @@ def _require_valid(parts: dict[str, Any]) -> None:
         raise ValueError("what is told about it is no map")
     if any(isinstance(value, str) for value in parts["kernel"].params.values()):
         raise ValueError("the kernel's parameters are not numbers")
-    if k < 2 or parts["coef"].shape != (k - 1, n_sv) or parts["intercept"].shape != (len(class_pairs(k)),):
+    if parts["task"] not in ("classify", "regress", "outliers"):
+        raise ValueError("its task is not known")
+    if parts["multiclass"] not in MODES or (parts["multiclass"] != "ovo" and parts["task"] != "classify"):
+        raise ValueError("how it is made of decisions is not known")
+    if parts["task"] != "classify" and parts["calibration"] is not None:
+        raise ValueError("only a classifier has a calibration")
+    if parts["task"] == "regress":
+        owners, shapes, fits = 1, ((1, n_sv), (1,)), k == 0
+    elif parts["multiclass"] != "ovo" and k > 2:
+        owners, shapes, fits = k, ((k, n_sv), (k,)), True
+    else:
+        owners, shapes, fits = k, ((k - 1, n_sv), (k * (k - 1) // 2,)), k >= 2
+    if not fits or (parts["coef"].shape, parts["intercept"].shape) != shapes:
         raise ValueError("shapes of coef, intercept and classes do not fit together")
     if (
-        n_support.shape != (k,)
+        n_support.shape != (owners,)
         or n_support.dtype.kind != "i"
         or n_support.min() < 0
         or n_support.max() > n_sv  # a sum of int64 may wrap
@@ -216,14 +247,47 @@ def _require_valid_vectors(vectors: Any, precomputed: bool, width: int) -> None:
         require_finite(vectors, what="support vectors")
 
 
+def _coefficients(coef: np.ndarray, parts: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays of the coefficients: places and values where a decision for each class has few of them."""
+    at = np.flatnonzero(coef) if parts["multiclass"] != "ovo" and coef.size <= LARGEST else None
+    if at is None or SPARSE * len(at) >= coef.size:
+        return {"coef": coef}
+    return {"coef.at": at, "coef.values": coef.ravel()[at], "coef.n": np.array([coef.shape[1]])}
+
+
+def _read_coefficients(arrays: dict[str, np.ndarray], k: int) -> np.ndarray:
+    """Return the coefficients that `_coefficients` wrote, of k classes; raise ValueError if the arrays do not fit."""
+    if "coef" in arrays:
+        return arrays["coef"]
+    at, values, n = arrays["coef.at"], arrays["coef.values"], int(arrays["coef.n"][0])
+    if not 0 <= n * k <= LARGEST or at.shape != values.shape or at.ndim != 1 or values.dtype != np.float64:
+        raise ValueError("coefficients and their places do not fit together")
+    if at.dtype.kind != "i" or (len(at) and (at.min() < 0 or at.max() >= n * k or (np.diff(at) <= 0).any())):
+        raise ValueError("places of coefficients are out of range")
+    coef = np.zeros(k * n)
+    coef[at] = values
+    return coef.reshape(k, n)
+
+
 def _how_to_install(kernel: dict[str, Any]) -> str:
     """Say how to install the kernel that a file needs; the file may come from a third party, so quote it as such."""
-    package = str(kernel.get("package"))
-    if re.fullmatch(r"[\w.-]{1,100}==[\w.+!-]{1,50}", package, re.ASCII):
+    package, file = str(kernel.get("package")), kernel.get("file")
+    if isinstance(file, dict):
+        told = str(file.get("name"))[:80]
+        how = f"it comes from the plugin file {told!r}: give --plugin FILE.py, or load_file of svmkit.plugins in Python"
+    elif re.fullmatch(r"[\w.-]{1,100}==[\w.+!-]{1,50}", package, re.ASCII):
         how = f"the file says that it comes with {package} (pip install {package}, if you trust that)"
     else:
         how = "install the package that brings it"
     return f"{how}; installed: {', '.join(plugins.names('kernel'))}"
+
+
+def _compare_file(path: str | os.PathLike, kernel: dict[str, Any]) -> None:
+    """Warn if the kernel comes from a plugin file that was another one when the model was trained."""
+    then, now = kernel.get("file"), plugins.files_of(kernel=kernel["name"])
+    if isinstance(then, dict) and now and then.get("sha256") != now[0].sha256:
+        what = f"{now[0].name}, which brings the kernel {kernel['name']!r}: its predictions may differ"
+        warnings.warn(f"{path} was trained with another version of {what}", SvmkitWarning, stacklevel=4)
 
 
 def _vectors(arrays: dict[str, np.ndarray], width: int) -> Any:

@@ -16,41 +16,62 @@ from svmkit.errors import InputError, one_line
 from svmkit.model.accuracy import comparable
 from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
+from svmkit.model.probability_scores import ProbabilityScores
 from svmkit.model.scores import balanced_accuracy
 
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
+R2, RMSE, MAE = OF_QUANTITIES = "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error"  # with numpy, too
+OF_PROBABILITIES = "neg_log_loss", "neg_brier_score"
 RARE = 0.1  # share of the rows below which a class is lost in accuracy
-_UNBOUNDED = ("neg_", "matthews", "positive_likelihood", "mutual_info")  # begin the names of metrics that are no shares
+_UNBOUNDED = (  # begin the names of metrics that are no shares
+    *("neg_", "matthews", "positive_likelihood", "mutual_info"),
+    *("r2", "explained_variance", "d2_", "max_error"),
+)
+_SHORT = {"rmse": RMSE, "mae": MAE, "mse": "neg_mean_squared_error", "R2": R2}
 _USUAL = "accuracy, balanced_accuracy, f1, f1_macro, precision, recall, roc_auc, average_precision"
 
 
-def require_metric(name: str) -> str:
-    """Return the name of a metric that predictions and decisions of some classes suffice for.
+def require_metric(name: str, *, probabilities: bool = False) -> str:
+    """Return the name of a metric that predictions and decisions of some classes, or predicted quantities, suffice for.
+
+    Short for scikit-learn's names are rmse, mae and mse. The log loss and the Brier score are known where there are
+    `probabilities`.
 
     Raises
     ------
     InputError
-        scikit-learn has no such scorer, it measures quantities and not classes, or it needs probabilities.
+        scikit-learn has no such scorer, or it needs probabilities.
     """
     name = name.strip().replace("-", "_")
-    if name in COUNTED:
+    name = _SHORT.get(name, name)
+    if name in COUNTED or name in OF_QUANTITIES or (name in OF_PROBABILITIES and probabilities):
         return name
-    from sklearn.metrics import get_scorer, get_scorer_names
+    from sklearn.metrics import get_scorer_names
 
     if name not in get_scorer_names():
         close = difflib.get_close_matches(name, get_scorer_names(), n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_USUAL}, and scikit-learn's others"
         raise InputError(f"metric {name!r} is not known; {hint}")
-    if "regression" in getattr(getattr(get_scorer(name), "_score_func", None), "__module__", ""):
-        raise InputError(f"metric {name} measures quantities, not classes: give one of {_USUAL}")
+    if measures_quantities(name):
+        return name
     failures = [_probe(name, n_classes).failure for n_classes in (2, 3)]
     if all(failures):
         if any("predict_proba" in str(failure) for failure in failures):
             raise InputError(
-                f"metric {name} needs probabilities, which the models do not have: give roc_auc or average_precision"
+                f"metric {name} needs probabilities, which the models do not have: give roc_auc or average_precision, "
+                "or train with --calibrate, for neg_log_loss and neg_brier_score"
             )
         raise InputError(f"metric {name} cannot be taken of one label a row: {failures[0]}")
     return name
+
+
+def measures_quantities(name: str) -> bool:
+    """Return whether a scorer of scikit-learn measures quantities and not classes."""
+    if name in (*COUNTED, *OF_QUANTITIES, *OF_PROBABILITIES):
+        return name in OF_QUANTITIES
+    from sklearn.metrics import get_scorer
+
+    return "regression" in getattr(getattr(get_scorer(name), "_score_func", None), "__module__", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +96,15 @@ class Metric:
     reason: str = ""
 
     @classmethod
-    def of(cls, name: str | None, classes: np.ndarray, rows: np.ndarray, class_weight: Any = None) -> Metric:
+    def of(
+        cls,
+        name: str | None,
+        classes: np.ndarray,
+        rows: np.ndarray,
+        class_weight: Any = None,
+        *,
+        probabilities: bool = False,
+    ) -> Metric:
         """Return the metric for some labels; None stands for accuracy, or balanced accuracy where that would mislead.
 
         Parameters
@@ -89,6 +118,8 @@ class Metric:
             The number of rows of each class.
         class_weight : object, default=None
             The weights of classes; None where they have none.
+        probabilities : bool, default=False
+            Whether the models have probabilities.
 
         Raises
         ------
@@ -103,7 +134,11 @@ class Metric:
                 why = f"class {classes[rows.argmin()]} has {share:.1%} of the rows"
                 return cls("balanced_accuracy", classes, reason=why)
             return cls("accuracy", classes)
-        name = require_metric(name)
+        name = require_metric(name, probabilities=probabilities)
+        if name in OF_PROBABILITIES:
+            return cls(name, classes)
+        if measures_quantities(name):
+            raise InputError(f"metric {name} measures quantities, not classes: give one of {_USUAL}")
         if name in COUNTED:
             return cls(name, classes)
         failure = _probe(name, min(len(classes), 3)).failure
@@ -138,7 +173,10 @@ class Metric:
     @property
     def needs_decisions(self) -> bool:
         """Whether predicted labels do not suffice."""
-        return self.name not in COUNTED and _probe(self.name, min(len(self.classes), 3)).needs_decisions
+        return (
+            self.name not in (*COUNTED, *OF_PROBABILITIES)
+            and _probe(self.name, min(len(self.classes), 3)).needs_decisions
+        )
 
     def shown(self, value: float | None) -> str:
         """Return a value in words."""
@@ -171,6 +209,8 @@ class Metric:
         """
         if self.name == "accuracy":
             return float((predicted == truth).mean())
+        if self.name in OF_PROBABILITIES:  # see of_probabilities
+            return math.nan
         if self.name == "balanced_accuracy":
             rows = np.bincount(truth) if rows is None else rows
             return balanced_accuracy(predicted == truth, truth, rows)
@@ -199,6 +239,12 @@ class Metric:
         found = self.value(self.codes(labels), self.codes(predicted), decision)
         return None if math.isnan(found) else found
 
+    def of_probabilities(self, scores: ProbabilityScores | None) -> float | None:
+        """Return the metric of predicted probabilities, where it is one; None without rows."""
+        if scores is None:
+            return None
+        return -(scores.log_loss if self.name == OF_PROBABILITIES[0] else scores.brier_score)
+
     def by_class(self, model: SVMModel, decision: np.ndarray) -> np.ndarray:
         """Return the decisions of `decided` as `value` takes them; the model may know fewer classes than there are."""
         if len(self.classes) == 2:
@@ -211,7 +257,7 @@ class Metric:
 
 def title(name: str) -> str:
     """Return the name of a metric in words."""
-    return name.replace("_", " ")
+    return name.upper() if name == R2 else name.replace("_", " ")
 
 
 def is_share(name: str) -> bool:

@@ -17,6 +17,7 @@ from svmkit.kernels.product_engines import CANCELS
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import coefficients_by_column, vote_signs
+from svmkit.model.onnx_calibration import probability
 from svmkit.model.onnx_graph import Graph
 from svmkit.runtime import files
 from svmkit.runtime.jsonable import plain
@@ -24,7 +25,9 @@ from svmkit.runtime.jsonable import plain
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # the versions of ONNX 1.12, which onnxruntime 1.12 and later read
 DTYPES = ("float64", "float32")
 LIMIT = 2**31 - 2**24  # bytes: the limit of a protobuf file, less room for everything but the constants
-OUTPUTS = ("label", "decision")
+OUTPUTS = ("label", "decision")  # of classes and outliers
+PROBABILITY = "probability"  # a third output, of models with a calibration
+VALUE = ("value",)  # of quantities
 
 
 class Written(NamedTuple):
@@ -54,7 +57,7 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
     Parameters
     ----------
     model : SVMModel
-        A binary or one-versus-one model with a built-in kernel other than the precomputed one.
+        A model of classes, outliers or quantities with a built-in kernel other than the precomputed one.
     path : str or path-like
         The file; an existing file is replaced.
     dtype : {"float64", "float32"}, default="float64"
@@ -81,6 +84,13 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
     return Written(str(path), len(content), [value.name for value in proto.graph.input], advice)
 
 
+def outputs_of(model: SVMModel) -> tuple[str, ...]:
+    """Return the names of the graph's outputs."""
+    if model.task == "regress":
+        return VALUE
+    return OUTPUTS if model.calibration is None else (*OUTPUTS, PROBABILITY)
+
+
 def build(model: SVMModel, dtype: str = "float64") -> Any:
     """Build the ONNX graph that `write` writes.
 
@@ -97,6 +107,8 @@ def build(model: SVMModel, dtype: str = "float64") -> Any:
         strings (an unknown category is encoded as zeros). The outputs are `label` (n,), int64 or string, and
         `decision` of the given dtype: (n,) for two classes, where > 0 means the second class, else (n, n_classes) as
         `SVMClassifier.decision_function` defines it.
+        A model with a calibration has a third output, `probability` (n, n_classes), and its labels are the classes of
+        the highest ones. A regression has one output, `value` (n,) of the given dtype.
 
     Raises
     ------
@@ -159,7 +171,7 @@ def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
     encoding = model.encoding
     if encoding is None or all(encoding.numeric):
         return [graph.value("X", graph.element, "n", model.n_features)], "X"
-    inputs, parts, taken = [], [], set(OUTPUTS)
+    inputs, parts, taken = [], [], set(outputs_of(model))
     for column, categories in zip(encoding.columns, encoding.categories, strict=True):
         name = column
         while not name or name in taken or name.startswith("svmkit."):
@@ -209,7 +221,8 @@ def _decision(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
 def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
     """Return dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), in float64."""
     Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
-    coef = coefficients_by_column(model.coef, model.n_support)
+    one_each = model.has_class_scores or model.regresses
+    coef = model.coef.T if one_each else coefficients_by_column(model.coef, model.n_support)
     if not len(Z):  # runtimes disagree about matrices without rows: write a vector with coefficient 0
         return np.zeros((1, model.width)), np.zeros((1, coef.shape[1]))
     # the classes alternate: sorted by class, the float32 sum of many vectors would first grow large and then cancel
@@ -255,11 +268,17 @@ def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray, *, differences
 def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
     """Add the nodes from the decisions to the outputs; return the descriptions of the outputs."""
     k = len(model.classes)
+    if model.task == "regress":
+        graph.node("Reshape", decision, graph.constant([-1], np.int64), out="value")
+        return [graph.value("value", graph.element, "n")]
     positive = graph.node("Greater", decision, graph.constant([0.0]))
     if k == 2:
         graph.node("Reshape", decision, graph.constant([-1], np.int64), out="decision")
         chosen = graph.node("Reshape", positive, graph.constant([-1], np.int64))
         chosen = graph.node("Cast", chosen, to=graph.onnx.TensorProto.INT64)
+    elif model.has_class_scores:
+        _class_scores(graph, model, decision)
+        chosen = graph.node("ArgMax", "decision", axis=1, keepdims=0)
     else:
         # as `svmkit.model.one_vs_one.scores`; a negative decision of a pair (a, class) is a vote for the class, too
         sides = np.zeros((k * (k - 1) // 2, k))  # of pairs that were not trained, no vote at all
@@ -271,10 +290,28 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
         squashed = graph.node("Div", margins, graph.node("Mul", size, graph.constant([3.0])))
         graph.node("Add", votes, squashed, out="decision")
         chosen = graph.node("ArgMax", "decision", axis=1, keepdims=0)
+    more = []
+    if model.calibration is not None:
+        probability(graph, model, decision)
+        chosen = graph.node("ArgMax", "probability", axis=1, keepdims=0)
+        more = [graph.value("probability", graph.element, "n", k)]
     labels, element = _labels(graph, model.classes)
     graph.node("Gather", labels, chosen, axis=0, out="label")
     shape = ["n"] if k == 2 else ["n", k]
-    return [graph.value("label", element, "n"), graph.value("decision", graph.element, *shape)]
+    return [graph.value("label", element, "n"), graph.value("decision", graph.element, *shape), *more]
+
+
+def _class_scores(graph: Graph, model: SVMModel, decision: str) -> None:
+    """Add the output `decision` of a model with one for each class, as `svmkit.model.one_vs_rest.class_scores`."""
+    trained = np.zeros(len(model.classes))
+    trained[model.trained_pairs] = 1.0
+    if trained.all():
+        graph.node("Identity", decision, out="decision")
+        return
+    known = graph.node("Gather", decision, graph.constant(model.trained_pairs, np.int64), axis=1)
+    below = graph.node("Sub", graph.node("ReduceMin", known, axes=[1], keepdims=1), graph.constant([1.0]))
+    kept = graph.node("Mul", decision, graph.constant(trained))
+    graph.node("Add", kept, graph.node("Mul", below, graph.constant(1.0 - trained)), out="decision")
 
 
 def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
@@ -291,14 +328,19 @@ def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
     return graph.constant(classes, np.float64), types.DOUBLE
 
 
+def _named(classes: np.ndarray) -> np.ndarray:
+    return classes.astype(str) if classes.dtype.kind == "S" else classes
+
+
 def _about(model: SVMModel) -> dict[str, str]:
     """Return the metadata of the file."""
     encoding = model.encoding
     found = {
         "svmkit_version": __version__,
+        "task": model.task,
         "kernel": model.kernel.name,
         "kernel_params": model.kernel.params,
-        "classes": model.classes.astype(str) if model.classes.dtype.kind == "S" else model.classes,
+        "classes": _named(model.classes) if len(model.classes) else None,
         "n_support": len(model.coef[0]),
         "certified_gap": model.about.get("gap"),
         "imputing": model.imputing.kind if model.imputing else None,

@@ -62,7 +62,7 @@ class Graph:
             A value is not finite in this type.
         """
         with np.errstate(over="ignore"):
-            array = np.ascontiguousarray(value).astype(dtype or self.dtype)
+            array = np.asarray(value).astype(dtype or self.dtype, order="C")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             mend = "export it with --dtype float64" if array.dtype == np.float32 else "scale the columns and train anew"
             raise InputError(f"the model's numbers go beyond {array.dtype}: {mend}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -55,6 +55,27 @@ class DecisionFunction:
         return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support])
 
 
+@dataclass(frozen=True, eq=False)
+class ClassDecisions(DecisionFunction):
+    """The decision functions of k classes, h_c(x) = w[c]'x + intercepts[c]; the largest one names the class.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n,), float64
+        The summed dual weight of each sample, which only says which samples contribute to w.
+    w : ndarray of shape (k, d), float64
+        The weights of the columns for each class.
+    intercepts : ndarray of shape (k,), float64
+        The constant terms; `intercept` is 0.
+    """
+
+    intercepts: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def restrict(self, rows: np.ndarray) -> ClassDecisions:
+        support = np.flatnonzero(self.coef)
+        return replace(self, coef=self.coef[support], rows=rows[support])
+
+
 class Problem(ABC):
     """The problem that a solver minimises over the samples of a Gram; `classifier` poses it for a binary training set.
 
@@ -69,18 +90,20 @@ class Problem(ABC):
     ----------
     name : str
         Name of the problem, in messages and tables.
+    task : str, default="classify"
+        What is learnt: "classify", "regress" or "outliers".
     is_linear : bool
         Whether a model of the problem is a weight vector over the columns of X.
     """
 
     name: ClassVar[str]
+    task: ClassVar[str] = "classify"
     is_linear: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, y: np.ndarray) -> None:
         self.gram, self.m, self.y = gram, gram.m, y
 
     @classmethod
-    @abstractmethod
     def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> Problem:
         """Return the problem of training a binary classifier.
 
@@ -102,13 +125,46 @@ class Problem(ABC):
         Raises
         ------
         InputError
-            If y, C or a term is not valid.
+            If y, C or a term is not valid, or if the problem is none of classification.
         """
+        raise InputError(f"{cls.name} is no problem of classification")
+
+    @classmethod
+    def regressor(cls, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float, **terms) -> Problem:
+        """Return the problem of training a regression.
+
+        Parameters
+        ----------
+        gram : Gram
+            The kernel matrix of the m samples.
+        t : ndarray of shape (m,)
+            Targets, finite.
+        C : float or ndarray of shape (m,)
+            Cost of a unit of loss, > 0. Sample weights are multiplied in.
+        epsilon : float
+            Distance from a target up to which there is no loss, in units of t, >= 0.
+        **terms
+            Further terms of the problem, such as `loss`.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        InputError
+            If t, C, epsilon or a term is not valid, or if the problem is none of regression.
+        """
+        raise InputError(f"{cls.name} is no problem of regression")
 
     @classmethod
     def formulation(cls, **terms) -> str:
         """Return the objective in words. The results of two solvers can be compared if their objectives are equal."""
         return ", ".join([cls.name, *(f"{name}={value}" for name, value in sorted(terms.items()))])
+
+    def first_point(self) -> np.ndarray:
+        """Return the feasible point (m,) from which a dual method begins if it is given none; by default 0."""
+        return np.zeros(self.m)
 
     @abstractmethod
     def objective(self, point: np.ndarray) -> float:
@@ -205,14 +261,19 @@ def no_weights(point: np.ndarray, m: int) -> str | None:
 
 def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return y and C as float64 arrays of shape (m,), or raise InputError: every binary problem needs both."""
-    y = np.ascontiguousarray(y, dtype=np.float64)
-    C = np.asarray(C, dtype=np.float64)
-    C = C if C.shape == (m,) else np.broadcast_to(C, (m,))
-    if not (C.min() > 0.0 and C.max() < math.inf):  # NaN is neither
-        raise InputError(f"C must be finite and > 0 for every sample, not {C.min():g}")
+    y, C = np.ascontiguousarray(y, dtype=np.float64), costs(C, m)
     plus, minus = np.count_nonzero(y == 1.0), np.count_nonzero(y == -1.0)
     if y.shape != (m,) or plus + minus != m:
         raise InputError(f"y must hold -1 or +1 for each of the {m} rows")
     if not (plus and minus):
         raise InputError("y holds one class only: training needs samples of two classes")
     return y, C
+
+
+def costs(C: float | np.ndarray, m: int) -> np.ndarray:
+    """Return C as a float64 array of shape (m,), or raise InputError unless every cost is finite and > 0."""
+    C = np.asarray(C, dtype=np.float64)
+    C = C if C.shape == (m,) else np.broadcast_to(C, (m,))
+    if not (C.min() > 0.0 and C.max() < math.inf):  # NaN is neither
+        raise InputError(f"C must be finite and > 0 for every sample, not {C.min():g}")
+    return C

@@ -35,6 +35,15 @@ class BoxQP(Problem):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss.
 
+    Attributes
+    ----------
+    C, upper, ridge, diag : ndarray of float64, shape (m,)
+        Costs, upper bounds of beta, the part of Q's diagonal that is not the kernel's, and the diagonal.
+    signs, origin : ndarray of float64, shape (m,)
+        Coefficients of the equality constraint, y, and the gradient at beta = 0, -1.
+    kink : None
+        The objective has no kinks, as that of `svmkit.problems.tube.TubeQP` has.
+
     Raises
     ------
     InputError
@@ -46,6 +55,7 @@ class BoxQP(Problem):
     """
 
     name: ClassVar[str] = "BoxQP"
+    kink: ClassVar[None] = None
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str = "hinge") -> None:
         y, self.C = labels_and_costs(y, C, gram.m)
@@ -53,6 +63,7 @@ class BoxQP(Problem):
         self.loss = Loss.of(loss)
         self.upper, self.ridge = self.loss.upper_bounds(self.C), self.loss.ridge(self.C)
         self.diag = gram.diag + self.ridge
+        self.signs, self.origin = self.y, np.full(self.m, -1.0)
 
     @classmethod
     def classifier(cls, gram, y, C, **terms) -> BoxQP:
@@ -100,8 +111,16 @@ class BoxQP(Problem):
         change[idx] += self.ridge[idx] * weights
         return change
 
+    def value(self, beta: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the objective at `beta`, whose gradient the caller knows."""
+        return 0.5 * float(beta @ (gradient - 1.0))
+
     def objective(self, point: np.ndarray) -> float:
-        return 0.5 * float(point @ (self.gradient(point) - 1.0))
+        return self.value(point, self.gradient(point))
+
+    def best_bias(self, v: np.ndarray, beta: np.ndarray) -> float:
+        """Return the bias that minimises the primal, given v = y times the gradient at `beta` (m,)."""
+        return best_bias(self.loss, self.y, v + self.y * (1.0 - self.ridge * beta), self.C)
 
     def infeasible(self, point: np.ndarray) -> str | None:
         reason = infeasible_in_box(point, self.upper)
@@ -110,7 +129,10 @@ class BoxQP(Problem):
         return reason
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        h = self.decision(point)
+        return self.certified(point, self.decision(point))
+
+    def certified(self, point: np.ndarray, h: np.ndarray) -> Certificate:
+        """Return the certificate of a point (m,) whose `decision` h (m,) the caller has computed from scratch."""
         bias = best_bias(self.loss, self.y, h, self.C)
         from svmkit.problems.box_sums import Values, box_values  # here: it needs numba
 

@@ -64,6 +64,99 @@ def _sum_error(m, size, unit):
     return (m + 1) * (unit * size + TINY) if size != 0.0 else 0.0
 
 
+class Totals(NamedTuple):
+    """Facts about a point that bound the error of each decision value; those of parts of the samples can be joined.
+
+    Attributes
+    ----------
+    m, support : int
+        The numbers of samples and of weights that are not 0.
+    total, most : float
+        The sum and the largest of the weights.
+    widest : float
+        The largest k(x, x).
+    """
+
+    m: int
+    support: int
+    total: float
+    most: float
+    widest: float
+
+
+class Terms(NamedTuple):
+    """Sums over samples from which P, D and their errors follow; those of parts of the samples can be added.
+
+    Attributes
+    ----------
+    norm, size : float
+        sum beta_i y_i h_i, and the sum of the absolute values of its terms.
+    ridged : float
+        sum ridge_i beta_i^2.
+    balance : float
+        y'beta.
+    loss, off : float
+        The summed losses, and a bound on their errors that come from those of the decision values.
+    """
+
+    norm: float
+    size: float
+    ridged: float
+    balance: float
+    loss: float
+    off: float
+
+
+@njit(inline="always")
+def _totals(beta, diag):
+    m, support, total, most, widest = beta.size, 0, 0.0, 0.0, 0.0
+    for i in range(m):
+        weight = beta[i]
+        total += weight
+        most = weight if weight > most else most
+        support += weight != 0.0
+        widest = diag[i] if diag[i] > widest else widest
+    return m, support, total, most, widest
+
+
+@njit(inline="always")
+def _error_of_h(support, total, most, bounds):
+    # for the nearest kernel matrix that is positive semidefinite
+    return _product_error(bounds.value, bounds.largest, bounds.panel, support, total) + bounds.shift * most
+
+
+@njit(inline="always")
+def _terms(y, h, beta, C, ridge, squared, bias, of_h, unit):
+    norm = ridged = balance = loss = size = off = 0.0
+    for i in range(y.size):
+        label, image, weight, cost = y[i], h[i], beta[i], C[i]
+        slack = 1.0 - label * (image + bias)
+        error = of_h + 4.0 * unit * (1.0 + abs(image) + abs(bias))
+        above = 0.0 if slack < 0.0 else slack  # a slack that is not a number remains
+        moved = error if not slack <= -error else 0.0
+        loss += cost * (above * above if squared else above)
+        off += cost * (moved * (2.0 * above + moved) if squared else moved)
+        if weight != 0.0:
+            norm += weight * label * image
+            size += abs(weight * image)
+            ridged += weight * (weight * ridge[i])
+            balance += label * weight
+    return norm, size, ridged, balance, loss, off
+
+
+@njit(inline="always")
+def _values(m, total, widest, norm, size, ridged, balance, loss, off, of_h, squared, unit):
+    primal = 0.5 * norm + loss
+    of_norm = total * of_h + _sum_error(m, size, unit)
+    of_sum = _sum_error(m, total, unit)
+    # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
+    largest = 1.0 + math.sqrt(2.0 * (primal if primal > 0.0 else 0.0) * widest)
+    balanced = (abs(balance) + of_sum) * largest
+    of_primal = 0.5 * of_norm + off + _sum_error(m, loss, 2.0 * unit if squared else unit)
+    of_dual = 0.5 * of_norm + of_sum + _sum_error(m, ridged, unit) + balanced
+    return primal, total - 0.5 * (norm + ridged), of_primal, of_dual, norm
+
+
 @njit(nogil=True, cache=True)
 def box_values(y, h, beta, C, ridge, diag, squared, bias, bounds):
     """Return the `Values` of a point of a BoxQP.
@@ -84,38 +177,49 @@ def box_values(y, h, beta, C, ridge, diag, squared, bias, bounds):
     tuple of float
         The fields of `Values`.
     """
-    m, unit, total, most, support, widest = y.size, bounds.unit, 0.0, 0.0, 0, 0.0
-    for i in range(m):
-        weight = beta[i]
-        total += weight
-        most = weight if weight > most else most
-        support += weight != 0.0
-        widest = diag[i] if diag[i] > widest else widest
-    # the error of each h, for the nearest kernel matrix that is positive semidefinite
-    of_h = _product_error(bounds.value, bounds.largest, bounds.panel, support, total) + bounds.shift * most
-    norm = ridged = balance = loss = size = off = 0.0
-    for i in range(m):
-        label, image, weight, cost = y[i], h[i], beta[i], C[i]
-        slack = 1.0 - label * (image + bias)
-        error = of_h + 4.0 * unit * (1.0 + abs(image) + abs(bias))
-        above = 0.0 if slack < 0.0 else slack  # a slack that is not a number remains
-        moved = error if not slack <= -error else 0.0
-        loss += cost * (above * above if squared else above)
-        off += cost * (moved * (2.0 * above + moved) if squared else moved)
-        if weight != 0.0:
-            norm += weight * label * image
-            size += abs(weight * image)
-            ridged += weight * (weight * ridge[i])
-            balance += label * weight
-    primal = 0.5 * norm + loss
-    of_norm = total * of_h + _sum_error(m, size, unit)
-    of_sum = _sum_error(m, total, unit)
-    # a y'beta other than 0 moves D by its product with the bias of the optimum, which is at most 1 + |w| max |phi|
-    largest = 1.0 + math.sqrt(2.0 * (primal if primal > 0.0 else 0.0) * widest)
-    balanced = (abs(balance) + of_sum) * largest
-    of_primal = 0.5 * of_norm + off + _sum_error(m, loss, 2.0 * unit if squared else unit)
-    of_dual = 0.5 * of_norm + of_sum + _sum_error(m, ridged, unit) + balanced
-    return primal, total - 0.5 * (norm + ridged), of_primal, of_dual, norm
+    unit = bounds.unit
+    m, support, total, most, widest = _totals(beta, diag)
+    of_h = _error_of_h(support, total, most, bounds)
+    norm, size, ridged, balance, loss, off = _terms(y, h, beta, C, ridge, squared, bias, of_h, unit)
+    return _values(m, total, widest, norm, size, ridged, balance, loss, off, of_h, squared, unit)
+
+
+@njit(nogil=True, cache=True)
+def totals_of(beta, diag):
+    """Return the fields of `Totals` for samples with these weights and this diagonal of K, shape (n,) each."""
+    return _totals(beta, diag)
+
+
+@njit(nogil=True, cache=True)
+def error_of_h(totals, bounds):
+    """Return a bound on the error of each decision value, from the `Totals` of all samples and the `Bounds`."""
+    return _error_of_h(totals.support, totals.total, totals.most, bounds)
+
+
+@njit(nogil=True, cache=True)
+def terms_of(y, h, beta, C, ridge, squared, bias, of_h, unit):
+    """Return the fields of `Terms` for samples, arrays as for `box_values`, whose h have errors of at most `of_h`."""
+    return _terms(y, h, beta, C, ridge, squared, bias, of_h, unit)
+
+
+def values_of(totals: Totals, terms: Terms, of_h: float, squared: bool, unit: float) -> Values:
+    """Return the `Values` of a point from the totals and the summed terms of all samples.
+
+    Parameters
+    ----------
+    totals : Totals
+        Those of all samples.
+    terms : Terms
+        Those of all samples, added up in any order.
+    of_h : float
+        As `error_of_h` returns it.
+    squared : bool
+        The loss is the squared hinge; else the hinge.
+    unit : float
+        The unit roundoff.
+    """
+    values = getattr(_values, "py_func", _values)  # itself where nothing is compiled
+    return Values(*values(totals.m, totals.total, totals.widest, *terms, of_h, squared, unit))
 
 
 @njit(nogil=True, cache=True)
@@ -163,3 +267,17 @@ def hinge_bias(y, c, cost):
                 beyond = c[r] if c[r] < beyond else beyond
             return 0.5 * (pivot + beyond) if beyond < np.inf else pivot
         left, lo = -rise, at
+
+
+@njit(nogil=True, cache=True)
+def losses_at(y, h, C, biases, squared):
+    """Return sum_i C_i loss(1 - y_i (h_i + b)) for each b of `biases` (k,), as an array (k,); the others as above."""
+    out = np.zeros(biases.size)
+    for k in range(biases.size):
+        total, b = 0.0, biases[k]
+        for i in range(y.size):
+            slack = 1.0 - y[i] * (h[i] + b)
+            above = slack if slack > 0.0 else 0.0
+            total += C[i] * (above * above if squared else above)
+        out[k] = total
+    return out

@@ -19,7 +19,6 @@ from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
-from svmkit.problems.box import infeasible_in_box
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.design import Design
@@ -69,34 +68,39 @@ class LinearProblem(Risk):
     @cached_property
     def points(self) -> np.ndarray:
         """The numbers that `coordinate_pass` needs of each sample, shape (m, 4)."""
-        return self.design.points(self.y, self.upper, self.ridge)
+        return self.design.points(self.targets, self.upper, self.ridge)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """Return the margins y h (m,) of w (width,)."""
-        return self.y * self.design.margins(w)
+        """Return the margins y h (m,) of w (width,), in regression the predictions h."""
+        return self.margins_of(self.design.margins(w))
 
-    def _suggested(self, slack: np.ndarray) -> np.ndarray:
-        """Return the dual weights (m,) that the slacks suggest with the l2 penalty; scaled for the squared hinge."""
+    def _guess(self, margins: np.ndarray) -> np.ndarray:
+        """Return the dual weights (m,) that the margins suggest with the l2 penalty; scaled for the squared hinge."""
         if self.loss is Loss.HINGE:
-            return weights_near_margin(self, slack)
-        beta = self.loss.weights(slack, self.C)
-        return beta * _best_scale(beta, self.design.pull(self.y * beta), self.ridge, self.loss)
+            return weights_near_margin(self, margins)
+        beta = self.suggested(margins)
+        v, total = self.design.pull(self.coefficients(beta)), self.reward(beta)
+        return beta * scale_within(total, float(v @ v) + float(beta @ (beta * self.ridge)), self.loss)
 
     def _primal_error(self, w: np.ndarray, margins: np.ndarray) -> float:
         """Return a bound on the rounding error of P at w (width,), whose margins are given."""
         size = dot_error(w) + dot_error(np.square(w))
         of_margins = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
-        return size + self.loss.total_error(1.0 - margins, self.C, of_margins + 2.0 * U * (1.0 + np.abs(margins)))
+        return size + self.loss.total_error(self.slack(margins), self.C, of_margins + self.slack_rounding(margins))
 
     def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
-        """Return a bound on the rounding error of D at beta (m,), with v (width,) = X'(y beta) from scratch."""
+        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
         of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
         size = float(np.linalg.norm(v))
-        sums = dot_error(beta) + dot_error(np.square(v)) + dot_error(beta * (beta * self.ridge))
+        sums = self.reward_error(beta) + dot_error(np.square(v)) + dot_error(beta * (beta * self.ridge))
         return size * of_v + of_v * of_v + sums
 
     def _dual(self, beta: np.ndarray, v: np.ndarray) -> float:
-        return float(beta.sum()) - 0.5 * (float(v @ v) + float(beta @ (beta * self.ridge)))
+        return self.reward(beta) - 0.5 * (float(v @ v) + float(beta @ (beta * self.ridge)))
+
+    def weights(self, beta: np.ndarray) -> np.ndarray:
+        """Return w (width,) of the dual weights beta (m,), from scratch."""
+        return self.design.pull(self.coefficients(beta))
 
 
 class LinearDual(LinearProblem):
@@ -108,10 +112,6 @@ class LinearDual(LinearProblem):
 
     name: ClassVar[str] = "LinearDual"
 
-    def weights(self, beta: np.ndarray) -> np.ndarray:
-        """Return w (width,) of the dual weights beta (m,), from scratch."""
-        return self.design.pull(self.y * beta)
-
     def value(self, beta: np.ndarray, w: np.ndarray) -> float:
         """Return the objective at beta (m,), whose w (width,) the caller has computed."""
         return -self._dual(beta, w)
@@ -120,27 +120,28 @@ class LinearDual(LinearProblem):
         return self.value(point, self.weights(point))
 
     def infeasible(self, point: np.ndarray) -> str | None:
-        return infeasible_in_box(point, self.upper)
+        return self.outside_box(point)
 
     def certificate(self, point: np.ndarray) -> Certificate:
         w = self.weights(point)
         margins = self.margins(w)
-        primal = 0.5 * float(w @ w) + self.loss.total(1.0 - margins, self.C)
+        primal = 0.5 * float(w @ w) + self.loss.total(self.slack(margins), self.C)
         errors = self._primal_error(w, margins), self._dual_error(point, w)
-        return Certificate.of(primal, self._dual(point, w), margins - 1.0 + self.ridge * point, errors=errors)
+        gradient = self.ridge * point - self.residual(margins)
+        return Certificate.of(primal, self._dual(point, w), gradient, errors=errors)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         w, intercept = self.design.split(self.weights(point))
-        return DecisionFunction(self.y * point, intercept, w)
+        return DecisionFunction(self.coefficients(point), intercept, w)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        return np.clip(coef * self.y, 0.0, self.upper)
+        return self.clipped(coef)
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        return self._suggested(1.0 - self.margins(self.design.joined(w, intercept)))
+        return self._guess(self.margins(self.design.joined(w, intercept)))
 
 
 class LinearRisk(LinearProblem):
@@ -192,14 +193,14 @@ class LinearRisk(LinearProblem):
     def primal(self, w: np.ndarray, margins: np.ndarray) -> float:
         """Return P at w (width,), whose margins y h (m,) the caller has computed."""
         size = float(np.abs(w).sum()) if self.penalty == "l1" else 0.5 * float(w @ w)
-        return size + self.loss.total(1.0 - margins, self.C)
+        return size + self.loss.total(self.slack(margins), self.C)
 
     def objective(self, point: np.ndarray) -> float:
         return self.primal(point, self.margins(point))
 
     def certificate(self, point: np.ndarray) -> Certificate:
         margins = self.margins(point)
-        bound = self._bound(1.0 - margins)
+        bound = self._bound(margins)
         errors = self._primal_error(point, margins), bound.error
         return replace(Certificate.of(self.primal(point, margins), bound.dual, margins, errors=errors), beta=bound.beta)
 
@@ -226,29 +227,30 @@ class LinearRisk(LinearProblem):
         self._known, self._offers = max(self._known, bound, key=_proven), self._offers + 1
         return self._known.proven
 
-    def _bound(self, slack: np.ndarray) -> Bound:
-        """Return the best bound: the one offered or the one `slack` (m,) suggests, with l2 improved by some passes."""
+    def _bound(self, margins: np.ndarray) -> Bound:
+        """Return the best bound: the one offered or the one `margins` suggest, with l2 improved by some passes."""
         if self.penalty == "l1":
-            return max(self._known, self._valued(self.loss.weights(slack, self.C)), key=_proven)
-        known = max(self._known, self._valued(self._suggested(slack)), key=_proven)
+            return max(self._known, self._valued(self.suggested(margins)), key=_proven)
+        known = max(self._known, self._valued(self._guess(margins)), key=_proven)
         d, beta = self.design, known.beta.copy()
-        v, rng = d.pull(self.y * beta), np.random.default_rng(self._offers)  # another order after each offer
+        v, rng = self.weights(beta), np.random.default_rng(self._offers)  # another order after each offer
         for _ in range(PASSES):
-            coordinate_pass(d.rows, d.bias, self.points, rng.permutation(self.m), self.m, beta, v, np.inf, -np.inf)
+            order = rng.permutation(self.m)
+            coordinate_pass(d.rows, d.bias, self.points, order, self.m, beta, v, np.inf, -np.inf, 1.0, self.epsilon)
         return max(known, self._valued(beta), key=_proven)
 
     def _valued(self, beta: np.ndarray) -> Bound:
-        """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |X'(y beta)| <= 1."""
-        v = self.design.pull(self.y * beta)
+        """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |v| <= 1, v = weights(beta)."""
+        v = self.weights(beta)
         if self.penalty == "l1":
-            beta = beta * _best_scale_l1(beta, v, self.ridge)
+            beta = beta * _best_scale_l1(self.reward(beta), beta, v, self.ridge)
             dual, of_pull = self._dual(beta, np.zeros(1)), dot_error(beta * np.sqrt(self.design.sq))
-            return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |X'(y beta)| <= 1
+            return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |v| <= 1
         return Bound(self._dual(beta, v), beta, self._dual_error(beta, v))
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         margins = certificate.gradient
-        coef = np.zeros(self.m) if margins is None else self.y * self.loss.weights(1.0 - margins, self.C)
+        coef = np.zeros(self.m) if margins is None else self.coefficients(self.suggested(margins))
         w, intercept = self.design.split(point)
         return DecisionFunction(coef, intercept, w)
 
@@ -259,35 +261,32 @@ class LinearRisk(LinearProblem):
         return self.design.joined(w, intercept)
 
 
-def _best_scale(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray, loss: Loss) -> float:
-    """Return the factor for beta at which D is largest."""
-    return scale_within(float(beta.sum()), float(v @ v) + float(beta @ (beta * ridge)), loss)
-
-
-def _best_scale_l1(beta: np.ndarray, v: np.ndarray, ridge: np.ndarray) -> float:
+def _best_scale_l1(total: float, beta: np.ndarray, v: np.ndarray, ridge: np.ndarray) -> float:
     """Return the factor for beta at which D of the l1 penalty is largest, where max |v| must not exceed 1."""
+    if total <= 0.0:
+        return 0.0
     largest, curvature = float(np.abs(v).max(initial=0.0)), float(beta @ (beta * ridge))
     fits = 1.0 / largest if largest > 0.0 else np.inf
-    best = float(beta.sum()) / curvature if curvature > 0.0 else 1.0
+    best = total / curvature if curvature > 0.0 else 1.0
     return min(best, fits)
 
 
-def weights_near_margin(problem: LinearProblem, slack: np.ndarray) -> np.ndarray:
-    """Return dual weights for the hinge with the l2 penalty from the slacks of a primal point.
+def weights_near_margin(problem: LinearProblem, margins: np.ndarray) -> np.ndarray:
+    """Return dual weights for the hinge with the l2 penalty from the margins of a primal point.
 
     Parameters
     ----------
     problem : LinearProblem
         The problem.
-    slack : ndarray of float64, shape (m,)
-        1 - y h(x) of each sample.
+    margins : ndarray of float64, shape (m,)
+        `LinearProblem.margins` of the point.
 
     Returns
     -------
     ndarray of float64, shape (m,)
         Feasible dual weights: those with the largest D among several bands around the margin.
     """
-    m, distance = problem.m, np.abs(slack)
+    m, distance = problem.m, np.abs(problem.slack(margins))
     least = min(2 * problem.design.width, m // BANDS[0])  # about as many samples as columns lie on the margin
     parts = BANDS if m > SMALL else (1, *BANDS)
     sizes = sorted({max(m // part, least, 1) for part in parts}, reverse=True)
@@ -295,22 +294,22 @@ def weights_near_margin(problem: LinearProblem, slack: np.ndarray) -> np.ndarray
     for size in sizes:
         inside = np.argpartition(distance, size - 1)[:size]
         width = max(float(distance[inside].max()), 1e-12)
-        beta = problem.C * np.clip(0.5 + slack / (2.0 * width), 0.0, 1.0)
-        found.append(_descended(problem, beta, inside))
+        found.append(_descended(problem, problem.blurred(margins, width), inside))
     return max(found, key=itemgetter(0))[1]
 
 
 def _descended(problem: LinearProblem, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:
     """Return D and beta after coordinate descent with shrinking over the samples `inside`; beta changes in place."""
     d, rng = problem.design, np.random.default_rng(0)
-    points, v = d.points(problem.y, problem.upper, problem.ridge), d.pull(problem.y * beta)
+    v = problem.weights(beta)
     left, high, low = max(BAND_PASSES * problem.m, LEAST), np.inf, -np.inf
     for _ in range(MOST):
         left -= inside.size
         if left < 0 or not inside.size:
             break
         order = rng.permutation(inside)
-        seen = coordinate_pass(d.rows, d.bias, points, order, order.size, beta, v, high, low)
+        given = d.rows, d.bias, problem.points, order, order.size
+        seen = coordinate_pass(*given, beta, v, high, low, 1.0, problem.epsilon)
         inside = order[: seen.n]
         high, low = seen.top if seen.top > 0.0 else np.inf, seen.low if seen.low < 0.0 else -np.inf
-    return float(beta.sum()) - 0.5 * float(v @ v), beta
+    return problem.reward(beta) - 0.5 * float(v @ v), beta

@@ -11,7 +11,11 @@ from svmkit.problems.rounding import dot_error
 
 
 class Loss(StrEnum):
-    """The hinge C max(0, 1 - y h) and the squared hinge C max(0, 1 - y h)^2, LIBLINEAR's L1 and L2 losses."""
+    """The hinge C max(0, s) and the squared hinge C max(0, s)^2 of a slack s, LIBLINEAR's L1 and L2 losses.
+
+    In classification s = 1 - y h. In regression s = |t - h| - epsilon, and the losses are known as the
+    epsilon-insensitive loss and its square; `of` takes these names as well.
+    """
 
     HINGE = "hinge"
     SQUARED_HINGE = "squared_hinge"
@@ -20,12 +24,17 @@ class Loss(StrEnum):
     def of(cls, name: str) -> Loss:
         """Return the loss of that name, or raise InputError that lists the names."""
         try:
-            return cls(name)
+            return cls(ALIASES.get(name, name))
         except ValueError:
             raise InputError(f"loss={name!r} is not known; there are: {', '.join(cls)}") from None
 
+    @property
+    def in_regression(self) -> str:
+        """The name of the loss in regression."""
+        return next(name for name, loss in ALIASES.items() if loss == self)
+
     def total(self, slack: np.ndarray, C: np.ndarray) -> float:
-        """Return the sum of the losses for the slacks 1 - y h, shape (m,), of any sign."""
+        """Return the sum of the losses for the slacks, shape (m,), of any sign."""
         slack = np.maximum(slack, 0.0)
         return float(C @ slack if self is Loss.HINGE else C @ np.square(slack))
 
@@ -46,7 +55,14 @@ class Loss(StrEnum):
 
     def weights(self, slack: np.ndarray, C: np.ndarray) -> np.ndarray:
         """Return the dual weights (m,) that the slacks of a primal point suggest: minus the derivative of the loss."""
-        return C * (slack > 0.0) if self is Loss.HINGE else 2.0 * C * np.maximum(slack, 0.0)
+        return self.signed_weights(np.maximum(slack, 0.0), C)
+
+    def signed_weights(self, excess: np.ndarray, C: np.ndarray) -> np.ndarray:
+        """Return the same (m,) for the positive parts of the slacks, with the signs that they have."""
+        return C * np.sign(excess) if self is Loss.HINGE else 2.0 * C * excess
+
+
+ALIASES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}  # the losses of regression
 
 
 def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
@@ -69,13 +85,43 @@ def best_bias(loss: Loss, y: np.ndarray, h: np.ndarray, C: np.ndarray) -> float:
     The derivative is piecewise constant (hinge) or linear (squared hinge) and rises at c_i = y_i - h_i: a positive
     sample has a loss for b below its c_i, a negative sample for b above.
     """
+    return _best_bias(loss, y, y - h, np.array(C))
+
+
+def best_tube_bias(loss: Loss, residual: np.ndarray, C: np.ndarray, epsilon: float) -> float:
+    """Return the exact argmin over b of sum_i C_i loss(|residual_i - b| - epsilon).
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss beyond the tube.
+    residual, C : ndarray of float64, shape (m,)
+        Targets less decision values without the bias, and costs.
+    epsilon : float
+        Half the width of the tube, >= 0.
+
+    Returns
+    -------
+    float
+        The best bias; the middle of the interval where all values of an interval are best.
+    """
+    # each residual is a positive sample, which has a loss for b below residual - epsilon, and a negative one
+    sides = np.repeat([1.0, -1.0], len(residual))
+    return _best_bias(loss, sides, np.concatenate([residual - epsilon, residual + epsilon]), np.concatenate([C, C]))
+
+
+def _best_bias(loss: Loss, y: np.ndarray, c: np.ndarray, C: np.ndarray) -> float:
+    """Return the argmin of a sum of losses of which those of positive samples begin below c, the others above it.
+
+    The arrays (m,) of the breakpoints c and of the costs C may be reordered.
+    """
     if loss is Loss.HINGE:
         from svmkit.problems.box_sums import hinge_bias  # here: it needs numba
 
-        return float(hinge_bias(y, y - h, np.array(C)))
-    order = np.argsort(y - h, kind="stable")
-    c, plus = (y - h)[order], y[order] > 0.0
-    costs = np.asarray(C)[order]
+        return float(hinge_bias(y, c, C))
+    order = np.argsort(c, kind="stable")
+    c, plus = c[order], y[order] > 0.0
+    costs = C[order]
     lo, hi = c[plus].max(), c[~plus].min()
     if lo <= hi:  # no sample has a loss in between
         return float(0.5 * (lo + hi))

@@ -1,6 +1,7 @@
 """Regularised risks: their common base class and the risk in the feature space of a kernel.
 
 All of them minimise P = 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), where the bias, if there is one, is part of w.
+`tube_risk` has the same with losses of regression. What the two differ in are the methods from `targets` on.
 Papers on stochastic methods write lambda/2 |w|^2 + mean loss instead: lambda = 1 / sum C_i, and P times lambda.
 """
 
@@ -14,6 +15,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs
+from svmkit.problems.box import infeasible_in_box
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
 from svmkit.problems.rounding import dot_error
@@ -43,16 +45,21 @@ class Risk(Problem):
     """
 
     name: ClassVar[str] = "Risk"
+    epsilon: float | None = None  # of regression
 
     def __init__(
         self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str = "hinge", bias: float = 1.0
     ) -> None:
-        y, self.C = labels_and_costs(y, C, gram.m)
+        y, self.C = self._read(y, C, gram.m)
         super().__init__(gram, y)
         self.loss, self.bias = Loss.of(loss), float(bias)
         if not 0.0 <= self.bias < np.inf:
             raise InputError(f"bias must be a finite number >= 0 (0: none), not {bias}")
         self.upper, self.ridge = self.loss.upper_bounds(self.C), self.loss.ridge(self.C)
+
+    def _read(self, y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels and the costs, both of shape (m,), once they have been checked."""
+        return labels_and_costs(y, C, m)
 
     @classmethod
     def classifier(cls, gram, y, C, **terms) -> Risk:
@@ -85,6 +92,68 @@ class Risk(Problem):
         """Shape of a point."""
         return (self.m,)
 
+    def suggested(self, margins: np.ndarray) -> np.ndarray:
+        """Return the dual weights (m,) that the margins of a primal point suggest."""
+        return self.loss.signed_weights(self.excess(margins), self.C)
+
+    @property
+    def targets(self) -> np.ndarray:
+        """The labels of classification, the targets of regression, shape (m,)."""
+        return self.y
+
+    @property
+    def unit(self) -> float:
+        """The mean loss of the empty model, in regression 1.0 where that is 0."""
+        return 1.0
+
+    def margins_of(self, h: np.ndarray) -> np.ndarray:
+        """Return the margins y h (m,) of decision values h (m,)."""
+        return self.y * h
+
+    def residual(self, margins: np.ndarray) -> np.ndarray:
+        """Return minus the gradient of the dual without its ridge, shape (m,)."""
+        return 1.0 - margins
+
+    def slack(self, margins: np.ndarray) -> np.ndarray:
+        """Return the slacks (m,), of any sign, whose losses P adds up."""
+        return 1.0 - margins
+
+    def slack_rounding(self, margins: np.ndarray) -> np.ndarray:
+        """Return bounds (m,) on the rounding errors of `slack` itself."""
+        return 2.0 * U * (1.0 + np.abs(margins))
+
+    def slack_line(self, margins: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return slacks, their decrease per unit of s, and costs, all (n,), of the losses at margins + s change."""
+        return 1.0 - margins, change, self.C
+
+    def excess(self, margins: np.ndarray) -> np.ndarray:
+        """Return the positive parts of the slacks (m,), in regression with the signs of t - h."""
+        return np.maximum(1.0 - margins, 0.0)
+
+    def blurred(self, margins: np.ndarray, width: float) -> np.ndarray:
+        """Return `suggested(margins)` of the hinge, rising from 0 to C over a band of that half width."""
+        return self.C * np.clip(0.5 + (1.0 - margins) / (2.0 * width), 0.0, 1.0)
+
+    def coefficients(self, point: np.ndarray) -> np.ndarray:
+        """Return the coefficients of the samples in h (m,) for the dual weights `point` (m,)."""
+        return self.y * point
+
+    def clipped(self, coef: np.ndarray) -> np.ndarray:
+        """Return the dual weights (m,) of coefficients (m,), clipped to their box."""
+        return np.clip(coef * self.y, 0.0, self.upper)
+
+    def reward(self, point: np.ndarray) -> float:
+        """Return the part of D that does not curve, at the dual weights `point` (m,)."""
+        return float(point.sum())
+
+    def reward_error(self, point: np.ndarray) -> float:
+        """Return a bound on the rounding error of `reward`."""
+        return dot_error(point)
+
+    def outside_box(self, point: np.ndarray) -> str | None:
+        """Return why the dual weights `point` are not within their box, or None if they are."""
+        return infeasible_in_box(point, self.upper)
+
 
 class KernelRisk(Risk):
     """The risk in the feature space of a kernel, where h(x) = sum_i c_i (k(x_i, x) + bias^2).
@@ -102,18 +171,20 @@ class KernelRisk(Risk):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
-        norm, slack = float(point @ h), 1.0 - self.y * h
+        margins, norm = self.margins_of(h), float(point @ h)
+        slack = self.slack(margins)
         primal = 0.5 * norm + self.loss.total(slack, self.C)
         of_h, of_norm = self._errors(point, h)
-        of_primal = 0.5 * of_norm + self.loss.total_error(slack, self.C, of_h + 2.0 * U * (1.0 + np.abs(h)))
-        beta = np.clip(self.y * point, 0.0, self.upper)
-        if not np.array_equal(beta * self.y, point):
-            h = self.decision(beta * self.y)
-            norm, of_norm = float((beta * self.y) @ h), self._errors(beta * self.y, h)[1]
-        ridge = float(beta @ (beta * self.ridge))
-        scale = scale_within(float(beta.sum()), norm + ridge, self.loss)
-        dual = scale * float(beta.sum()) - 0.5 * scale**2 * (norm + ridge)
-        of_dual = scale * dot_error(beta) + scale**2 * (of_norm + dot_error(beta * (beta * self.ridge)))
+        of_primal = 0.5 * of_norm + self.loss.total_error(slack, self.C, of_h + self.slack_rounding(margins))
+        beta = self.clipped(point)
+        coef = self.coefficients(beta)
+        if not np.array_equal(coef, point):
+            h = self.decision(coef)
+            norm, of_norm = float(coef @ h), self._errors(coef, h)[1]
+        ridge, reward = float(beta @ (beta * self.ridge)), self.reward(beta)
+        scale = scale_within(reward, norm + ridge, self.loss)
+        dual = scale * reward - 0.5 * scale**2 * (norm + ridge)
+        of_dual = scale * self.reward_error(beta) + scale**2 * (of_norm + dot_error(beta * (beta * self.ridge)))
         return Certificate.of(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
 
     def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[float, float]:

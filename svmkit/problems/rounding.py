@@ -28,3 +28,13 @@ def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
     """
     size = float(np.abs(terms).sum()) * factor
     return (len(terms) + 1) * (U * size + TINY) if size else 0.0
+
+
+def exact_sum(a, b):
+    """Return fl(a + b) and the rounding error a + b - fl(a + b), which is exact unless the sum overflows.
+
+    Knuth: The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
+    """
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from svmkit.errors import InputError
@@ -25,12 +26,35 @@ def write(path: str | os.PathLike, content: bytes) -> None:
     InputError
         If the folder is missing or cannot be written to.
     """
+    write_parts(path, [content])
+
+
+def write_parts(path: str | os.PathLike, parts: Iterable[bytes]) -> int:
+    """Write a file as `write` does, of which only a part needs to be in memory at a time.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    parts : iterable of bytes
+        The content, in order.
+
+    Returns
+    -------
+    int
+        The number of bytes.
+
+    Raises
+    ------
+    InputError
+        If the folder is missing or cannot be written to.
+    """
     target = Path(path)
     try:
-        if _is_stream(target):
-            target.write_bytes(content)
-        else:
-            _replace(target, content)
+        if not _is_stream(target):
+            return _replace(target, parts)
+        with open(target, "wb") as out:
+            return sum(map(out.write, parts))
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}; give another path") from None
 
@@ -41,17 +65,18 @@ def _is_stream(target: Path) -> bool:
     return target.exists() and (not target.is_file() or folder == "/dev" or folder.startswith("/proc/"))
 
 
-def _replace(target: Path, content: bytes) -> None:
+def _replace(target: Path, parts: Iterable[bytes]) -> int:
     handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(content)
+            n_bytes = sum(map(out.write, parts))
             out.flush()
             os.fsync(out.fileno())
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(part, 0o666 & ~umask)  # mkstemp's 0600 would lock others out of a shared folder
         os.replace(part, target)
+        return n_bytes
     finally:
         Path(part).unlink(missing_ok=True)
 

@@ -35,6 +35,11 @@ def leave_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def asked() -> bool:
+    """Return whether the process has been asked to stop inside a `catching` block that has not ended."""
+    return _flag is not None and _flag.raised
+
+
 @contextmanager
 def catching() -> Iterator[Flag]:
     """Turn the first SIGINT or SIGTERM inside the block into a flag; a second one raises KeyboardInterrupt.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -34,6 +35,14 @@ def end_with(parent: int) -> None:
     if os.getppid() != parent:  # it ended before the kernel was asked
         os._exit(1)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def may_start_processes() -> None:
+    """Let this process start processes, though it is a daemonic one of `multiprocessing`, as workers of Dask are.
+
+    The rule keeps processes from being orphaned, which `end_with` sees to.
+    """
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
 
 
 def _watch(parent: int) -> None:

@@ -11,15 +11,18 @@ from .author import (
     SimplexQP,
     Unavailable,
 )
-from .base import Reads, Requires, Solver, StepInfo
+from .base import Solver
 from .capabilities import LearnsFromStreams, LimitsSupport
+from .exact_search import line_search
 from .history import History, HistoryPoint
 from .iterate import Progress
 from .loop import solve
 from .minimize import minimize_simplex
 from .recorder import Callback, Saver, Score
+from .requirements import Reads, Requires
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
 from .solution import Solution, Status
+from .step_info import StepInfo
 from .stopping import Absolute, Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
 from .task import Task
 
@@ -67,6 +70,7 @@ __all__ = [
     "Unavailable",
     "Uniform",
     "Violation",
+    "line_search",
     "minimize_simplex",
     "parse_stop",
     "solve",

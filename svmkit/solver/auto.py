@@ -19,12 +19,16 @@ from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.nu import NuQP
+from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.task import Task
 
 SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster than a growing working set
+SMALL_ONE_CLASS = 3_500  # the same for OneClassQP, which needs fewer steps and so less of the kernel matrix
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
 
@@ -50,7 +54,8 @@ def fastest(task: Task) -> tuple[str, str]:
         return "dcd", "its steps need no kernel values"
     if issubclass(task.problem, SimplexQP):
         return "fcfw", "fastest at every size"
-    if task.m <= SMALL and FLOAT64 * task.m**2 <= task.memory // SHARE:
+    small = SMALL_ONE_CLASS if issubclass(task.problem, OneClassQP) else SMALL
+    if task.m <= small and FLOAT64 * task.m**2 <= task.memory // SHARE:
         return "smo", "the kernel matrix fits"
     return "fcsmo", "a growing working set needs few of the kernel values"
 
@@ -60,7 +65,9 @@ class Auto(Solver):
     """The fastest solver for size, kernel and memory, of LIBSVM's problem, and of LIBLINEAR's with the linear kernel.
 
     Kernels: the hinge loss with a free bias, solved by smo or fcsmo. The linear kernel: the squared hinge loss with a
-    regularised bias, solved by dcd, at every size. One-class models: SimplexQP.
+    regularised bias, solved by dcd, at every size. Regression: the epsilon-insensitive loss, with a free bias by smo or
+    fcsmo, and with the linear kernel a regularised bias by dcd. One-class models: OneClassQP by
+    smo or fcsmo, and SimplexQP by fcfw.
 
     Parameters
     ----------
@@ -71,6 +78,7 @@ class Auto(Solver):
 
     name = "auto"
     problem = BoxQP
+    further = (SimplexQP, OneClassQP, NuQP)
     terms = ("loss",)
     losses = ("hinge", "squared_hinge")
     paper = "Chang, Lin 2011; Fan et al. 2008"
@@ -81,29 +89,40 @@ class Auto(Solver):
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
         return LinearDual if kernel.name == "linear" else BoxQP
 
+    @classmethod
+    def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
+        return plugins.load("solver", "dcd" if kernel.name == "linear" else "smo").regression_for(kernel)
+
     def sampler_for(self, kernel: Kernel) -> Sampler:
         return self._poser(kernel).sampler_for(kernel)
 
     def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
         return self._poser(gram.kernel).pose(gram, y, C)
 
-    def formulation(self, kernel: Kernel) -> str:
-        return self._poser(kernel).formulation(kernel)
+    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
+        return self._poser(gram.kernel, "regress").pose_regression(gram, t, C, epsilon)
 
-    def _poser(self, kernel: Kernel) -> Solver:
+    def formulation(self, kernel: Kernel, task: str = "classify") -> str:
+        return self._poser(kernel, task).formulation(kernel, task)
+
+    def _poser(self, kernel: Kernel, task: str = "classify") -> Solver:
         """Return a solver of the problem, to pose it."""
-        return self.solver_for(Task(self.problem_for(kernel), kernel, 0, 0))
+        return self.solver_for(Task(self.problem_of(kernel, task), kernel, 0, 0))
 
     def solver_for(self, task: Task) -> Solver:
         if issubclass(task.problem, SimplexQP):
             return _made(fastest(task)[0])
         loss = self.loss
         if loss == "auto":
-            loss = "squared_hinge" if task.problem.is_linear else "hinge"
+            squared = task.problem.is_linear and task.problem.task == "classify"
+            loss = "squared_hinge" if squared else "hinge"
         return _made(fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:
         return fastest(task)[1]
+
+    def crammer_singer(self) -> Solver | None:
+        return _made("dcd", "hinge" if self.loss == "auto" else self.loss).crammer_singer()
 
     def within_support(self) -> Solver:
         return _made(LIMITED) if self.loss == "auto" else self

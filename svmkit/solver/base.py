@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,82 +33,13 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.loss import ALIASES
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.at_once import SolvesPairs
+from svmkit.solver.requirements import Reads, Requires
 from svmkit.solver.sampler import Draws, Full, Sampler
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.task import Task
-
-
-class Requires(Enum):
-    """What a solver requires of the kernel; checked before a solve."""
-
-    NORMALISED_KERNEL = "a kernel with constant k(x, x), such as rbf or laplacian"
-    LINEAR_KERNEL = "the linear kernel"
-
-    def holds(self, kernel: Kernel) -> bool:
-        """Return whether the kernel meets the requirement."""
-        return kernel.normalised if self is Requires.NORMALISED_KERNEL else kernel.name == "linear"
-
-
-class Reads(Enum):
-    """How a solver of a kernel problem reads kernel values, which decides what it costs on many samples."""
-
-    ROWS = "single kernel rows, the same ones many times: fast while the memory holds them"
-    BLOCKS = "many kernel rows in one product: fast also where the memory holds few of them"
-
-
-class StepInfo(NamedTuple):
-    """The solver's report of a step: facts about the new iterate that the solver knows without extra work.
-
-    Attributes
-    ----------
-    objective : float
-        Objective of the problem at the new iterate; nan if the solver does not know it.
-    n_support : int
-        Number of non-zero weights.
-    epochs : float
-        Passes over the training set that the step was worth.
-    gap : float, default=inf
-        Estimate of the relative gap; inf if unknown.
-    gap_abs : float, default=inf
-        Estimate of the gap in units of the objective; inf if unknown.
-    sampled : bool, default=False
-        The estimates come from a sample of the points, so they may be too small.
-    moved : bool, default=True
-        The step improved the iterate.
-    full : bool, default=False
-        The limit on support vectors keeps better points out, and the estimates are those within the present support.
-    done : bool, default=False
-        The solver's own criterion holds, so the solve has converged.
-    steps : int, default=1
-        Iterations, as the method counts them.
-    violation : float, default=inf
-        Largest violation of the optimality conditions (the eps of LIBSVM and LIBLINEAR); inf if unknown.
-    shrunk : bool, default=False
-        Some points are left out, and the estimates are those of the remaining points.
-    trail : ndarray of float64, shape (n, 5), default=None
-        Earlier iterates of a step that took many iterations, for the history: iterations since the last report,
-        objective, gap, number of support vectors, kernel values.
-
-    Notes
-    -----
-    A solver that would need a pass over the data to know its objective reports nan. The loop then certifies the
-    iterate from time to time, off the clock, and takes objective and gap from the certificate.
-    """
-
-    objective: float
-    n_support: int
-    epochs: float
-    gap: float = float("inf")
-    gap_abs: float = float("inf")
-    sampled: bool = False
-    moved: bool = True
-    full: bool = False
-    done: bool = False
-    steps: int = 1
-    violation: float = float("inf")
-    shrunk: bool = False
-    trail: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +54,10 @@ class Solver(ABC):
         The registered name, at most 10 characters.
     problem : type of Problem, default=SimplexQP
         The type of problem that the solver minimises.
+    regression : type of Problem or None, default=None
+        The type of problem that the solver minimises in regression; None if it has none.
+    further : tuple of type of Problem, default=()
+        Other types of problem that the solver minimises as well, such as OneClassQP.
     terms : tuple of str, default=()
         Names of the hyperparameters that shape the problem, such as loss and bias.
     losses : tuple of str, default=("squared_hinge",)
@@ -152,6 +86,8 @@ class Solver(ABC):
 
     name: ClassVar[str] = ""
     problem: ClassVar[type[Problem]] = SimplexQP
+    regression: ClassVar[type[Problem] | None] = None
+    further: ClassVar[tuple[type[Problem], ...]] = ()
     terms: ClassVar[tuple[str, ...]] = ()
     losses: ClassVar[tuple[str, ...]] = ("squared_hinge",)
     requires: ClassVar[tuple[Requires, ...]] = ()
@@ -163,6 +99,11 @@ class Solver(ABC):
     by_slices: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
+
+    @staticmethod
+    def loss_named(name: str) -> str:
+        """Return the loss as `losses` has it, for its name in regression as well; another text as it is."""
+        return ALIASES.get(name, name)
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
@@ -194,7 +135,71 @@ class Solver(ABC):
         problem = self.problem_for(gram.kernel)
         if problem.is_linear:
             self.check_kernel(gram.kernel)
-        return problem.classifier(gram, y, C, **{name: getattr(self, name) for name in self.terms})
+        return problem.classifier(gram, y, C, **self._terms)
+
+    @classmethod
+    def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
+        """Return the type of problem that the solver minimises in regression with this kernel; None if it has none."""
+        return cls.regression
+
+    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
+        """Make the problem that this solver solves in regression.
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel values of the m samples.
+        t : ndarray of float64, shape (m,)
+            Targets.
+        C : float or ndarray of float64, shape (m,)
+            Weight of each loss, > 0.
+        epsilon : float
+            Half the width of the tube within which an error costs nothing, >= 0.
+
+        Returns
+        -------
+        Problem
+            Of type `regression_for(gram.kernel)`, with the hyperparameters named in `terms`.
+
+        Raises
+        ------
+        InputError
+            The solver has no problem of regression or cannot take the kernel, or a value is invalid.
+        """
+        problem = self.problem_of(gram.kernel, "regress")
+        if problem.is_linear:
+            self.check_kernel(gram.kernel)
+        return problem.regressor(gram, t, C, epsilon, **self._terms)
+
+    def problem_of(self, kernel: Kernel, task: str = "classify") -> type[Problem]:
+        """Return the type of problem that the solver minimises for a task with this kernel.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel.
+        task : {"classify", "regress"}, default="classify"
+            What is to be learnt.
+
+        Raises
+        ------
+        InputError
+            The solver does not solve this task; the message names the solvers that do.
+        """
+        if task != "regress":
+            return self.problem_for(kernel)
+        problem = self.regression_for(kernel)
+        if problem is None:
+            able = plugins.solvers_where(
+                lambda solver: solver.regression_for(kernel) and all(need.holds(kernel) for need in solver.requires)
+            )
+            raise InputError(f"solver {self.name} cannot regress; with the {kernel.name} kernel: {', '.join(able)}")
+        return problem
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        """The hyperparameters that shape the problem."""
+        return {name: getattr(self, name) for name in self.terms}
 
     def solver_for(self, task: Task) -> Solver:
         """Return the solver that does the work: this one, or another one that minimises the same.
@@ -222,6 +227,19 @@ class Solver(ABC):
         """
         return None
 
+    def crammer_singer(self) -> Solver | None:
+        """Return the solver of Crammer and Singer's problem with these hyperparameters; None if there is none.
+
+        Its `problem` is `svmkit.problems.CrammerSinger`, one problem of all classes, and its name is that of this
+        solver.
+
+        Raises
+        ------
+        InputError
+            A hyperparameter does not go with that problem.
+        """
+        return None
+
     def within_support(self) -> Solver:
         """Return the solver to take where support vectors are limited; by default this one."""
         return self
@@ -230,9 +248,9 @@ class Solver(ABC):
         """Return the sampler that is used with this kernel unless another one is given; by default `sampler`."""
         return self.sampler
 
-    def formulation(self, kernel: Kernel) -> str:
+    def formulation(self, kernel: Kernel, task: str = "classify") -> str:
         """Describe the objective with this kernel, such as "hinge, free bias"; equal text means equal objectives."""
-        return self.problem_for(kernel).formulation(**{name: getattr(self, name) for name in self.terms})
+        return self.problem_of(kernel, task).formulation(**self._terms)
 
     def patience(self, m: int) -> int:
         """Return the number of iterations that a solve of m points may take when no other budget is given."""
@@ -283,9 +301,23 @@ class Solver(ABC):
 
     def check(self, problem: Problem) -> None:
         """Raise InputError if this solver cannot solve the problem."""
-        if not isinstance(problem, self.problem):
-            raise InputError(f"solver {self.name} solves {self.problem.name}, not {problem.name}")
+        if not self._takes(problem):
+            able = plugins.solvers_where(lambda solver: solver._takes(problem))
+            wanted = (
+                self.problem_of(problem.gram.kernel, problem.task) if problem.task == "regress" else self.problem
+            ).name
+            raise InputError(
+                f"solver {self.name} solves {wanted}, not {problem.name}; {problem.name}: {', '.join(able)}"
+            )
         self.check_kernel(problem.gram.kernel)
+
+    @classmethod
+    def _takes(cls, problem: Problem) -> bool:
+        """Return whether the solver minimises problems of this type."""
+        if problem.task != "regress":
+            return isinstance(problem, (cls.problem, *cls.further))
+        regression = cls.regression_for(problem.gram.kernel)  # one tube is no other: the names must be equal
+        return isinstance(problem, cls.further) or (regression is not None and type(problem).name == regression.name)
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Raise InputError if this solver cannot work with the kernel; the message names the solvers that can."""

@@ -8,7 +8,8 @@ from typing import Any
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import FromFunction, Kernel
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
 
 
@@ -43,6 +44,31 @@ def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, lim
         raise InputError(f"{given!r} has its options already: give it alone, or its name {given.name!r} with options")
     found = plugins.build("solver", given, dict(options or {})) if isinstance(given, str) else given
     return found.within_support() if limited else found
+
+
+def of_all_classes(given: Solver) -> Solver:
+    """Return the solver of Crammer and Singer's problem, as an option `multiclass="crammer_singer"` asks for it.
+
+    Parameters
+    ----------
+    given : Solver
+        A solver of class pairs; a solver of the problem itself is returned unchanged.
+
+    Returns
+    -------
+    Solver
+        What its `crammer_singer` makes.
+
+    Raises
+    ------
+    InputError
+        The solver has no such problem; the message lists those that have.
+    """
+    found = given.crammer_singer()
+    if found is None:
+        able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
+        raise InputError(f"solver {given.name} has no multiclass=crammer_singer; those that have: {', '.join(able)}")
+    return found
 
 
 def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | Solver | None = None) -> Kernel:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.base import StepInfo
 from svmkit.solver.iterate import Iterate
 from svmkit.solver.solution import Status
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Criterion, Gap, Stop
 
 SAMPLED_LOOKS = 3  # a sampled gap has to hold this often in a row: "draw again twice" (PARTAN paper, section 4.2)

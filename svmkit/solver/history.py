@@ -29,9 +29,9 @@ class HistoryPoint(NamedTuple):
     kernel_values : int
         Kernel values computed so far.
     accuracy : float or None, default=None
-        Accuracy on a validation set; None if it was not measured.
+        Accuracy on a validation set; None if it was not measured, and in regression.
     score : float or None, default=None
-        Another metric on the validation set; None if none was asked for.
+        Another metric on the validation set; None if none was asked for. In regression R2, or what was asked for.
     """
 
     n_iter: int
@@ -43,6 +43,11 @@ class HistoryPoint(NamedTuple):
     accuracy: float | None = None
     score: float | None = None
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether something was measured on a validation set."""
+        return self.accuracy is not None or self.score is not None
+
     def measured(self, found: float | Measured | None) -> HistoryPoint:
         """Return the point with what was measured on a validation set."""
         if isinstance(found, Measured):
@@ -51,9 +56,9 @@ class HistoryPoint(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The accuracy on a validation set and another metric, None where it is not defined."""
+    """The accuracy on a validation set, None in regression, and another metric, None where it is not defined."""
 
-    accuracy: float
+    accuracy: float | None
     score: float | None
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Goal, Sampler
+from svmkit.solver.step_info import StepInfo
 
 
 class Progress(NamedTuple):

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from svmkit.errors import NotFinite
+from svmkit.errors import Gone, NotFinite
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt, threads
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver
 from svmkit.solver.confirmation import Confirmation
 from svmkit.solver.history import Clock
 from svmkit.solver.iterate import Iterate, Progress
 from svmkit.solver.recorder import Callback, Recorder, Saver, Score
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Solution, Status
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds, Stop
 from svmkit.solver.support_limit import SupportLimit
 from svmkit.solver.task import Task
@@ -94,7 +95,7 @@ def solve(
             return bool(flag) or clock() >= seconds
 
         goal = rules.goal
-        if goal is not None and (callbacks or score):
+        if goal is not None and (score or any(not getattr(callback, "patient", False) for callback in callbacks)):
             goal = goal._replace(watched=True)
         if goal is not None and progress:
             goal = goal._replace(iterations=goal.iterations - progress.n_iter, begun=progress.n_iter)
@@ -103,7 +104,7 @@ def solve(
         run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))
         try:
             run.loop(flag)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Gone):
             run.status = Status.INTERRUPTED
         return run.finish()
 

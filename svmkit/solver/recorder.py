@@ -9,17 +9,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.base import StepInfo
 from svmkit.solver.history import History, HistoryPoint, Measured, Schedule
 from svmkit.solver.iterate import Iterate, Progress
+from svmkit.solver.step_info import StepInfo
 
 Callback = Callable[[HistoryPoint], Any]
-"""Called with each history point, off the clock; a callback that returns True ends the solve as `interrupted`."""
+"""Called with each history point, off the clock; a callback that returns True ends the solve as `interrupted`.
+
+One with a true attribute `patient` may get several points at a time, some milliseconds late."""
 Score = Callable[[np.ndarray, Certificate], float | Measured | None]
 """Accuracy, with another metric or alone, of the model that a point and its certificate (or `Problem.bound`) stand for;
 None if not measured."""
 
 NEWS = 500  # length of a history up to which every gap that is known again gets a point
+
+
+def is_true(answer: Any) -> bool:
+    """Return whether a callback asks to stop: it returns True, also numpy's, and not something else that is true."""
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 class Saver(Protocol):
@@ -105,7 +112,7 @@ class Recorder:
             point = self._scored(point, iterate.point(), iterate.problem.bound(info.objective))
         if self.history and self.history[-1].n_iter == point.n_iter:  # more is known of the same iterate
             before = self.history.pop()
-            if point.accuracy is None:
+            if not point.is_measured:
                 point = point._replace(accuracy=before.accuracy, score=before.score)
         self.history.append(point)
         self.best.consider(iterate, info)
@@ -115,7 +122,7 @@ class Recorder:
 
     def _call_back(self, point: HistoryPoint) -> bool:
         """Tell the callbacks; return whether one asks to stop."""
-        return any([callback(point) is True for callback in self._callbacks])
+        return any([is_true(callback(point)) for callback in self._callbacks])
 
     def _follow(self, info: StepInfo, seconds: float) -> bool:
         """Write the points within a step, at times in proportion; return whether a callback asks to stop."""

@@ -73,5 +73,5 @@ class Solution:
 
     @property
     def n_support(self) -> int:
-        """Number of non-zero weights of the point."""
-        return int(np.count_nonzero(self.point))
+        """Number of non-zero weights of the point; of one with several weights a sample, of samples with weight."""
+        return int(np.count_nonzero(self.point if self.point.ndim == 1 else self.point.any(axis=1)))

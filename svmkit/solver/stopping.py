@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 
 from svmkit.errors import InputError
-from svmkit.solver.base import StepInfo
 from svmkit.solver.sampler import Goal
 from svmkit.solver.solution import Status
+from svmkit.solver.step_info import StepInfo
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.iterate import Iterate
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Stop, Support
 
 SCALES = tuple(0.5**k for k in range(8))  # a few of many vectors, each with the weight that it had, can be too much

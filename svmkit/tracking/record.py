@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
+from svmkit.model.quantities import QuantityScores
 from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
 from svmkit.solver.base import Solver
@@ -39,6 +40,16 @@ METRICS = {
     "test_accuracy": "test/accuracy",
     "train_balanced_accuracy": "train/balanced_accuracy",
     "test_balanced_accuracy": "test/balanced_accuracy",
+    "train_r2": "train/r2",
+    "test_r2": "test/r2",
+    "train_rmse": "train/rmse",
+    "test_rmse": "test/rmse",
+    "train_mae": "train/mae",
+    "test_mae": "test/mae",
+    "train_outliers": "train/outliers",
+    "test_outliers": "test/outliers",
+    "test_log_loss": "test/log_loss",
+    "test_brier_score": "test/brier_score",
     "train_majority_share": "train/majority_share",
     "test_majority_share": "test/majority_share",
     "mean_accuracy": "cv/mean_accuracy",
@@ -62,7 +73,8 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     data : Dataset
         Training data: its name, n and d.
     **settings : object
-        Further parameters; those that are None are left out.
+        Further parameters; those that are None are left out. Where the solver, the kernel or the sampler comes from
+        a plugin file, plugin and plugin_sha256 are included.
 
     Returns
     -------
@@ -77,12 +89,21 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     gamma = own.pop("gamma", None)
     found: dict[str, Any] = {"solver": solver.name, "kernel": kernel.name, "C": C, "log10_C": _log10(C)}
     found |= {key: value for key, value in settings.items() if value is not None}
-    found |= {"data": data.name, "n": data.n_samples, "d": data.n_features}
+    found |= {"data": data.name, "n": data.n_samples, "d": data.n_features} | _files(solver, kernel, settings)
     if gamma is not None:
         found |= {"gamma": gamma, "log10_gamma": _log10(gamma)}
-    found |= {"formulation": solver.formulation(kernel)} | own
+    found |= {"formulation": solver.formulation(kernel, data.task or "classify")} | own
     defaults = plugins.options(solver)
     return found | {key: value for key, value in solver.params.items() if value != defaults.get(key)}
+
+
+def _files(solver: Solver, kernel: Kernel, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names and checksums of the plugin files that bring the solver, the kernel or the sampler."""
+    sampler = str(settings.get("sampler")).partition(":")[0]
+    files = plugins.files_of(solver=solver.name, kernel=kernel.name, sampler=sampler)
+    if not files:
+        return {}
+    return {"plugin": ",".join(f.name for f in files), "plugin_sha256": ",".join(f.sha256 for f in files)}
 
 
 def tags(solver: Solver) -> dict[str, str]:
@@ -118,7 +139,7 @@ class RunRecord:
         Name of the training data.
     n_samples, n_features : int
         Size of the training data.
-    train_scores, test_scores : Scores or None
+    train_scores, test_scores : Scores, QuantityScores or None
         What the predictions are worth on the training rows and on the test rows; None if not measured.
     predict_s : float or None
         The seconds of the last prediction; None without a prediction.
@@ -130,29 +151,39 @@ class RunRecord:
     data: str
     n_samples: int
     n_features: int
-    train_scores: Scores | None = None
-    test_scores: Scores | None = None
+    train_scores: Scores | QuantityScores | None = None
+    test_scores: Scores | QuantityScores | None = None
     predict_s: float | None = None
 
     @property
     def train_accuracy(self) -> float | None:
-        """The fraction of correct labels on the training rows; None if not measured."""
+        """The fraction of correct labels on the training rows; None if not measured, and in regression."""
         return None if self.train_scores is None else self.train_scores.accuracy
 
     @property
     def test_accuracy(self) -> float | None:
-        """The fraction of correct labels on the test rows; None if not measured."""
+        """The fraction of correct labels on the test rows; None if not measured, and in regression."""
         return None if self.test_scores is None else self.test_scores.accuracy
+
+    @property
+    def quantity_scores(self) -> dict[str, float | None]:
+        """R2, RMSE and MAE on the training rows and on the test rows, by the names of `METRICS`; None for classes."""
+        found: dict[str, float | None] = {}
+        for part, of in (("train", self.train_scores), ("test", self.test_scores)):
+            known = isinstance(of, QuantityScores)
+            found |= {f"{part}_{key}": getattr(of, key) if known else None for key in ("r2", "rmse", "mae")}
+        return found
 
     def result(self) -> dict[str, Any]:
         """Return the method and the results under the keys that `svmkit train` and `svmkit compare` print as JSON."""
-        fitted = self.fitted
+        fitted, task = self.fitted, self.fitted.model.task
         resolved = fitted.model.kernel
         return {
             "solver": self.solver.name,
             "choice": [asdict(choice) for choice in fitted.choices] or None,
-            "problem": self.solver.problem_for(self.kernel).name,
-            "formulation": self.solver.formulation(self.kernel),
+            "problem": self.solver.problem_of(self.kernel, task).name,
+            "formulation": self.solver.formulation(self.kernel, task),
+            "task": task,
             "kernel": {"name": resolved.name, "params": resolved.params},
             "params": self.solver.params,
             "data": self.data,
@@ -170,6 +201,7 @@ class RunRecord:
             "flaw": fitted.flaw,
             "kernel_values": fitted.kernel_values,
             "untrained_pairs": fitted.n_untrained,
+            "multiclass": fitted.model.multiclass,
         }
 
     def metrics(self) -> dict[str, float]:
@@ -184,7 +216,11 @@ class RunRecord:
             "test_accuracy": self.test_accuracy,
         }
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
-            found |= {} if of is None else _of_scores(part, of)
+            if isinstance(of, Scores):
+                found |= _of_scores(part, of)
+            elif of is not None:
+                found[f"{part}/mean_rmse"] = of.spread
+        found |= self.quantity_scores
         return scalars(found | {f"model/{name}": value for name, value in self.details.items()})
 
     @property

@@ -23,7 +23,9 @@ from svmkit.solver.sampler import Goal
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Gap, Stop
 from svmkit.training.allowance import Allowance
-from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.class_pair import ClassPair
+from svmkit.training.data import TrainingData
+from svmkit.training.display import Display
 from svmkit.training.part import Part
 from svmkit.training.side_by_side import WORK
 
@@ -48,6 +50,8 @@ class AtOnce:
         What the stop rules ask for.
     flag : Flag
         Whether a signal asks to end. The first class pair begins nevertheless.
+    display : Display, default=None
+        Is told how many class pairs are trained.
 
     Attributes
     ----------
@@ -61,8 +65,17 @@ class AtOnce:
         C or a sample weight cannot be used, or a kernel value is beyond float64.
     """
 
-    def __init__(self, data: TrainingData, ks: list[int], solver: Solver, C: float, goal: Goal, flag: Flag) -> None:
-        self.goal, self.flag, self.parts = goal, flag, dict[int, Part]()
+    def __init__(
+        self,
+        data: TrainingData,
+        ks: list[int],
+        solver: Solver,
+        C: float,
+        goal: Goal,
+        flag: Flag,
+        display: Display | None = None,
+    ) -> None:
+        self.goal, self.flag, self.parts, self.display = goal, flag, dict[int, Part](), display
         shared, solve, began = data.complete, solver.for_pairs(), time.perf_counter()
         assert solve is not None
         self.solve, self._rooms = solve, list[Room]()
@@ -78,7 +91,7 @@ class AtOnce:
         most, largest = min(goal.iterations, solver.patience(self.sizes[0])), self.sizes[0]
         from svmkit.problems.box_sums import Bounds  # here: it needs numba
 
-        self.bounds = Bounds(shared.engine.error, shared.engine.largest, shared.m, 0.0, U)
+        self.bounds = Bounds(shared.error, shared.engine.largest, shared.m, 0.0, U)
         with using(min(in_use(), shared.most_at_once(largest))):
             source, values = shared.source(shared.where(*data.pairs[ks[0]]))
             self.pairs = Pairs(source, where, costs, shared.diag, shared.order, goal.gap, most)
@@ -107,8 +120,10 @@ class AtOnce:
         answers, room, hurry = Answers.empty(np.array(sizes)), self._room(sizes[0]), False
         at, trail, owners, began = 0, list[list[float]](), list[int](), time.perf_counter()
         while at < last - first and not hurry:
-            hurry = bool(self.flag)
+            hurry, before = bool(self.flag), at
             at, lines = self.solve(pairs, self.bounds, answers, room, at, BUDGET, hurry)
+            if self.display is not None:
+                self.display.done(at - before, len(self.ks))
             trail += room.trail[:lines].tolist()
             owners += room.pair_of[:lines].tolist()
         seconds = time.perf_counter() - began
@@ -160,6 +175,7 @@ class Pairwise(Protocol):
     solvers: list[Solver]
     start: Any
     stop: Criterion | Stop | None
+    watch: Any
     interrupted: bool
 
     def pair(self, k: int) -> ClassPair: ...
@@ -200,7 +216,8 @@ def at_once(
     solver = trainer.solvers[ks[0]]
     if solver.for_pairs() is None:
         return
-    found = AtOnce(data, [k for k in ks if trainer.solvers[k] is solver], solver, C, goal, flag).parts
+    known = [k for k in ks if trainer.solvers[k] is solver]
+    found = AtOnce(data, known, solver, C, goal, flag, trainer.watch).parts
     for k, part in found.items():
         parts[k] = part
         trainer.interrupted |= bool(flag)

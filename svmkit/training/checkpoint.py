@@ -61,36 +61,47 @@ class Checkpoint:
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
-    def bind(self, X, codes: np.ndarray, weights: np.ndarray, kernel: Kernel) -> None:
+    def bind(self, X, answers: np.ndarray, weights: np.ndarray, kernel: Kernel, nu: float | None = None) -> None:
         """Tie the checkpoint to training data; the progress in the file must belong to the same data.
 
         Parameters
         ----------
         X : ndarray or csr_array of shape (n_samples, n_features)
             The features after scaling.
-        codes : ndarray of shape (n_samples,), int
-            The class of each sample.
+        answers : ndarray
+            What is to be learnt: the class of each sample, or the targets of regression and epsilon.
         weights : ndarray of shape (n_samples,)
             C times class and sample weight.
         kernel : Kernel
             The resolved kernel.
+        nu : float, default=None
+            nu of nu-SVC and nu-SVR; None for the problems without it.
 
         Raises
         ------
         InputError
-            The file belongs to other data, labels, kernel or C, or it is damaged.
+            The file belongs to other data, labels, kernel, C or nu, or it is damaged.
         """
         digest = hashlib.blake2b(repr((kernel.name, kernel.params, X.shape)).encode(), digest_size=16)
         for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
             digest.update(np.ascontiguousarray(part).data)
-        digest.update(codes.tobytes() + weights.tobytes())
-        self._key = digest.hexdigest()
+        digest.update(answers.tobytes() + weights.tobytes())
+        if nu is not None:
+            digest.update(f"nu={nu!r}".encode())
+        self._tie(digest.hexdigest())
+
+    def bind_to(self, contents: str) -> None:
+        """Tie the checkpoint to data that are described by a text, with digests in the place of arrays; see `bind`."""
+        self._tie(hashlib.blake2b(contents.encode(), digest_size=16).hexdigest())
+
+    def _tie(self, key: str) -> None:
+        self._key = key
         if self._found is None:
             return
         arrays, header = self._found
         if header.get("key") != self._key:
             raise InputError(
-                f"checkpoint {self.path} belongs to other data, labels, kernel or C: "
+                f"checkpoint {self.path} belongs to other data, labels, kernel, C or nu: "
                 "train with the same ones, or without --resume"
             )
         try:

@@ -25,17 +25,20 @@ class Choice:
         The number of class pairs.
     n_samples : int
         The number of samples of the largest of them.
+    what : str, default="class pairs"
+        What these problems are, where they are no class pairs.
     """
 
     solver: str
     why: str
     n_pairs: int
     n_samples: int
+    what: str = "class pairs"
 
     def __str__(self) -> str:
         if self.n_pairs == 1:
             return f"{self.solver} for {self.n_samples:,} samples ({self.why})"
-        return f"{self.solver} for {self.n_pairs:,} class pairs of up to {self.n_samples:,} samples ({self.why})"
+        return f"{self.solver} for {self.n_pairs:,} {self.what} of up to {self.n_samples:,} samples ({self.why})"
 
 
 def in_words(choices: Sequence[Choice]) -> str | None:
@@ -45,15 +48,17 @@ def in_words(choices: Sequence[Choice]) -> str | None:
 
 def tasks(solver: Solver, data: TrainingData) -> list[Task]:
     """Return the task of each class pair."""
-    problem, memory, n_pairs = solver.problem_for(data.kernel), parse_bytes(data.memory), len(data.pairs)
+    problem = solver.problem_of(data.kernel, data.task)
+    memory, n_pairs = parse_bytes(data.memory), len(data.pairs)
     return [Task(problem, data.kernel, m, memory, n_pairs) for m in data.used.tolist()]
 
 
-def choices(solver: Solver, tasks: list[Task]) -> list[Choice]:
+def choices(solver: Solver, tasks: list[Task], multiclass: str = "ovo") -> list[Choice]:
     """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver."""
+    what = "class pairs" if multiclass == "ovo" else "classes against the rest"
     found: dict[tuple[str, str], list[int]] = {}
     for task in tasks:
         if why := solver.reason_for(task):
             found.setdefault((solver.solver_for(task).name, why), []).append(task.m)
-    told = [Choice(name, why, len(sizes), max(sizes)) for (name, why), sizes in found.items()]
+    told = [Choice(name, why, len(sizes), max(sizes), what) for (name, why), sizes in found.items()]
     return sorted(told, key=lambda choice: -choice.n_pairs)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +79,9 @@ class Online:
         The solver does not learn from streams, or an option cannot be used.
     """
 
+    task: ClassVar[str] = "classify"
+    _counts: ClassVar[tuple[str, ...]] = ("tested", "correct")  # of the predictions of blocks before they are learned
+
     def __init__(
         self,
         classes,
@@ -93,40 +97,48 @@ class Online:
         n_threads: int | None = None,
         start: SVMModel | None = None,
     ) -> None:
-        self.solver = streaming_solver(solver)
+        self.solver = streaming_solver(solver, regresses=self.task == "regress")
         require_streamable(self.solver, kernel, class_weight, max_support)
         require_C(C)
-        self.classes = np.unique(as_labels(classes, n_samples=np.size(classes)))
-        if len(self.classes) < 2:
-            raise InputError(f"classes must announce two labels or more, not {self.classes[0]} only")
+        self.classes = self._announced(classes)
         training_weights(np.empty(0, dtype=np.int64), self.classes, class_weight, None)
         self.C, self.class_weight = C, class_weight
         self.input = StreamInput(kernel, scale) if start is None else StreamInput.of_model(start)
-        pairs = class_pairs(len(self.classes))
-        share = max(1, parse_bytes(memory) // len(pairs))
-        signed = [signed_pair(a, b, len(self.classes)) for a, b in pairs]
-        self.pairs = [
-            OnlinePair(plus, minus, self.solver, memory=share, seed=seed, max_support=max_support)
-            for plus, minus in signed
-        ]
+        self.pairs = self._new_pairs(parse_bytes(memory), seed=seed, max_support=max_support)
         self.n_threads = n_threads
         self.samples = self.before = self.received = self.tested = self.correct = 0
-        self.seen = np.zeros(len(self.classes), dtype=np.int64)
+        self.seen = np.zeros(max(len(self.classes), 1), dtype=np.int64)
         self.history = History()
         self._warned = False
         if start is not None:
             self._begin(start, kernel.name)
 
+    def _announced(self, classes: Any) -> np.ndarray:
+        """Return the announced labels, sorted."""
+        announced = np.unique(as_labels(classes, n_samples=np.size(classes)))
+        if len(announced) < 2:
+            raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
+        return announced
+
+    def _new_pairs(self, memory: int, **options: Any) -> list[OnlinePair]:
+        """Return the class pairs, which share the memory."""
+        pairs = class_pairs(len(self.classes))
+        share = max(1, memory // len(pairs))
+        signed = [signed_pair(a, b, len(self.classes)) for a, b in pairs]
+        return [OnlinePair(plus, minus, self.solver, memory=share, **options) for plus, minus in signed]
+
     def _begin(self, model: SVMModel, name: str) -> None:
+        if model.task != self.task:
+            raise InputError(f"cannot go on from a model that was trained to {model.task}, to {self.task}")
         if not np.array_equal(model.classes, self.classes) or model.kernel.name != name:
             raise InputError(
                 f"cannot go on from a model of the classes {', '.join(map(str, model.classes))} with the kernel "
                 f"{model.kernel.name}: classes and kernel must be the same"
             )
-        codes = np.repeat(np.arange(len(self.classes)), model.n_support)
+        codes = np.repeat(np.arange(len(model.n_support)), model.n_support)
         self.before, self.received = int(model.about.get("n_samples", 0)), len(codes)
-        seen = round(self.before * 2 / len(self.classes))
-        if self.solver.problem_for(self.input.kernel).is_linear:
+        seen = round(self.before * 2 / max(len(self.classes), 2))
+        if self.solver.problem_of(self.input.kernel, self.task).is_linear:
             self.seen[:] = 1
             for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
                 pair.begin_weights(w, float(intercept), seen)
@@ -144,7 +156,10 @@ class Online:
     def _require_vectors(self, model: SVMModel) -> None:
         """Raise InputError for a model whose vectors are weights of the columns: they are no samples."""
         made = model.about.get("solver")
-        if made in plugins.names("solver") and plugins.load("solver", made).problem_for(model.kernel).is_linear:
+        if (
+            made in plugins.names("solver")
+            and plugins.build("solver", made).problem_of(model.kernel, self.task).is_linear
+        ):
             raise InputError(
                 f"cannot go on from a model of {made} with {self.solver.name}: it has weights of the columns and no "
                 f"support vectors; go on with {made}, or start anew"
@@ -182,7 +197,7 @@ class Online:
         A block that ends in an exception, be it the solver's own, leaves the model as it was.
         """
         X = as_features(X)
-        codes = codes_among(self.classes, y, X.shape[0])
+        codes, targets = self._answers(y, X.shape[0])
         with np.errstate(over="ignore"):
             weights = self.C * training_weights(codes, self.classes, self.class_weight, sample_weight)
         if not np.isfinite(weights).all():
@@ -191,16 +206,16 @@ class Online:
         settled = self.input.after(X)
         X, scaled = settled.bring(X)
         undo: list[Callable[[], None]] = [
-            partial(vars(self).update, input=self.input, tested=self.tested, correct=self.correct)
+            partial(vars(self).update, {name: getattr(self, name) for name in ("input", *self._counts)})
         ]
         self.input = settled  # not before the block has passed every check
         try:
-            learned = self._learn(X, scaled, codes, weights, test, until, undo)
+            learned = self._learn(X, scaled, codes, targets, weights, test, until, undo)
         except BaseException:  # no class pair keeps a block that others lack
             for restore in reversed(undo):
                 restore()
             raise
-        self.seen += np.bincount(codes[:learned], minlength=len(self.classes))
+        self.seen += np.bincount(codes[:learned], minlength=len(self.seen))
         self.samples += learned
         self.received += len(codes)  # so that numbers stay unique after an interrupt
         self._record()
@@ -219,6 +234,7 @@ class Online:
         X,
         scaled,
         codes: np.ndarray,
+        targets: np.ndarray | None,
         weights: np.ndarray,
         test: bool,
         until: Callable[[], bool],
@@ -228,19 +244,28 @@ class Online:
         with threads.using(self.n_threads), interrupt.catching() as flag:
             before = bool(flag)
             if test and self.received:
-                self.tested += len(codes)
-                self.correct += int((self.model().predict(X) == self.classes[codes]).sum())
+                self._test(self.model().predict(X), codes if targets is None else targets)
             learned = len(codes)
             for pair in self.pairs:
                 at = np.flatnonzero(((codes == pair.plus) | (codes == pair.minus)) & (weights > 0))
                 if len(at):
-                    rows = Rows(scaled[at], pair.signs(codes[at]), weights[at], self.received + at)
+                    y = pair.signs(codes[at]) if targets is None else targets[at]
+                    rows = Rows(scaled[at], y, weights[at], self.received + at)
                     undo.append(pair.restorer())
                     left = pair.learn(rows, self.input.kernel, lambda: (bool(flag) and not before) or until())
                     if left:
                         learned = int(at[-left])
                         break
         return learned
+
+    def _answers(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the class codes (n_samples,) of a block, and its targets in regression."""
+        return codes_among(self.classes, y, n_samples), None
+
+    def _test(self, predicted: np.ndarray, codes: np.ndarray) -> None:
+        """Count the predictions of a block that is about to be learned from."""
+        self.tested += len(codes)
+        self.correct += int((predicted == self.classes[codes]).sum())
 
     def widen(self, n_features: int) -> None:
         """Take at least as many columns from now on; new columns count as zeros in all samples before."""
@@ -251,12 +276,17 @@ class Online:
         if self.n_iter >= max(1, before + before // 32):
             objective = sum(pair.info.objective for pair in self.pairs if pair.info)  # nan where solvers do not know
             point = HistoryPoint(self.n_iter, self.seconds, objective, None, self.n_support, self.kernel_values)
-            self.history.append(point._replace(accuracy=self.accuracy))
+            self.history.append(point._replace(accuracy=self.accuracy, score=self.score))
 
     @property
     def accuracy(self) -> float | None:
         """The accuracy of the predictions of each block before it is learned from; None before the second block."""
         return self.correct / self.tested if self.tested else None
+
+    @property
+    def score(self) -> float | None:
+        """Another metric of these predictions, in regression their R2; None for classes."""
+        return None
 
     @property
     def bound(self) -> float | None:
@@ -311,9 +341,13 @@ class Online:
         if rows is None:
             rows = Rows(self.input.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
         X = pad_or_refuse_columns(rows.X, self.input.n_features, pad=True)
-        data = TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.preprocessing, 0)
+        data = self._data(X, rows)
         parts = (part for d in models for part in (d.intercept, d.coef, d.w) if part is not None)
         if not all(np.isfinite(part).all() for part in parts):
             raise NotFinite(self.solver.name)
         model, support = data.model(models, {"solver": self.solver.name, "C": float(self.C)})
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]
+
+    def _data(self, X: Any, rows: Rows) -> TrainingData:
+        """Return the support vectors X (n, n_features), with class codes as `rows.y`, as training data."""
+        return TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.preprocessing, 0)

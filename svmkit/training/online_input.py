@@ -14,19 +14,37 @@ from svmkit.data.labels import as_labels
 from svmkit.data.preprocessing import Preprocessing
 from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
-from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 
 
-def streaming_solver(solver: str | Solver) -> LearnsFromStreams:
-    """Return `solver`, built if it is a name; raise InputError, which lists those that do, if it does not stream."""
+def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> LearnsFromStreams:
+    """Return a solver that learns from streams, of classes or of quantities.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        The solver, built if it is a name.
+    regresses : bool, default=False
+        Whether it has to regress.
+
+    Raises
+    ------
+    InputError
+        The solver cannot do so; the message lists the solvers that can.
+    """
+
+    def able(kind: Any) -> bool:
+        return issubclass(kind, LearnsFromStreams) and not (regresses and kind.regression_for(Linear()) is None)
+
     solver = by_name.solver(solver)
-    if not isinstance(solver, LearnsFromStreams):
-        able = plugins.solvers_where(lambda solver: issubclass(solver, LearnsFromStreams))
-        raise InputError(f"solver {solver.name} does not learn from streams; these do: {', '.join(able) or 'none'}")
+    if not isinstance(solver, LearnsFromStreams) or not able(type(solver)):
+        what = "streams of quantities" if regresses else "streams"
+        known = ", ".join(plugins.solvers_where(able)) or "none"
+        raise InputError(f"solver {solver.name} does not learn from {what}; these do: {known}")
     return solver
 
 

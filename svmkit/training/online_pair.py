@@ -1,4 +1,4 @@
-"""A binary problem that learns from samples as they arrive and keeps only the rows that its solver still needs."""
+"""A problem that learns from samples as they arrive and keeps only the rows that its solver still needs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.base import StepInfo
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.step_info import StepInfo
 
 WAITING = 1024  # the most rows, or those of a larger block, that wait for the other class; the last ones are kept
 
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     X : ndarray or CSR matrix of shape (n, d)
         The features.
     y : ndarray of shape (n,), float64
-        The labels -1.0 and +1.0.
+        The labels -1.0 and +1.0, or the targets.
     C : ndarray of shape (n,), float64
         The weight of each sample's loss.
     ids : ndarray of shape (n,), int
@@ -102,6 +102,8 @@ class OnlinePair:
         The seed of the solver's random choices.
     max_support : int or None
         The limit on support vectors; None is no limit.
+    epsilon : float or None, default=None
+        Half the width of the tube of regression, whose samples all have the code `plus`; None for two classes.
 
     Attributes
     ----------
@@ -120,9 +122,17 @@ class OnlinePair:
     """
 
     def __init__(
-        self, plus: int, minus: int, solver: LearnsFromStreams, *, memory: int, seed: int, max_support: int | None
+        self,
+        plus: int,
+        minus: int,
+        solver: LearnsFromStreams,
+        *,
+        memory: int,
+        seed: int,
+        max_support: int | None,
+        epsilon: float | None = None,
     ) -> None:
-        self.plus, self.minus = plus, minus
+        self.plus, self.minus, self.epsilon = plus, minus, epsilon
         self.solver, self.memory, self.max_support = solver, memory, max_support
         self.rng = np.random.default_rng(seed)
         self.state: Any = None
@@ -142,6 +152,10 @@ class OnlinePair:
     def signs(self, codes: np.ndarray) -> np.ndarray:
         """Return the labels -1.0 and +1.0 of samples with these class codes."""
         return np.where(codes == self.plus, 1.0, -1.0)
+
+    def _lacks_class(self, rows: Rows) -> bool:
+        """Return whether one of the two classes has not arrived."""
+        return self.epsilon is None and bool((rows.y == rows.y[0]).all())
 
     def restorer(self) -> Callable[[], None]:
         """Return a function that undoes what `learn` does from now on; the solver then starts at the model so far."""
@@ -185,13 +199,15 @@ class OnlinePair:
         rows = new if self.waiting is None else below([self.waiting, new])
         members = self.members
         problem_rows = below([self.rows.take(members), rows]) if self.rows is not None and len(members) else rows
-        if (problem_rows.y == problem_rows.y[0]).all():
+        if self._lacks_class(problem_rows):
             room = max(WAITING, len(new.y))
             self.dropped += max(0, len(rows.y) - room)
             self.waiting = rows.take(slice(-room, None))
             return 0
         self.rows, self.waiting = problem_rows, None
-        least = int(np.argmax(rows.y != rows.y[0])) + 1 if self.state is None else 0
+        least = 0
+        if self.state is None:
+            least = 1 if self.epsilon is not None else int(np.argmax(rows.y != rows.y[0])) + 1
         left = self._steps(len(problem_rows.y) - len(rows.y), kernel, until, least=least)
         self.seconds += time.perf_counter() - began
         return min(left, len(new.y))
@@ -199,7 +215,7 @@ class OnlinePair:
     def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel, seen: int) -> None:
         """Start from the support vectors of a model, with their coefficients, that was trained on `seen` samples."""
         self.seen = max(seen, len(rows.y))
-        if (rows.y == rows.y[0]).all():
+        if self._lacks_class(rows):
             self.waiting = rows
         else:
             self.rows = rows
@@ -220,7 +236,11 @@ class OnlinePair:
         # float32 kernel rows stay float32: the cached ones would have to be computed again
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
         gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
-        problem = self.solver.pose(gram, self.rows.y, self.rows.C)
+        y, costs = self.rows.y, self.rows.C
+        if self.epsilon is None:
+            problem = self.solver.pose(gram, y, costs)
+        else:
+            problem = self.solver.pose_regression(gram, y, costs, self.epsilon)
         draws = Draws(Arriving(first, self.seen), problem.y, self.rng)
         if self.state is None:
             self.solver.check(problem)

@@ -43,6 +43,8 @@ class Fit:
         The number of kernel values that were computed.
     choices : list of Choice, default=[]
         Which solvers `auto` has chosen for which class pairs; empty for a solver that does not choose.
+    calibration_s : float or None, default=None
+        The part of `seconds` that went into the calibration; None without one.
     """
 
     model: SVMModel
@@ -51,6 +53,7 @@ class Fit:
     seconds: float
     kernel_values: int
     choices: list[Choice] = field(default_factory=list)
+    calibration_s: float | None = None
 
     @cached_property
     def status(self) -> Status:
@@ -95,9 +98,9 @@ class Fit:
         return next((s.certificate.flaw for s in self.solutions if s.certificate.flaw is not None), None)
 
 
-def untrained(status: Status) -> Solution:
+def untrained(status: Status, flaw: str | None = None) -> Solution:
     """Return the solution of a class pair that did not begin: no point, and the bounds that hold without one."""
-    return Solution(np.empty(0), status, 0, 0.0, Certificate(math.inf, 0.0, None), History())
+    return Solution(np.empty(0), status, 0, 0.0, Certificate(math.inf, 0.0, None, flaw=flaw), History())
 
 
 def _known(values: list[float | None]) -> list[float]:

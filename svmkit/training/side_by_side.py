@@ -10,7 +10,8 @@ import numpy as np
 from svmkit.runtime.interrupt import Flag
 from svmkit.runtime.threads import in_use, spread, using
 from svmkit.training.allowance import Allowance
-from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.class_pair import ClassPair
+from svmkit.training.data import TrainingData
 from svmkit.training.part import Part
 
 WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +14,16 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.model.metric import Metric
 from svmkit.runtime import interrupt, threads
+from svmkit.solver import by_name
 from svmkit.solver.base import Solver
+from svmkit.solver.nu import nu_of, with_nu
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.allowance import Allowance, rests
+from svmkit.training.calibrate import calibrated
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
+from svmkit.training.display import displayed, tell_end
 from svmkit.training.part import Part
 from svmkit.training.result import Fit
 from svmkit.training.trainer import Start, Trainer, Watch
@@ -31,7 +37,10 @@ def c_path(
     Cs: Sequence[float],
     *,
     solver: str | Solver = "auto",
+    task: str = "classify",
     kernel: Kernel,
+    epsilon: float = 0.1,
+    multiclass: str = "ovo",
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
@@ -65,7 +74,9 @@ def c_path(
         Where training begins for the smallest C.
     watch : callable, default=None
         As for `fit`; it is told "a vs b, C=1", and counts every C of every class pair.
-    solver, kernel, sampler, class_weight, sample_weight, impute, scale, flags, memory, seed, n_threads, validation
+    solver, task, kernel, epsilon, multiclass, sampler, class_weight, sample_weight : optional
+        As for `fit`.
+    impute, scale, flags, memory, seed, n_threads, validation : optional
         As for `fit`.
 
     Returns
@@ -88,6 +99,9 @@ def c_path(
         X,
         y,
         kernel=kernel,
+        task=task,
+        epsilon=epsilon,
+        multiclass=multiclass,
         class_weight=class_weight,
         sample_weight=sample_weight,
         impute=impute,
@@ -133,8 +147,12 @@ def fit(
     y,
     *,
     solver: str | Solver = "auto",
+    task: str = "classify",
     kernel: Kernel,
     C: float = 1.0,
+    epsilon: float = 0.1,
+    nu: float | None = None,
+    multiclass: str = "ovo",
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
@@ -149,8 +167,10 @@ def fit(
     validation: Held | None = None,
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
+    calibration: str | None = None,
+    verbose: int = 0,
 ) -> Fit:
-    """Train a classifier for two classes, or by one-versus-one for more.
+    """Train a classifier for two classes or more, or a regression function.
 
     Parameters
     ----------
@@ -158,14 +178,26 @@ def fit(
         The training samples, dense or CSR; NaN is a hole, for `impute` to fill. For a precomputed kernel, the kernel
         values (n_samples, n_samples).
     y : array-like of shape (n_samples,)
-        The labels, numbers or text.
+        The labels, numbers or text; in regression the targets, finite numbers that are not all the same.
     solver : str or Solver, default="auto"
         The solver, by name or as an instance.
+    task : {"classify", "regress"}, default="classify"
+        What is learnt: classes or quantities.
     kernel : Kernel
         The kernel. Parameters such as gamma="scale" are computed from X after scaling.
     C : float, default=1.0
         The weight of the summed losses, > 0. The weight C_i of a sample is C times its class weight times its sample
         weight.
+    epsilon : float, default=0.1
+        In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y.
+    nu : float, default=None
+        Trains nu-SVC or nu-SVR instead, with a solver that can (smo, fcsmo, auto): bounds of the fractions of samples
+        with a loss (from above) and of support vectors (from below). For two classes C has no effect, in regression
+        epsilon has none.
+    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+        The problems of more than two classes: one for each class pair; one for each class against all others, whose
+        largest decision names the class; or Crammer and Singer's one problem of all classes, for the linear kernel and
+        dcd or auto.
     sampler : str or Sampler, default=None
         Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
     stop : Criterion or Stop, default=Gap(1e-3)
@@ -203,6 +235,12 @@ def fit(
         Called as watch(k, n_problems, "a vs b") before each class pair; it returns the callbacks of this solve.
     checkpoint : Checkpoint, default=None
         Where progress is saved, and from where training continues.
+    calibration : {"sigmoid", "isotonic"}, default=None
+        How decisions become probabilities (`SVMModel.predict_proba`): by a sigmoid or by a monotonous step function,
+        fitted to decisions of models of five stratified folds on the samples that they have not seen. None is without.
+    verbose : int, default=0
+        1 shows the progress on stderr: a live line on a terminal or in a notebook, else a plain line now and then, and
+        at the end one that stays. It changes nothing else, and shows no single solves beside a `watch`.
 
     Returns
     -------
@@ -216,32 +254,45 @@ def fit(
     """
     began = time.perf_counter()
     require_C(C)
-    data = TrainingData.of(
-        X,
-        y,
-        kernel=kernel,
-        class_weight=class_weight,
-        sample_weight=sample_weight,
-        impute=impute,
-        scale=scale,
-        flags=flags,
-        memory=memory,
-    )
-    prepared = time.perf_counter() - began
-    fitted = fit_prepared(
-        data,
-        solver=solver,
-        C=C,
-        sampler=sampler,
-        stop=stop,
-        seed=seed,
-        n_threads=n_threads,
-        start=start,
-        validation=validation,
-        watch=watch,
-        checkpoint=checkpoint,
-    )
-    return replace(fitted, seconds=prepared + fitted.seconds)
+    with displayed(verbose) as display:
+        data = TrainingData.of(
+            X,
+            y,
+            kernel=kernel,
+            task=task,
+            epsilon=epsilon,
+            multiclass=multiclass,
+            class_weight=class_weight,
+            sample_weight=sample_weight,
+            impute=impute,
+            scale=scale,
+            flags=flags,
+            memory=memory,
+        )
+        prepared = time.perf_counter() - began
+        if nu is not None:
+            solver = with_nu(by_name.solver(solver), nu)
+        if display is not None:
+            display.n_samples = data.X.shape[0]
+        fitted = fit_prepared(
+            data,
+            solver=solver,
+            C=C,
+            sampler=sampler,
+            stop=stop,
+            seed=seed,
+            n_threads=n_threads,
+            start=start,
+            validation=validation,
+            watch=watch or display,
+            checkpoint=checkpoint,
+            calibration=calibration,
+        )
+    fitted = replace(fitted, seconds=prepared + fitted.seconds)
+    if display is not None:
+        name, n_support = fitted.model.about["solver"], len(fitted.support)
+        tell_end(name, fitted.status, fitted.n_iter, fitted.gap, n_support, fitted.seconds)
+    return fitted
 
 
 def fit_prepared(
@@ -258,6 +309,7 @@ def fit_prepared(
     metric: Metric | None = None,
     watch: Watch | None = None,
     checkpoint: Checkpoint | None = None,
+    calibration: str | None = None,
 ) -> Fit:
     """Train a classifier on data that has been checked, scaled and weighed.
 
@@ -265,7 +317,7 @@ def fit_prepared(
     ----------
     data : TrainingData
         Features, labels, weights and the resolved kernel.
-    solver, C, sampler, stop, seed, n_threads, start, validation, watch, checkpoint
+    solver, C, sampler, stop, seed, n_threads, start, validation, watch, checkpoint, calibration : optional
         As for `fit`.
     metric : Metric, default=None
         What is measured on the validation set besides accuracy.
@@ -281,20 +333,31 @@ def fit_prepared(
         An option cannot be used with these data.
     """
     began = time.perf_counter()
+    method: dict[str, Any] = {"solver": solver, "sampler": sampler, "seed": seed}
     require_C(C)
+    if calibration is not None:
+        told: dict[str, Any] = {"validation": validation, "metric": metric, "watch": watch, "checkpoint": checkpoint}
+        whole = partial(fit_prepared, data, C=C, start=start, **method, **told)
+        return calibrated(
+            whole,
+            partial(fit_prepared, C=C, **method),
+            data,
+            kind=calibration,
+            stop=stop,
+            seed=seed,
+            n_threads=n_threads,
+        )
     trainer = Trainer(
         data,
-        solver=solver,
-        sampler=sampler,
         stop=stop,
-        seed=seed,
         start=start,
         validation=validation,
         metric=metric,
         watch=watch,
+        **method,
     )
     if checkpoint is not None:
-        checkpoint.bind(data.X, data.codes, C * data.weights, data.kernel)
+        data.bind(checkpoint, C, nu_of(trainer.solver))
     with threads.using(n_threads), interrupt.catching():
         fitted = trainer.joined(trainer.run(C, checkpoint), C)
     return replace(fitted, seconds=time.perf_counter() - trainer.measuring - began)

@@ -6,21 +6,24 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from svmkit.errors import InputError
+from svmkit.errors import Gone, InputError
 from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt
 from svmkit.solver import by_name
-from svmkit.solver.base import Reads, Solver
+from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint, Measured
 from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import solve
-from svmkit.solver.recorder import Callback, Score
+from svmkit.solver.nu import WithNu
+from svmkit.solver.recorder import Callback, Score, is_true
+from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Stop, is_limited
@@ -28,7 +31,10 @@ from svmkit.training.allowance import Allowance, rests
 from svmkit.training.at_once import at_once
 from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.choice import choices, in_words, tasks
-from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.class_pair import ClassPair
+from svmkit.training.data import TrainingData
+from svmkit.training.display import Display
+from svmkit.training.follower import Follower
 from svmkit.training.part import Part, Saved
 from svmkit.training.refit import by_size, refitted
 from svmkit.training.result import Fit, untrained
@@ -50,7 +56,7 @@ class Trainer:
     ----------
     data : TrainingData
         The data after every check.
-    solver, sampler, stop, seed, start, validation, metric, watch
+    solver, sampler, stop, seed, start, validation, metric, watch : optional
         As for `svmkit.fit`.
 
     Attributes
@@ -65,6 +71,8 @@ class Trainer:
         The seconds that went into the accuracy on held-out rows.
     interrupted : bool
         Whether a signal or a callback has ended the training.
+    gone : Gone or None
+        Why no further class pair could begin, where the data have gone away.
 
     Raises
     ------
@@ -87,7 +95,10 @@ class Trainer:
     ) -> None:
         self.data, self.seed, self.stop, self.watch = data, seed, stop, watch
         self.limited = is_limited(stop)
-        self.solver = by_name.solver(solver, limited=self.limited)
+        self.solver = by_name.solver(solver, limited=self.limited and data.task == "classify")
+        if data.multiclass == "crammer_singer":
+            self.solver = by_name.of_all_classes(self.solver)
+        self._is_linear = self.solver.problem_of(data.kernel, data.task).is_linear
         self.tasks = tasks(self.solver, data)
         self.solvers = [self.solver.solver_for(task) for task in self.tasks]
         self.sampler = by_name.sampler(sampler)
@@ -95,9 +106,11 @@ class Trainer:
         self.validation = Validation.of(validation, data, metric) if validation is not None else None
         self.measuring = 0.0
         self.interrupted = False
+        self._parts: list[Part | None] = []  # those of the run under way
+        self.gone: Gone | None = None
 
     def _from_model(self, model: SVMModel) -> ModelStart:
-        return ModelStart(model, self.data, self.solver.problem_for(self.data.kernel).is_linear)
+        return ModelStart(model, self.data, self._is_linear)
 
     def run(self, C: float, checkpoint: Checkpoint | None = None) -> list[Part | None]:
         """Train all class pairs for one C.
@@ -120,22 +133,30 @@ class Trainer:
         """
         allowance, n_pairs = Allowance(self.stop), len(self.data.sizes)
         parts: list[Part | None] = [None] * n_pairs
+        self._parts = parts
         slots = checkpoint.slots(self.solver.name, n_pairs) if checkpoint else None
         order = np.arange(n_pairs)
         if checkpoint is not None:
             order = np.array(sorted(order.tolist(), key=lambda k: checkpoint.progress(k) is not None))
         with interrupt.catching() as flag:
             try:
-                if checkpoint is None and self.watch is None and self.validation is None:
+                if checkpoint is None and self._only_watched and self.validation is None:
                     small = [k for k in order.tolist() if self.is_complete(k)]
-                    at_once(self, small, C, allowance, parts, flag)
+                    if self.data.has_class_pairs:
+                        at_once(self, small, C, allowance, parts, flag)
                     side_by_side(self, [k for k in small if parts[k] is None], C, allowance, parts, flag)
                     order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
                     if self.interrupted or allowance.left <= 0.0:
                         return parts
                 sizes = self.data.sizes[order]
                 for k, share in zip(order.tolist(), (sizes / rests(sizes)).tolist(), strict=True):
-                    part = self._timed(allowance, share, k, C, slots)
+                    try:
+                        part = self._timed(allowance, share, k, C, slots)
+                    except Gone as gone:
+                        if not any(parts):
+                            raise
+                        self.interrupted, self.gone = True, gone
+                        break
                     parts[k] = part
                     self.heed(part, flag)
                     if self.interrupted or allowance.left <= 0.0:
@@ -145,6 +166,11 @@ class Trainer:
                 if checkpoint is not None:
                     checkpoint.flush()
         return parts
+
+    @property
+    def _only_watched(self) -> bool:
+        """Whether nobody follows the solves, or only a display, for which they need not come one after the other."""
+        return self.watch is None or isinstance(self.watch, Display)
 
     def is_complete(self, k: int) -> bool:
         """Return whether class pair k gets all of its kernel rows in compiled code (`CompleteGram`)."""
@@ -207,7 +233,7 @@ class Trainer:
         if self.is_complete(k):
             return self.data.pair(k, complete=True)
         # products of many rows take less time than copies of what other class pairs know
-        rows = self.solvers[k].reads is not Reads.BLOCKS and not self.solver.problem_for(self.data.kernel).is_linear
+        rows = self.solvers[k].reads is not Reads.BLOCKS and not self._is_linear
         return self.data.pair(k, shared=rows and not isinstance(self.sampler, Cyclic))
 
     def train(
@@ -263,6 +289,7 @@ class Trainer:
         allowance = allowance or Allowance(self.stop)
         share = min(seconds, allowance.left)
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
+        follower = self.watch if isinstance(self.watch, Follower) else None
         saved = Saved(slot)
         solution = solve(
             problem,
@@ -273,7 +300,7 @@ class Trainer:
             seed=self.seed,
             callbacks=self._callbacks(watched or (pair.k, len(sizes), pair.name)),
             saver=saved,
-            score=self._score(problem, measure) if measure else None,
+            score=self._score(pair, problem, measure, follower) if measure or follower else None,
         )
         steps = solution.seconds - (progress.seconds if progress else 0.0)
         solution, decision = self._decided(problem, solution, measure)
@@ -281,6 +308,8 @@ class Trainer:
         # a rule of the caller's own may say that time is over, and more of it would not change that
         last = saved.last if solution.status is Status.TIME_LIMIT and took >= share else None
         decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
+        if follower is not None:
+            follower.end(lambda: self._model_with(pair.k, decision))
         return Part(solution, decision, values, took, took - steps, last)
 
     def _callbacks(self, watched: tuple[int, int, str]) -> list[Callback]:
@@ -288,21 +317,28 @@ class Trainer:
 
         def heeded(callback: Callback) -> Callback:
             def call(point: HistoryPoint) -> bool:
-                stop = callback(point) is True
+                stop = is_true(callback(point))
                 self.interrupted |= stop
                 return stop
 
             return call
 
-        return [heeded(callback) for callback in self.watch(*watched)] if self.watch else []
+        if self.watch is None:
+            return []
+        callbacks = self.watch(*watched)
+        return list(callbacks) if isinstance(self.watch, Display) else [heeded(callback) for callback in callbacks]
 
-    def _score(self, problem: Problem, measure: Measure) -> Score:
-        """Return the function that measures accuracy; with a limit on support vectors it measures refitted models."""
-        sized = by_size(problem, measure) if self.limited else None
+    def _score(self, pair: ClassPair, problem: Problem, measure: Measure | None, follower: Follower | None) -> Score:
+        """Return the function that shows models to a follower and measures accuracy, of refitted ones under a limit."""
+        sized = by_size(problem, measure) if self.limited and measure else None
 
         def score(point: np.ndarray, certificate: Certificate) -> float | Measured | None:
-            began = time.perf_counter()
-            value = sized(point, certificate) if sized else measure(problem.decision_function(point, certificate))
+            began, value = time.perf_counter(), None
+            if follower is not None:
+                decide = partial(problem.decision_function, point, certificate)
+                follower.see(lambda: self._model_with(pair.k, decide().restrict(pair.rows)))
+            if measure is not None:
+                value = sized(point, certificate) if sized else measure(problem.decision_function(point, certificate))
             self.measuring += time.perf_counter() - began
             return value
 
@@ -336,17 +372,35 @@ class Trainer:
             raise InputError(f"start for problem {k} is infeasible: {reason}")
         return self.start[k]
 
+    def _model_with(self, k: int, decision: DecisionFunction) -> SVMModel:
+        """Return the model of the decision function of class pair k and of what is known of the others."""
+        nothing = _nothing(decision)
+        found = [part.decision if part else nothing for part in self._parts]
+        found[k] = decision
+        return self.data.model(found, {"solver": self.solver.name})[0]
+
     def joined(self, parts: Sequence[Part | None], C: float) -> Fit:
         """Join the results of all class pairs, trained with this C, into a model; None stands for one without any."""
         began = time.perf_counter()
         known = [part for part in parts if part is not None]
-        about, chosen = {"solver": self.solver.name, "C": float(C)}, choices(self.solver, self.tasks)
-        about |= {"choice": in_words(chosen)} if chosen else {}
-        nothing = DecisionFunction(
-            np.empty(0), 0.0, None if known[0].decision.w is None else np.empty(0), np.empty(0, dtype=np.int64)
+        about, chosen = (
+            {"solver": self.solver.name, "C": float(C)},
+            choices(self.solver, self.tasks, self.data.multiclass),
         )
-        empty = untrained(Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT)
+        if isinstance(self.solver, WithNu):
+            about |= {"nu": float(self.solver.nu)}
+        elif self.data.task == "regress":
+            about |= {"epsilon": self.data.epsilon}
+        about |= {"choice": in_words(chosen)} if chosen else {}
+        nothing = _nothing(known[0].decision)
+        flaw = None if self.gone is None else str(self.gone)
+        empty = untrained(Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT, flaw)
         model, support = self.data.model([part.decision if part else nothing for part in parts], about)
         seconds = sum(part.seconds for part in known) + time.perf_counter() - began
         solutions = [part.solution if part else empty for part in parts]
         return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)
+
+
+def _nothing(like: DecisionFunction) -> DecisionFunction:
+    """Return the decision function of a class pair that did not begin, beside one that did."""
+    return DecisionFunction(np.empty(0), 0.0, None if like.w is None else np.empty(0), np.empty(0, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Accuracy on held-out rows during a solve, from the current support vectors only; its time is not counted."""
+"""Accuracy, or R2, on held-out rows during a solve, from the current support vectors only; its time is not counted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from svmkit.kernels.extent import Extent
 from svmkit.model.accuracy import accuracy, comparable
 from svmkit.model.metric import Metric
 from svmkit.model.one_vs_one import signs
-from svmkit.problems.base import DecisionFunction
+from svmkit.model.quantities import QuantityMetric
+from svmkit.problems.base import ClassDecisions, DecisionFunction
 from svmkit.solver.history import Measured
-from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.class_pair import REST, ClassPair
+from svmkit.training.data import TrainingData
 
 Measure = Callable[[DecisionFunction], float | Measured]
 """Measures the model that has a given decision function over the rows of a class pair."""
@@ -36,13 +38,14 @@ class Validation:
     X : array-like or sparse matrix of shape (n_rows, n_features)
         The held-out rows; for a precomputed kernel, kernel values of shape (n_rows, n_train).
     y : array-like of shape (n_rows,)
-        The labels; rows of classes that are not trained on are left out.
+        The labels, of which those of classes that are not trained on are left out; in regression the targets.
     data : TrainingData
         The training data.
     wider : bool, default=False
         Whether X may have features that the training data do not have: these were 0 there (`SVMModel.widened`).
     metric : Metric, default=None
-        Another metric to measure; of more than two classes only accuracy is measured, by class pair.
+        Another metric to measure; of more than two classes only accuracy is measured, by class pair. In regression the
+        only one, by default R2.
 
     Raises
     ------
@@ -57,11 +60,16 @@ class Validation:
         self._width = max(n_features, X.shape[1]) if wider else n_features
         X = pad_or_refuse_columns(X, self._width, what="the validation X", name="fit")
         require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
-        self._codes = _codes(np.asarray(y), data.classes, X.shape[0])
+        labels = np.asarray(y)
+        self._targets: np.ndarray | None = None
+        if data.targets is None:
+            self._codes = _codes(labels, data.classes, X.shape[0])
+        else:
+            self._codes, self._targets = np.zeros(X.shape[0], dtype=np.int64), _targets(labels, X.shape[0])
         self._is_wider = self._width > n_features
         self._X = (data.preprocessing.widened(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
-        self._metric = metric if len(data.classes) == 2 else None
+        self._metric = metric if len(data.classes) == 2 or data.targets is not None else None
 
     @classmethod
     def of(cls, held: Held, data: TrainingData, metric: Metric | None = None) -> Validation:
@@ -76,11 +84,10 @@ class Validation:
 
     def measure(self, pair: ClassPair) -> Measure | None:
         """Return the function that measures models of `pair` on the rows of its classes; None without such rows."""
-        rows = np.flatnonzero((self._codes == pair.a) | (self._codes == pair.b))
+        rows = np.flatnonzero(self._codes >= 0 if pair.b == REST else np.isin(self._codes, (pair.a, pair.b)))
         if not len(rows):
             return None
-        data = self._data
-        positive = signs(self._codes[rows], pair.a, pair.b, len(data.classes)) > 0.0
+        data, codes, scored = self._data, self._codes[rows], self._scored(pair, rows)
         X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
         extent = Extent.of(data.kernel, data.X)
         if len(extent.origin):
@@ -88,19 +95,46 @@ class Validation:
         engine = engine_for(data.kernel, X, extent)
 
         def measure(model: DecisionFunction) -> float | Measured:
+            if isinstance(model, ClassDecisions):
+                W = self._wide(model.w)
+                decisions = engine.product(W, np.eye(len(W))) + model.intercepts
+                return accuracy(decisions.argmax(axis=1), codes)
             if model.w is not None:
                 decision = engine.product(self._wide(model.w[None, :]), np.ones((1, 1)))[:, 0] + model.intercept
             else:
                 used = np.flatnonzero(model.coef)
                 vectors = self._wide(data.vectors(pair.rows[used]))
                 decision = engine.product(vectors, model.coef[used, None])[:, 0] + model.intercept
-            right = accuracy(decision > 0.0, positive)
-            if self._metric is None:
-                return right
-            value = self._metric.value(positive.astype(int), (decision > 0.0).astype(int), decision)
-            return Measured(right, None if math.isnan(value) else value)
+            return scored(decision)
 
         return measure
+
+    def _scored(self, pair: ClassPair, rows: np.ndarray) -> Callable[[np.ndarray], float | Measured]:
+        """Return the function that measures decisions on these rows."""
+        codes, metric, n_classes = self._codes[rows], self._metric, len(self._data.classes)
+        if self._targets is not None:
+            targets, of_quantities = self._targets, metric or QuantityMetric.named()
+            return lambda decision: Measured(None, _known(of_quantities.value(targets, decision)))
+        positive = codes == pair.a if pair.b == REST else signs(codes, pair.a, pair.b, n_classes) > 0.0
+
+        def scored(decision: np.ndarray) -> float | Measured:
+            right = accuracy(decision > 0.0, positive)
+            if metric is None:
+                return right
+            return Measured(right, _known(metric.value(positive.astype(int), (decision > 0.0).astype(int), decision)))
+
+        return scored
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _targets(y: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the held-out targets (n_rows,), float64."""
+    if y.shape not in ((n_rows,), (n_rows, 1)) or y.dtype.kind not in "biuf":
+        raise InputError(f"the validation y should be one number for each of its {n_rows} rows")
+    return y.ravel().astype(np.float64)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:

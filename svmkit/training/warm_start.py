@@ -15,7 +15,8 @@ from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_coefficients
 from svmkit.problems.base import Problem
-from svmkit.training.data import ClassPair, TrainingData
+from svmkit.training.class_pair import ClassPair
+from svmkit.training.data import TrainingData
 
 
 class ModelStart:
@@ -45,6 +46,11 @@ class ModelStart:
 
     def __init__(self, model: SVMModel, data: TrainingData, linear: bool = False) -> None:
         given = isinstance(data.kernel, Precomputed)
+        if model.multiclass != data.multiclass:
+            theirs, ours = model.multiclass, data.multiclass
+            raise InputError(f"cannot start from the model: it was trained with multiclass={theirs}, not {ours}")
+        if model.task != data.task:
+            raise InputError(f"cannot start from the model: it was trained to {model.task}, not to {data.task}")
         if not np.array_equal(model.classes, data.classes):
             ours, theirs = (", ".join(map(str, c)) for c in (data.classes, model.classes))
             raise InputError(f"cannot start from the model: its classes are {theirs}, those of the data {ours}")
@@ -58,7 +64,7 @@ class ModelStart:
         self._weights = model.weights if linear else None
         if linear:
             return
-        owner = np.repeat(np.arange(len(model.classes)), model.n_support)
+        owner = np.repeat(np.arange(len(model.n_support)), model.n_support)
         free = np.where(data.weights > 0, data.codes, -1)
         find = partial(_numbered, model.vectors) if given else self._matched
         self._rows = find(owner, free)
@@ -95,8 +101,11 @@ class ModelStart:
         model, data = self._model, self._data
         if self._weights is not None:
             return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
-        owner = np.repeat(np.arange(len(model.classes)), model.n_support)
-        at, values = pair_coefficients(model.coef, owner, pair.a, pair.b)
+        owner = np.repeat(np.arange(len(model.n_support)), model.n_support)
+        if model.has_class_scores:
+            at, values = np.arange(len(owner)), model.coef[pair.k]
+        else:
+            at, values = pair_coefficients(model.coef, owner, pair.a, pair.b)
         found = self._rows[at] >= 0
         coef = np.zeros(data.X.shape[0])
         coef[self._rows[at[found]]] = values[found]

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from svmkit import plugins
+from svmkit.cluster import Cluster
 from svmkit.errors import InputError
 from svmkit.runtime import workers
+from svmkit.tune.records import Records
 
 _NEEDS = {"loky": "joblib", "threading": "joblib", "dask": "distributed", "ray": "ray"}
 _INSTALL = {"dask": "pip install 'dask[distributed]'", "ray": "pip install ray"}
@@ -51,17 +54,45 @@ def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
 
     config: dict[str, Any] = {"backend": backend, "n_jobs": jobs}
     with ExitStack() as stack:
+        if plugins.files() and backend == "ray":
+            raise InputError("--plugin files cannot go to workers of ray: take another backend, or install a package")
         if jobs == 1 and backend in ("loky", "threading"):
             config = {"n_jobs": 1}
         elif backend == "loky":
             # otherwise a worker takes its share of the cores instead of `n_threads`
-            config |= {"inner_max_num_threads": n_threads, "initializer": workers.end_with, "initargs": (os.getpid(),)}
+            config |= {
+                "inner_max_num_threads": n_threads,
+                "initializer": _begin,
+                "initargs": (os.getpid(), plugins.files()),
+            }
             stack.callback(end_workers)
         elif backend == "dask":
             stack.enter_context(_dask(jobs))
         elif backend == "ray":
             stack.enter_context(_ray(jobs))
         stack.enter_context(joblib.parallel_config(**config))
+        yield
+
+
+def _begin(parent: int, files: tuple[plugins.PluginFile, ...]) -> None:
+    """Begin a worker process: bind it to its parent, and load the plugin files that the parent has loaded."""
+    workers.end_with(parent)
+    plugins.load_files(files)
+
+
+@contextmanager
+def running_on(cluster: Cluster, records: Records, *data: Any) -> Iterator[None]:
+    """Run the parallel loops of the block on a cluster's workers, to each of which the data are sent once.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    records : Records
+        Takes the records that the fits send.
+    *data : object
+        The objects that all fits share.
+    """
+    with cluster.sharing(*data), cluster.parallel_backend(sent=records.add):
         yield
 
 
@@ -81,12 +112,32 @@ def _dask(jobs: int) -> Iterator[None]:
     from distributed import Client, get_client
 
     try:
-        get_client()
+        client = get_client()
     except ValueError:  # there is no active client
-        with Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL):
+        with Client(
+            n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        ) as client:
+            _load_on_workers(client)
             yield
         return
+    _load_on_workers(client)
     yield
+
+
+def _load_on_workers(client: Any) -> None:
+    """Load the plugin files of this process on all workers of a client of dask, those included that join later."""
+    from distributed import WorkerPlugin
+
+    files = plugins.files()
+
+    class Loads(WorkerPlugin):
+        name = "svmkit-plugin-files"
+
+        def setup(self, worker: Any) -> None:
+            plugins.load_files(files)
+
+    if files:
+        client.register_plugin(Loads())
 
 
 @contextmanager

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  enables the next import
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, StratifiedKFold
 
+from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.metric import Metric
+from svmkit.model.quantities import metric_for
 from svmkit.runtime import threads
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
@@ -27,7 +29,7 @@ from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.data import TrainingData
 from svmkit.tune import backends
-from svmkit.tune.estimator import PathClassifier, Training, score
+from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
 from svmkit.tune.records import Records
 from svmkit.tune.result import Result, Tried, from_records, from_results, ranked, reasons
@@ -130,10 +132,13 @@ def run(
     search: str = "grid",
     factor: int = 3,
     cv: int = 5,
+    task: str = "classify",
+    epsilon: float = 0.1,
     metric: str | Metric | None = None,
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
+    multiclass: str = "ovo",
     impute: str | None = None,
     scale: str | None = None,
     flags: np.ndarray | None = None,
@@ -142,6 +147,7 @@ def run(
     n_threads: int | None = None,
     jobs: int = 1,
     backend: str = "loky",
+    cluster: Cluster | None = None,
     report: Report | None = None,
 ) -> Result:
     """Try the candidates of `plan` by stratified cross-validation.
@@ -154,16 +160,22 @@ def run(
     paths : sequence of Path
         The candidates.
     X : array-like or CSR of shape (n_samples, n_features)
+        Features, as for `search`.
     y : array-like of shape (n_samples,)
+        Labels, as for `search`.
     search : {"grid", "random", "halving"}, default="grid"
         By halving, paths compete with their best C for the samples; a single path is divided into its values of C.
     factor : int, default=3
         By halving, 1 / factor of the candidates go on to the next round.
     cv : int, default=5
-        Number of folds, stratified and shuffled.
+        Number of folds, shuffled; of classes stratified.
+    task : {"classify", "regress"}, default="classify"
+        What is learnt: classes or quantities.
+    epsilon : float, default=0.1
+        In regression, half the width of the tube within which an error costs nothing, where it is not searched.
     metric : str or Metric, default=None
         The name of a scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy
-        where `class_weight` is given or a class has less than a tenth of the samples.
+        where `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.
     memory : str or int, default="1GB"
         Budget of the row caches of all jobs together.
     n_threads : int, default=None
@@ -171,9 +183,12 @@ def run(
     jobs : int, default=1
         Fits at a time.
     backend : {"loky", "threading", "dask", "ray"}, default="loky"
+    cluster : Cluster, default=None
+        Fit on its workers in place of `jobs` and `backend`: one fit at a time on each, with the worker's threads and
+        with a row cache of `memory`.
     report : callable, default=None
         Called now and then with the `Progress`, in a thread of its own.
-    sampler, stop, class_weight, impute, scale, flags, seed
+    sampler, stop, class_weight, multiclass, impute, scale, flags, seed : optional
         As for `svmkit.fit`; imputing, scaling and weights are determined in each fold anew.
 
     Returns
@@ -185,27 +200,34 @@ def run(
     InputError
         The data or an option cannot be used; raised before any fit.
     SvmkitError
-        Every candidate failed, or a worker process was ended from outside.
+        Every candidate failed, a worker process was ended from outside, or the cluster has gone away.
     Interrupted
         The search was ended before any candidate had been tried in all folds.
     """
     backends.require(backend)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
+    if cluster is not None:
+        jobs = max(cluster.n_workers, 1)
     # unusable data are refused here once, instead of in each fold
     data = TrainingData.of(
         X,
         y,
         kernel=paths[0].kernel,
+        task=task,
+        epsilon=epsilon,
         class_weight=class_weight,
+        multiclass=multiclass,
         impute=impute,
         scale=scale,
         flags=flags,
         memory=memory,
     )
+    if data.targets is None and paths[0].epsilon is not None:
+        raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, classes, codes = data.raw, data.classes, data.codes
     _require_folds(cv, classes, codes)
-    metric = metric if isinstance(metric, Metric) else Metric.of(metric, classes, np.bincount(codes), class_weight)
+    metric = metric if isinstance(metric, Metric) else metric_for(metric, classes, codes, class_weight)
     if search == "halving" and factor < 2:
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()
@@ -221,26 +243,39 @@ def run(
             width=max(len(path.Cs) for path in paths),
             folder=folder,
             metric=metric,
+            task=task,
+            epsilon=epsilon,
             sampler=sampler,
             stop=stop,
             class_weight=class_weight,
+            multiclass=multiclass,
             impute=impute,
             scale=scale,
             flags=flags,
-            memory=parse_bytes(memory) // jobs,
+            memory=parse_bytes(memory) // (jobs if cluster is None else 1),
             seed=seed,
             n_threads=max(1, all_threads // jobs),
         )
-        searcher = _searcher(PathClassifier(training=training), paths, codes, search, factor, cv, seed)
+        estimator = PathClassifier(training=training) if data.targets is None else PathRegressor(training=training)
+        searcher = _searcher(estimator, paths, codes, search, factor, cv, seed)
         records = Records(folder)
         n_fits = None if halving else cv * sum(len(path.Cs) for path in paths)
 
         def work() -> list[Tried]:
-            with _watched(records, cv, n_fits, report), backends.running(backend, jobs, training.n_threads):
-                _fit(searcher, X, classes[codes])
+            y = classes[codes] if data.targets is None else data.targets
+            where = (
+                backends.running(backend, jobs, training.n_threads)
+                if cluster is None
+                else backends.running_on(cluster, records, X, y)
+            )
+            with _watched(records, cv, n_fits, report), where:
+                _fit(searcher, X, y)
             return from_results(searcher.cv_results_, cv, X.shape[0])
 
-        found = supervised(work, stop=records.stop, kill=backends.end_workers if jobs > 1 else None)
+        kill = backends.end_workers if jobs > 1 else None
+        if cluster is not None:
+            kill = cluster.cancel
+        found = supervised(work, stop=records.stop, kill=kill)
         tried, interrupted = found or from_records(records.all(), cv), found is None
         why = reasons(records.all())
     candidates = ranked(paths, tried, why, data.X)
@@ -257,9 +292,16 @@ class _Halving(HalvingGridSearchCV):
 
 
 def _searcher(
-    estimator: PathClassifier, paths: list[Path], codes: np.ndarray, search: str, factor: int, cv: int, seed: int
+    estimator: PathClassifier | PathRegressor,
+    paths: list[Path],
+    codes: np.ndarray,
+    search: str,
+    factor: int,
+    cv: int,
+    seed: int,
 ) -> GridSearchCV | _Halving:
-    folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
+    kind = StratifiedKFold if isinstance(estimator, PathClassifier) else KFold
+    folds = kind(cv, shuffle=True, random_state=seed)
     if search != "halving":
         return GridSearchCV(estimator, {"path": paths}, scoring=score, cv=folds, refit=False)
     return _Halving(
@@ -293,6 +335,8 @@ def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
     fewest = counts.min()
     if cv > fewest:
         mend = f"give --cv {fewest}" if fewest > 1 else "it cannot be cross-validated"
+        if not len(classes):
+            raise InputError(f"cv={cv} folds need as many samples, and there are {fewest}: {mend}")
         name = classes[counts.argmin()]
         raise InputError(f"cv={cv} folds need {cv} samples of each class, but class {name} has {fewest}: {mend}")
 

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from svmkit.cluster import here
+from svmkit.data.classes import REGRESS
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.decided import decided
 from svmkit.model.metric import Metric
@@ -38,16 +40,19 @@ class Training:
         Folder of the `Records`.
     metric : Metric
         By what candidates are compared.
-    sampler, stop, class_weight, impute, scale, flags, memory, seed, n_threads
+    task, epsilon, sampler, stop, class_weight, multiclass, impute, scale, flags, memory, seed, n_threads
         As for `svmkit.c_path`.
     """
 
     width: int
     folder: str
     metric: Metric
+    task: str = "classify"
+    epsilon: float = 0.1
     sampler: str | Sampler | None = None
     stop: Criterion | Stop | None = None
     class_weight: str | dict | None = None
+    multiclass: str = "ovo"
     impute: str | None = None
     scale: str | None = None
     flags: np.ndarray | None = None
@@ -57,11 +62,12 @@ class Training:
 
     @property
     def threads(self) -> int:
-        """`n_threads`, or fewer if the worker process has fewer threads."""
-        return min(self.n_threads, most())
+        """`n_threads`, or fewer if the worker process has fewer threads; on a cluster the threads of the worker."""
+        at = here()
+        return min(self.n_threads if at is None else at.threads, most())
 
 
-class PathClassifier(ClassifierMixin, BaseEstimator):
+class PathEstimator(BaseEstimator):
     """A model for each C of a path; for a C whose training fails, None and the reason.
 
     Parameters
@@ -84,10 +90,9 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
         self.training = training
 
     @QUIET
-    def fit(self, X, y) -> PathClassifier:
+    def fit(self, X, y) -> PathEstimator:
         """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search is ended."""
         assert self.path is not None and self.training is not None
-        self.classes_ = np.unique(y)
         self.reasons_: dict[int, str] = {}
         self.fits_: list[Fit | None] = []
         try:
@@ -112,9 +117,12 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
             Cs,
             solver=path.solver,
             kernel=path.kernel,
+            task=t.task,
+            epsilon=t.epsilon if path.epsilon is None else path.epsilon,
             sampler=t.sampler,
             stop=t.stop,
             class_weight=t.class_weight,
+            multiclass=t.multiclass,
             impute=t.impute,
             scale=t.scale,
             flags=t.flags,
@@ -134,8 +142,21 @@ class PathClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+class PathClassifier(ClassifierMixin, PathEstimator):
+    """Classifiers of a path."""
+
+    def fit(self, X, y) -> PathEstimator:
+        """As `PathEstimator.fit`; scikit-learn asks classifiers for their classes."""
+        self.classes_ = np.unique(y)
+        return super().fit(X, y)
+
+
+class PathRegressor(RegressorMixin, PathEstimator):
+    """Regression functions of a path."""
+
+
 @QUIET
-def score(estimator: PathClassifier, X, y) -> dict[str, float]:
+def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     """The `FACTS` of each C on held-out samples, as the scores of scikit-learn's search; they go to the records, too.
 
     Returns
@@ -153,7 +174,8 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
     except Exception:  # one model may be the cause: each decides alone
         together = None
     truth, shared = metric.codes(y), iter(() if together is None else together)
-    rows = np.bincount(truth, minlength=len(metric.classes))
+    is_regression = training.task == REGRESS
+    rows = None if is_regression else np.bincount(truth, minlength=len(metric.classes))
     for i, fitted in enumerate(estimator.fits_):
         if fitted is None:
             continue
@@ -164,7 +186,7 @@ def score(estimator: PathClassifier, X, y) -> dict[str, float]:
             continue
         codes = metric.codes(predicted)
         facts = (
-            float((codes == truth).mean()),
+            math.nan if is_regression else float((codes == truth).mean()),
             metric.value(truth, codes, decision, rows),
             fitted.seconds,
             fitted.n_iter,
@@ -184,6 +206,8 @@ def _predicted(
     model: SVMModel, X, decision: np.ndarray | None, training: Training
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return labels, and decisions as the metric takes them if it needs any; `decision` is known for two classes."""
+    if training.task == REGRESS:
+        return (model.predict(X, n_threads=training.threads) if decision is None else decision), None
     needed = training.metric.needs_decisions
     if decision is None and not needed:
         return model.predict(X, n_threads=training.threads), None

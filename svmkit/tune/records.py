@@ -11,14 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from svmkit.cluster import here
+
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
 
 
 class Records:
     """A folder of JSON files, one for each path and fold, that several processes of one machine share.
 
-    scikit-learn's searches return their results at the end, and as numbers only. If the folder does not exist (for a
-    worker on another machine), nothing is written; only the progress and the reasons of failures are lost then.
+    scikit-learn's searches return their results at the end, and as numbers only. On a worker of a cluster, the records
+    are sent to the process of the search, which writes them, and the end of the search is that of the call. If the
+    folder does not exist (Dask or Ray on another machine), nothing is written; only the progress and the reasons of
+    failures are lost then.
 
     Parameters
     ----------
@@ -28,12 +32,16 @@ class Records:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self._at = here()
         self._here = os.path.isdir(folder)
         self._read: dict[str, dict[str, Any]] = {}
         self._next_look, self._stopped = -math.inf, False
 
     def add(self, record: dict[str, Any]) -> None:
-        """Write one record atomically."""
+        """Write one record atomically, or send it to the process that does."""
+        if self._at is not None:
+            self._at.send(record)
+            return
         with suppress(OSError):
             handle, part = tempfile.mkstemp(dir=self.folder, suffix=".part")
             with os.fdopen(handle, "w") as out:
@@ -56,6 +64,8 @@ class Records:
     @property
     def stopped(self) -> bool:
         """Return whether the search has ended, as seen at most `LOOK` seconds ago; its folder may be gone by then."""
+        if self._at is not None:
+            return not self._at.wanted
         if self._here and time.monotonic() >= self._next_look:
             self._stopped = os.path.exists(os.path.join(self.folder, "stop")) or not os.path.isdir(self.folder)
             self._next_look = time.monotonic() + LOOK

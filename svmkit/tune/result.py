@@ -34,7 +34,8 @@ class Candidate:
         Number of samples that the folds were made of: all samples, or in a halving search those of the last round in
         which the candidate was tried.
     mean_accuracy, std_accuracy : float
-        Mean and standard deviation of the accuracy over the folds, between 0 and 1; nan if a fit failed.
+        Mean and standard deviation of the accuracy over the folds, between 0 and 1; nan if a fit failed, and in
+        regression.
     mean_score, std_score : float
         Mean and standard deviation of the metric over the folds; nan if a fit failed or the metric is not defined.
     fit_s, n_iter, kernel_values, n_support : float
@@ -234,7 +235,7 @@ def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, i
 def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
     of = {fact: tried.scores[f"{fact}_{i}"] for fact in FACTS}
     means = {fact: float(of[fact].mean()) for fact in FACTS}
-    if math.isnan(means["accuracy"]):
+    if math.isnan(means["fit_s"]):
         reason = reason or "a fit failed in a worker that could not say why"
     elif math.isnan(means["metric"]):
         reason = reason or "the metric is not defined for the predictions in some fold"

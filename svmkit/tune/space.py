@@ -15,6 +15,7 @@ from svmkit.solver.base import Solver
 from svmkit.tune.grids import MOST, Span, Values
 
 SEARCHES = ("grid", "random", "halving")
+EPSILON = "epsilon"  # of regression: an option of neither solver nor kernel
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Path:
     values: dict[str, Any] = field(default_factory=dict)
     has_C: bool = True
 
+    @property
+    def epsilon(self) -> float | None:
+        """Half the width of the tube of regression if it is searched; else None."""
+        return self.values.get(EPSILON)
+
     def params(self, C: float) -> dict[str, Any]:
         """Return the searched values at this C, by name."""
         return ({"C": C} if self.has_C else {}) | self.values
@@ -64,8 +70,8 @@ def plan(
     solver, kernel : Solver, Kernel
         The options that are not searched are taken from them.
     grid : mapping of str to sequence or Span
-        Values by name: C, a parameter of the kernel (gamma, or kernel.NAME) or an option of the solver. A `Span` is
-        for search="random" only.
+        Values by name: C, epsilon (of regression), a parameter of the kernel (gamma, or kernel.NAME) or an option of
+        the solver. A `Span` is for search="random" only.
     C : float, default=1.0
         Value where C is not searched.
     search : {"grid", "random", "halving"}, default="grid"
@@ -141,13 +147,14 @@ def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: floa
 
 def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
     """Return the value in the type of its option, with text converted; raise InputError if that is impossible."""
-    if name == "C":
+    if name in ("C", EPSILON):
         try:
             number = float(value)
         except (TypeError, ValueError):
             number = math.nan
-        if not (number > 0 and math.isfinite(number)):
-            raise InputError(f"--grid C: {value!r} is not a finite number > 0")
+        if not (number > 0 or (number == 0.0 and name == EPSILON)) or math.isinf(number):
+            least = "> 0" if name == "C" else ">= 0"
+            raise InputError(f"--grid {name}: {value!r} is not a finite number {least}")
         return number
     whole = isinstance(value, float) and value.is_integer() and isinstance(_default(name, solver, kernel), int)
     try:
@@ -159,7 +166,7 @@ def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
 
 def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solver, Kernel]:
     of_kernel = {name: v for name, v in values.items() if name in kernel.params}
-    of_solver = {name: v for name, v in values.items() if name not in kernel.params}
+    of_solver = {name: v for name, v in values.items() if name not in kernel.params and name != EPSILON}
     if of_kernel:
         kernel = plugins.build("kernel", kernel.name, kernel.params | of_kernel)
     if of_solver:
@@ -175,12 +182,15 @@ def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
 def _known(name: str, solver: Solver, kernel: Kernel) -> str:
     """Return the name without `kernel.`; a name that kernel and solver share belongs to the kernel."""
     bare = name.removeprefix("kernel.")
-    if name == "C" or bare in kernel.params or name in solver.params:
+    if name in ("C", EPSILON) or bare in kernel.params or name in solver.params:
         return bare
     what = "--grid " + name
+    if bare == "nu":
+        raise InputError(f"{what}: nu is not searched; GridSearchCV over SVMClassifier or SVMRegressor does it")
     if bare in ("gamma", "degree", "coef0"):
         raise InputError(f"{what}: the {kernel.name} kernel has no {bare}: leave it out, or give another --kernel")
     known = ", ".join(["C", *kernel.params, *solver.params])
+    known += f"; in regression also {EPSILON}" if solver.regression_for(kernel) is not None else ""
     raise InputError(f"{what}: solver {solver.name} with the {kernel.name} kernel has no such option; it has {known}")
 
 

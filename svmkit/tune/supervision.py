@@ -49,8 +49,13 @@ def supervised(work: Callable[[], T], *, stop: Callable[[], None], kill: Callabl
 
     def end() -> None:
         stop()
-        if kill is not None:
-            kill()
+        over = time.monotonic() + GRACE
+        while True:  # the work may have been about to start its workers
+            if kill is not None:
+                kill()
+            thread.join(LOOK)
+            if not thread.is_alive() or time.monotonic() > over:
+                return
 
     thread = threading.Thread(target=run, daemon=True)
     with interrupt.catching() as flag:
@@ -63,7 +68,6 @@ def supervised(work: Callable[[], T], *, stop: Callable[[], None], kill: Callabl
                 time.sleep(LOOK)
             if flag and not done:
                 end()
-                thread.join(GRACE)
                 return None
         except BaseException:
             end()

@@ -49,7 +49,7 @@ def test_unknown_command(refused):
     refused(["trian", "--help"], "trian")
 
 
-@pytest.mark.parametrize(("command", "word"), [("evaluate", "model"), ("predict", "model"), ("check", "name")])
+@pytest.mark.parametrize(("command", "word"), [("evaluate", "model"), ("predict", "model")])
 def test_missing_argument(refused, command, word):
     refused(["missing", word], command)
 

@@ -49,7 +49,9 @@ def test_check_for_a_reader(svmkit):
 
 def test_datasets(svmkit):
     listed = svmkit("datasets", "list", "--json").json
-    assert [row["name"] for row in listed if row["origin"] == "built-in"] == ["breast_cancer", "digits", "iris", "wine"]
+    assert [row["name"] for row in listed if row["origin"] == "built-in"] == [
+        "breast_cancer", "diabetes", "digits", "iris", "wine",
+    ]  # fmt: skip
     assert svmkit("datasets", "list").out.split()[0] == "breast_cancer"
     about = svmkit("datasets", "info", "iris", "--json").json
     assert about["n_samples"] == 150 and about["classes"] == {"setosa": 50, "versicolor": 50, "virginica": 50}
@@ -66,6 +68,7 @@ def test_datasets_of_the_data_folder(real, svmkit):
 def test_warmup(svmkit, refused):
     steps = [step["step"] for step in svmkit("warmup", "dcd", "smo", "--json").json["steps"]]
     assert steps[:2] == ["solver dcd", "solver smo"] and not any(step.startswith("solver") for step in steps[2:])
+    assert {"regression, solver dcd", "regression, solver smo"} <= set(steps)
     refused(["solver", "'dcc'", "did you mean dcd"], "warmup", "dcc")
 
 

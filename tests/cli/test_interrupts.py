@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from support.cli import Result, wait_until_computing
 
-pytestmark = pytest.mark.usefixtures("alone")
+from svmkit.model.model import SVMModel
+
+pytestmark = [pytest.mark.posix, pytest.mark.usefixtures("alone")]
 
 ENDLESS = ("--solver", "fw", "--tol", "1e-9", "--max-iter", "100000000", "--no-track", "--json")
 
@@ -106,3 +108,51 @@ def test_closed_pipe_is_no_error(monkeypatch, unbuffered):
     err = child.stderr.read()
     child.stderr.close()
     assert child.wait(60) == 0 and err == b""
+
+
+FOLDS = """
+import sys
+from svmkit.cli import main
+from svmkit.solver.stopping import Gap, Iterations, Stop
+from svmkit.training import calibrate
+
+begun = calibrate._OutOfFold._fold
+
+
+def endless(self, number, seconds):
+    self.stop = Stop((Gap(1e-15), Iterations(10**9)))
+    print("a fold begins", file=sys.stderr, flush=True)
+    begun(self, number, seconds)
+
+
+calibrate._OutOfFold._fold = endless
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["breast_cancer", "iris"])  # folds side by side, and one after the other
+def test_interrupt_during_the_folds_of_a_calibration_keeps_the_model_without_one(svmkit, refused, data):
+    """The command in a process of its own, in which the folds never end and say when they begin."""
+    known = ("--solver", "fw", "--max-iter", "5", "--scale", "standard", "--no-track", "--json")
+    plain = svmkit("train", data, *known, "--out", "plain.model").json
+    command = [sys.executable, "-c", FOLDS, "train", data, *known, "--calibrate", "sigmoid", "--out", "m.model"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    guard = threading.Timer(120, child.kill)
+    guard.start()
+    try:
+        assert "a fold begins\n" in child.stderr
+        wait_until_computing(child, seconds=0.5)
+        child.send_signal(signal.SIGINT)
+        done = finish(child)
+    finally:
+        guard.cancel()
+        child.kill()
+        child.communicate()
+    found = done.json
+    assert found["status"] == "interrupted" and found["calibration"] is None and "Traceback" not in done.err
+    assert (found["objective"], found["n_support"]) == (plain["objective"], plain["n_support"])
+    model = SVMModel.load("m.model")
+    assert model.calibration is None and "calibration" not in model.about
+    assert svmkit("predict", "m.model", data).out == svmkit("predict", "plain.model", data).out
+    refused(["no probabilities"], "predict", "m.model", data, "--proba")

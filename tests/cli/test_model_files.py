@@ -95,6 +95,7 @@ def test_show_a_model_of_a_table(svmkit):
     assert "C=1" in lines["params"] and len(lines["data sha256"].strip()) == 64
 
 
+@pytest.mark.slow
 def test_show_a_sparse_model_of_many_classes(svmkit):
     rows = [f"{k % 20} {k % 20 + 1}:1 {30 + k % 7}:0.5" for k in range(80)]
     Path("many.svm").write_text("\n".join(rows) + "\n")

@@ -1,12 +1,10 @@
 """Signals and pipes that stay open: the stream ends with the model so far, and soon."""
 
 import contextlib
-import fcntl
 import itertools
 import signal
 import subprocess
 import sys
-import termios
 import threading
 import time
 from pathlib import Path
@@ -15,6 +13,8 @@ import pytest
 from support.cli import Result, catches, clouds, wait_for
 
 from svmkit import SVMModel
+
+fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
 
 pytestmark = [
     pytest.mark.usefixtures("alone"),

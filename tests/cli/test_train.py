@@ -17,8 +17,9 @@ pytestmark = pytest.mark.usefixtures("alone")
 KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
     "compile_s", "n_support", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
+    "task", "train_r2", "train_rmse", "train_mae", "test_r2", "test_rmse", "test_mae",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
-    "formulation", "train_scores", "test_scores", "warning", "label", "metric",
+    "formulation", "train_scores", "test_scores", "warning", "label", "metric", "calibration", "multiclass",
 }  # fmt: skip
 
 
@@ -205,7 +206,8 @@ def test_out_evaluate_predict(train, svmkit):
     assert set(scored) == {
         "model", "data", "n_test", "test_accuracy", "recall", "balanced_accuracy", "n_support", "predict_s",
         "majority", "majority_share", "precision", "f1", "rows", "never_predicted", "unknown_labels", "positive",
-        "roc_auc", "average_precision", "confusion", "warning", "plot",
+        "roc_auc", "average_precision", "confusion", "warning", "plot", "task", "test_r2", "test_rmse", "test_mae",
+        "log_loss", "brier_score", "reliability",
     }  # fmt: skip
     assert scored["n_test"] == 150 and scored["n_support"] == result["n_support"]
     weighted = (result["n_samples"] * result["train_accuracy"] + result["n_test"] * result["test_accuracy"]) / 150

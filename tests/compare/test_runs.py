@@ -14,7 +14,7 @@ from support.compare import misbehaving  # noqa: F401  a fixture
 
 import svmkit
 from svmkit import plugins
-from svmkit.compare import runner
+from svmkit.compare import lane, runner
 from svmkit.compare.results import Results
 from svmkit.compare.spec import read
 from svmkit.compare.store import Store
@@ -89,7 +89,7 @@ def test_a_finished_cell_is_not_run_again_and_one_that_ran_out_is_given_more(tmp
 
 @pytest.mark.slow
 def test_a_cell_that_fails_costs_only_itself(misbehaving, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(runner, "GRACE", 0.5)
+    monkeypatch.setattr(lane, "GRACE", 0.5)
     path = svmlight(n=200)
     names = ["refuse", "crash", "hang", "broken", "smo"]
     results, told, whole = compare({"data": str(path), "solvers": names}, limit=1.0)
@@ -106,7 +106,7 @@ def test_a_cell_that_fails_costs_only_itself(misbehaving, monkeypatch):  # noqa:
 
 @pytest.mark.slow
 def test_failed_cells_are_run_again_timeouts_only_with_more_time(misbehaving, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(runner, "GRACE", 0.5)
+    monkeypatch.setattr(lane, "GRACE", 0.5)
     raw = {"data": str(svmlight(n=200)), "solvers": ["refuse", "hang"]}
     store = Store(tmp_path / "cells.jsonl")
     compare(raw, store, limit=0.3)
@@ -128,6 +128,7 @@ def test_data_that_cannot_be_used_is_a_failed_cell(tmp_path, trouble):
     )
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["group", "alone"])
 def test_an_interrupt_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path, how):

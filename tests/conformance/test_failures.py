@@ -15,10 +15,12 @@ from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, checks, is
 from svmkit.conformance.result import outcome
 from svmkit.kernels.functions import RBF
 from svmkit.problems.simplex import SquaredHinge
+from svmkit.problems.tube import TubeQP
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Uniform
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "third_party_plugin" / "src"))
+from svmkit_decomposition.smo import SMO
 from svmkit_example.solver import Coordinate
 from svmkit_frank_wolfe.sfw import SFW
 
@@ -180,6 +182,28 @@ class Flatterer(Coordinate):
     problem = Flattering
 
 
+class Idle(SMO):
+    def step(self, state):
+        return super().step(state)._replace(moved=False)
+
+
+class Overdone(SMO):
+    def solution(self, state):
+        return 20.0 * super().solution(state)
+
+
+class FlatteringTube(TubeQP):
+    """The problem of regression with a certificate that always says that the optimum is reached."""
+
+    def certificate(self, point):
+        found = super().certificate(point)
+        return replace(found, dual=found.primal, gap=0.0)
+
+
+class TubeFlatterer(SMO):
+    regression = FlatteringTube
+
+
 SOLVERS = [
     ("reaches the tolerance", Lazy, "stalled"),
     ("is feasible", Doubled, "after step 1"),
@@ -204,6 +228,9 @@ SOLVERS = [
     ("not changed", Relabels, "wrote to"),
     ("independent judge", Flatterer, "the dual weights prove"),
     ("hostile data", Flatterer, "the gap is"),
+    ("regressions converge", Idle, "ended as stalled"),
+    ("regressions keep to the constraints", Overdone, "after step"),
+    ("regressions are true", TubeFlatterer, "the dual weights prove"),
 ]
 
 

@@ -15,14 +15,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import yaml
+from support import text_models
 from support.fuzz import exchanged, fuzzed, mutated
 from support.model import IRIS, trained
 
 from svmkit.compare.spec import load_spec
 from svmkit.data import load
+from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel
 from svmkit.solver.iterate import Progress
 from svmkit.training.checkpoint import Checkpoint
+
+pytestmark = pytest.mark.posix
 
 
 @pytest.fixture
@@ -146,6 +150,28 @@ def test_binaries(folder, ending):
         pd.DataFrame({"a": X[:, 0], "b": list("xyxy"), "label": y}).to_parquet(file)
         samples.append(file.read_bytes())
     fuzzed(ending, mutated(samples), partial(load, labelled=False), file)
+
+
+@pytest.mark.parametrize("kind", ["libsvm", "more", "liblinear"])
+def test_text_models(folder, kind):
+    """Those that svmkit import reads; what it accepts is a sound model."""
+    texts = text_models
+    few = texts.LIBLINEAR.replace("2LOSS_SVC_DUAL", "1LOSS_SVR_DUAL").replace("label -1 1\n", "")
+    samples = {
+        "libsvm": [texts.C_SVC, texts.BINARY, texts.SVR],
+        "more": [texts.ONE_CLASS, texts.PRECOMPUTED, texts.BINARY.replace("nr_sv", "probA -1\nprobB 0.5\nnr_sv")],
+        "liblinear": [texts.LIBLINEAR, texts.LIBLINEAR.replace("L2LOSS_SVC_DUAL", "LR"), texts.MANY, few],
+    }[kind]
+
+    def read(file):
+        model = read_text_model(file)
+        model.save(folder.parent / "work" / "m")
+        use(folder.parent / "work" / "m")
+
+    try:
+        fuzzed(f"text model {kind}", mutated([text.encode() for text in samples]), read, folder / "t", share=2)
+    finally:
+        (folder.parent / "work" / "m").unlink(missing_ok=True)
 
 
 SPEC = b"""name: trial

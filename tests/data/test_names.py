@@ -36,6 +36,18 @@ def test_builtin_equals_sklearn(name, packaged, monkeypatch):
     assert data.y.dtype.kind == ("i" if name == "digits" else "U")
 
 
+@pytest.mark.parametrize("packaged", [True, False])
+def test_diabetes_equals_sklearn(packaged, monkeypatch):
+    from sklearn.datasets import load_diabetes
+
+    if not packaged:
+        monkeypatch.setattr("svmkit.data.builtin._packaged", lambda file: None)
+    data, bunch = load("diabetes"), load_diabetes()
+    np.testing.assert_array_equal(data.X, bunch.data)
+    np.testing.assert_array_equal(data.y, bunch.target)
+    assert data.X.flags.c_contiguous and data.y.dtype == np.float64
+
+
 def test_builtin_imports_nothing_heavy():
     code = (
         "import sys; from svmkit.data import load; d = load('breast_cancer'); print(d.fingerprint());"
@@ -104,7 +116,7 @@ def test_available_lists_what_load_finds(tmp_path, monkeypatch):
     for name in ("a1a.t.bz2", "two.csv", "two.svm", "README.md", "readme", ".hidden", "x.part"):
         write(f"data/{name}", "x")
     got = {entry.name: entry for entry in available()}
-    assert set(got) == {"breast_cancer", "digits", "iris", "wine", "a1a.t", "two", "two.svm"}
+    assert set(got) == {"breast_cancer", "diabetes", "digits", "iris", "wine", "a1a.t", "two", "two.svm"}
     assert got["two"].path.name == "two.csv" and got["two"].origin == "$SVMKIT_DATA"
     assert got["iris"].origin == "built-in" and got["iris"].path is None
 

@@ -8,7 +8,7 @@ from support.problems import write
 from support.refusals import refused
 
 from svmkit.data import Dataset, Reading, load
-from svmkit.data.classes import with_classes
+from svmkit.data.classes import with_labels_like, with_task
 from svmkit.data.survey import survey
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -39,22 +39,50 @@ def labelled(y) -> Dataset:
 )
 def test_classes(y):
     data = labelled(y)
-    assert with_classes(data, None) is data and with_classes(data, "classify") is data
+    for task in (None, "classify"):
+        found = with_task(data, task)
+        assert found.y is data.y and found.task == "classify" and found.notes == ()
 
 
 @pytest.mark.parametrize(
-    ("y", "match"),
+    ("y", "words"),
     [
-        (np.arange(300) % 51, r"some: the label looks like a quantity \(51 values in 300 rows\): choose .*--label COL"),
-        (np.arange(6000) % 2558, "2,558 values in 6,000 rows.*--task classify if each value is a class"),
-        ([0.5, 1.0, 1.5, 0.5], "looks like a quantity .3 values such as 0.5."),
-        ([f"n{i}" for i in range(30)], "has 30 values in 30 rows, and 30 of them in one row only: .*--label COL"),
+        (np.arange(300) % 51, "the label looks like a quantity (51 values in 300 rows), taken for the target"),
+        (np.arange(6000) % 2558, "2,558 values in 6,000 rows"),
+        ([0.5, 1.0, 1.5, 0.5], "looks like a quantity (3 values such as 0.5)"),
+        (np.arange(30), "30 values in 30 rows"),
     ],
 )
-def test_labels_that_are_no_classes(y, match):
+def test_quantities(y, words):
     data = labelled(y)
-    refused(match, with_classes, data, None)
-    assert with_classes(data, "classify").y.tolist() == [str(v) if isinstance(v, float) else v for v in data.y.tolist()]
+    found = with_task(data, None)
+    assert found.task == "regress" and found.y.dtype == np.float64 and found.y.tolist() == data.y.tolist()
+    assert len(found.notes) == 1 and words in found.notes[0] and "--task classify" in found.notes[0]
+    assert with_task(data, "regress").notes == ()
+    as_classes = with_task(data, "classify")
+    assert as_classes.y.tolist() == [str(v) if isinstance(v, float) else v for v in data.y.tolist()]
+    assert as_classes.task == "classify"
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "match"),
+    [
+        ([f"n{i}" for i in range(30)], None, "has 30 values in 30 rows, and 30 of them in one row only: .*--label COL"),
+        (["a", "b", "a"], "regress", "some: the label holds text \\('a'\\), and regression needs numbers"),
+        ([2, 2, 2], "regress", "some: the label is 2 in all 3 rows: there is nothing to learn"),
+        ([1.0, np.nan, 2.0], "regress", "some: the label is nan in row 2: drop that row"),
+        ([1.5, np.inf, 2.0], "regress", "some: the label is inf in row 2"),
+    ],
+)
+def test_labels_that_cannot_be_learnt(y, task, match):
+    refused(match, with_task, labelled(y), task)
+
+
+def test_test_labels_are_what_training_labels_are():
+    quantities, classes = with_task(labelled([1, 2, 3]), "regress"), with_task(labelled([0.5, 1.5, 0.5]), "classify")
+    assert with_labels_like(labelled([7, 7]), quantities).y.dtype == np.float64
+    assert with_labels_like(labelled([0.5, 2.5]), classes).y.tolist() == ["0.5", "2.5"]
+    refused("regression needs numbers", with_labels_like, labelled(["a", "b"]), quantities)
 
 
 # --- survey
@@ -84,11 +112,13 @@ def test_a_survey_counts_values_holes_and_ranges(churn_csv):
     assert survey(churn_csv, Reading("churned", ",", "latin-1", only="since,plan,calls"))["refusal"] is None
 
 
-def test_a_survey_of_a_label_that_is_no_class(churn_csv):
+def test_a_survey_of_a_label_that_is_a_quantity(churn_csv):
     about = survey(churn_csv, Reading("income", ",", "latin-1", only="since,calls"))
     assert "'income' has no label ('')" in about["refusal"] and sum(about["classes"].values()) == 6000 - 310
     about = survey(churn_csv, Reading("balance", ",", "latin-1", only="since,calls"))
-    assert "label column 'balance' (given) looks like a quantity (5,860 values such as" in about["refusal"]
+    assert about["task"] == "regress" and about["refusal"] is None and about["target"]["distinct"] == 5860
+    low, high = about["target"]["range"]
+    assert low < about["target"]["mean"] < high
 
 
 @pytest.mark.parametrize(
@@ -114,7 +144,9 @@ def test_a_survey_of_other_data_has_no_columns():
     about = survey("iris")
     assert {key: about[key] for key in load("iris").describe()} == load("iris").describe()
     assert about["columns"] is None and about["label"] is None and about["refusal"] is None
+    assert about["task"] == "classify" and about["target"] is None
     write("t.svm", "".join(f"{i / 3} 1:{i}\n" for i in range(1, 9)))
-    assert "looks like a quantity" in survey("t.svm")["refusal"]
+    about = survey("t.svm")
+    assert about["task"] == "regress" and about["refusal"] is None and about["target"]["range"] == [1 / 3, 8 / 3]
     refused("t.csv.*no rows below", survey, write("t.csv", "a,b,y\n"))
     refused("two columns are called 'a'", survey, write("t.csv", "a,a,y\n1,2,0\n"))

@@ -138,8 +138,8 @@ def test_damaged_compression(ending):
 
 
 def test_unreadable(tmp_path):
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
+    if not hasattr(os, "geteuid") or os.geteuid() == 0:
+        pytest.skip("root may read everything, and elsewhere chmod does not forbid it")
     path = write("t", "1 1:1\n")
     path.chmod(0)
     not_loaded("cannot be opened: Permission denied", path)

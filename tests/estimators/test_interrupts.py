@@ -17,6 +17,8 @@ from svmkit.solver import recorder
 from svmkit.solver.solution import Status
 from svmkit.training import trainer
 
+pytestmark = pytest.mark.posix
+
 X, Y = blobs(60, 3)
 
 
@@ -52,11 +54,13 @@ def signals(monkeypatch):
     return planned
 
 
-@pytest.mark.parametrize("estimator", [SVMClassifier, SVMOneClass])
-def test_one_signal_keeps_the_best_model_and_says_so(signals, estimator):
+@pytest.mark.parametrize(
+    ("estimator", "more"), [(SVMClassifier, {}), (SVMOneClass, {}), (SVMOneClass, {"loss": "hinge", "nu": 0.3})]
+)
+def test_one_signal_keeps_the_best_model_and_says_so(signals, estimator, more):
     signals(estimator, f1=1)
     with pytest.warns(ConvergenceWarning, match=r"auto ended as interrupted.*another Ctrl-C soon ends all"):
-        model = estimator(tol=1e-9).fit(X, Y)
+        model = estimator(tol=1e-9, **more).fit(X, Y)
     assert model.status_ is Status.INTERRUPTED
     assert model.predict(X).shape == (60,)
 

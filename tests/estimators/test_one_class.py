@@ -24,7 +24,12 @@ DEFAULT_FAILS = {
 
 
 @parametrize_with_checks(
-    [SVMOneClass(), SVMOneClass(contamination=0.1), SVMOneClass(gamma=0.1, tol=1e-10)],
+    [
+        SVMOneClass(),
+        SVMOneClass(contamination=0.1),
+        SVMOneClass(gamma=0.1, tol=1e-10),
+        SVMOneClass(loss="hinge", nu=0.5, gamma=0.1, tol=1e-12),
+    ],
     expected_failed_checks=lambda estimator: DEFAULT_FAILS if estimator.tol == 1e-3 else {},
 )
 def test_scikit_learns_checks(estimator, check):
@@ -228,6 +233,13 @@ def test_budgets_seeds_and_samplers():
         ({"contamination": 0.0}, r"contamination must be auto or a number in \(0, 0.5\], not 0.0"),
         ({"contamination": 0.6}, "contamination must be"),
         ({"contamination": "some"}, "contamination must be"),
+        (
+            {"loss": "hinge", "nu": 1.1},
+            "nu=1.1 is infeasible: with loss=hinge it bounds fractions of the samples, 0 < nu",
+        ),
+        ({"loss": "absolute"}, "loss must be hinge or squared_hinge, not 'absolute'"),
+        ({"loss": "hinge", "solver": "swap"}, "solver swap solves SimplexQP, not OneClassQP; OneClassQP: auto, fcsmo"),
+        ({"loss": "hinge", "nu": 0.5, "max_support": 29}, "nu=0.5 of 60 samples needs at least 30 support vectors"),
         ({"solver": "swapp"}, "did you mean swap"),
         ({"kernel": "gauss"}, "there are: "),
         ({"tol": -1.0}, "needs a number > 0"),
@@ -253,3 +265,67 @@ def test_wrong_calls():
     for two_columns in (X[:, :2], sp.csr_array(X[:, :2])):
         with pytest.raises(InputError, match="2 features, but SVMOneClass is expecting 3 features"):
             SVMOneClass().fit(X).predict(two_columns)
+
+
+HINGE = ["auto", "smo", "fcsmo"]
+
+
+@pytest.mark.parametrize("nu", [0.02, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("solver", HINGE)
+def test_the_hinge_equals_scikit_learn(solver, nu):
+    X, Z = points(200), points(40, seed=7)
+    weights = np.random.default_rng(2).integers(0, 4, size=200).astype(float)
+    for weight in (None, weights):
+        ours = SVMOneClass(solver, loss="hinge", nu=nu, gamma=0.2, tol=1e-10).fit(X, sample_weight=weight)
+        theirs = OneClassSVM(nu=nu, gamma=0.2, tol=1e-10).fit(X, sample_weight=weight)
+        size = float(theirs.offset_[0])
+        np.testing.assert_allclose(ours.score_samples(Z), theirs.score_samples(Z), atol=1e-6 * size)
+        np.testing.assert_allclose(ours.decision_function(Z), theirs.decision_function(Z), atol=1e-6 * size)
+        alpha = theirs.dual_coef_[0]
+        objective = -0.5 * alpha @ pairwise.rbf_kernel(theirs.support_vectors_, gamma=0.2) @ alpha
+        assert ours.certificate_.primal == pytest.approx(objective, rel=1e-6)
+        np.testing.assert_array_equal(ours.predict(Z), theirs.predict(Z))
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.1, 0.25, 0.5, 0.7, 1.0])
+@pytest.mark.parametrize("m", [40, 101])
+def test_nu_bounds_the_fractions_with_the_hinge(m, nu):
+    X = points(m)
+    for tol in (1e-2, 1e-8):
+        model = SVMOneClass(loss="hinge", nu=nu, tol=tol).fit(X)
+        assert (model.predict(X) < 0).mean() <= nu * (1.0 + 1e-9) <= len(model.support_) / m * (1.0 + 2e-9)
+        assert model.offset_ == pytest.approx(model.rho_, rel=1e-9)
+
+
+def test_nu_bounds_the_weights_with_the_hinge():
+    X = points(100)
+    weights = np.random.default_rng(5).uniform(0.1, 3.0, 100)
+    model = SVMOneClass(loss="hinge", nu=0.3, tol=1e-8).fit(X, sample_weight=weights)
+    assert weights[model.predict(X) < 0].sum() <= 0.3 * weights.sum() <= weights[model.support_].sum()
+
+
+def test_contamination_and_files_with_the_hinge(tmp_path):
+    X, Z = points(100), points(30, seed=3)
+    model = SVMOneClass(loss="hinge", nu=0.5, contamination=0.1).fit(X)
+    assert (model.predict(X) < 0).sum() == 10
+    plain = SVMOneClass(loss="hinge", nu=0.5).fit(X)
+    np.testing.assert_array_equal(model.score_samples(Z), plain.score_samples(Z))
+    model.model_.save(tmp_path / "normal.svmkit")
+    np.testing.assert_array_equal(SVMModel.load(tmp_path / "normal.svmkit").predict(Z), model.predict(Z))
+    assert model.model_.about["loss"] == "hinge"
+
+
+@pytest.mark.slow
+def test_kernels_and_limits_with_the_hinge():
+    X, Z = points(120), points(20, seed=3)
+    options = {"loss": "hinge", "nu": 0.2, "tol": 1e-10}
+    want = SVMOneClass(gamma=0.3, **options).fit(X).decision_function(Z)
+    rbf = lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.3)
+    np.testing.assert_allclose(SVMOneClass(kernel=rbf, **options).fit(X).decision_function(Z), want, atol=1e-5)
+    given = SVMOneClass(kernel="precomputed", **options).fit(rbf(X, X))
+    np.testing.assert_allclose(given.decision_function(rbf(Z, X)), want, atol=1e-5)
+    few = SVMOneClass(loss="hinge", nu=0.2, max_support=25, tol=1e-10).fit(X)
+    assert few.status_ is Status.MAX_SUPPORT and 24 <= len(few.support_) <= 25
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        assert SVMOneClass("fcsmo", time_limit=1e-6, **options).fit(X).status_ is Status.TIME_LIMIT
+    assert SVMOneClass(max_iter=3, **options).fit(X).status_ is Status.MAX_ITER

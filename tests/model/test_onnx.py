@@ -331,3 +331,35 @@ def test_without_onnx_the_command_says_what_to_install(alone, refused, monkeypat
     refused(["pip install", "onnx"], "export", "m.svmkit", "--onnx", "m.onnx")
     refused(["--onnx"], "export", "m.svmkit")
     refused(["no.svmkit"], "export", "no.svmkit", "--onnx", "m.onnx")
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("multiclass", ["two", "ovo", "ovr"])
+def test_probabilities_and_labels_are_ours(kind, multiclass, tmp_path):
+    X, y = binary() if multiclass == "two" else (IRIS[0], NAMES[IRIS[1]])
+    layout = "ovo" if multiclass == "two" else multiclass
+    model = trained(X, y, kernels.RBF(0.5), calibration=kind, multiclass=layout)
+    rows = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (300, X.shape[1]))
+    onnx_export.write(model, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    labels, found = session.run(["label", "probability"], {"X": rows})
+    assert found.dtype == np.float64 and np.abs(found - model.predict_proba(rows)).max() < 1e-9
+    assert np.array_equal(labels.astype(str), whole(model.predict(rows)).astype(str))
+    assert np.array_equal(session.run(["decision"], {"X": rows})[0].shape, expected(model, rows).shape)
+    onnx_export.write(model, tmp_path / "m.onnx", "float32")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    labels, single = session.run(["label", "probability"], {"X": rows.astype(np.float32)})
+    assert single.dtype == np.float32 and np.abs(single - found).max() < 1e-3
+    assert np.array_equal(labels.astype(str), whole(model.classes[single.argmax(axis=1)]).astype(str))
+
+
+def test_probabilities_of_a_model_that_lacks_a_class_pair(tmp_path):
+    X, y = IRIS
+    model = trained(X, y, kernels.RBF(0.5), calibration="sigmoid")
+    coef, intercept, ends = model.coef.copy(), model.intercept.copy(), np.cumsum(model.n_support)
+    coef[0, : ends[1]], intercept[0] = 0.0, 0.0
+    lacking = replace(model, coef=coef, intercept=intercept)
+    assert lacking.trained_pairs.tolist() == [1, 2]
+    onnx_export.write(lacking, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    assert np.abs(session.run(["probability"], {"X": X})[0] - lacking.predict_proba(X)).max() < 1e-9

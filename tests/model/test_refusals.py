@@ -164,7 +164,7 @@ def test_arrays_that_do_not_fit_are_refused(saved, arrays):
         {"encoding": "no"},
         {"version": "1"},
         {"version": None},
-        {"version": 2},
+        {"version": 3},
     ],
     ids=str,
 )
@@ -201,7 +201,7 @@ def test_the_untouched_rewrite_still_loads(saved):
 
 
 def test_a_newer_format_says_so(saved):
-    change(saved, version=2)
+    change(saved, version=3)
     not_loaded(saved, "newer svmkit")
 
 

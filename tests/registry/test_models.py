@@ -189,6 +189,24 @@ def test_objections():
     assert says(base | {"test_accuracy": 0.91}, base) is None
 
 
+def test_objections_to_models_of_quantities():
+    def says(ours, theirs, metric):
+        return objection(ours, theirs, "version 2", "version 1", metric)
+
+    base = {"test_r2": 0.5, "test_rmse": 50.0, "test_mae": 40.0, "test_data": "held", "n_test": 100}
+    better = base | {"test_r2": 0.6, "test_rmse": 45.0, "test_mae": 41.0}
+    assert metric_of(base, better) == metric_of(base | {"metric": "r2", "test_metric": 0.5}, better) == "r2"
+    own = {"metric": "neg_mean_absolute_error"}
+    assert metric_of(better | own, base) == "neg_mean_absolute_error"
+    assert metric_of({"test_accuracy": 0.9}, base) == "accuracy"
+    assert says(better, base, "r2") is says(better, base, "neg_root_mean_squared_error") is None
+    assert says(base, better, "r2") == "its test R2 0.5000 is below the 0.6000 of version 1"
+    assert "-41.0000 is below the -40.0000" in says(better, base, "neg_mean_absolute_error")
+    assert "the test R2 of version 1 is not known (train with --test or --test-size)" in says(base, {}, "r2")
+    known = lineage.known(base | {"test_r2": -3.5, "test_mae": "many"})
+    assert known["test_r2"] == -3.5 and known["test_rmse"] == 50.0 and "test_mae" not in known
+
+
 def test_objections_by_another_metric():
     def says(ours, theirs, metric):
         return objection(ours, theirs, "version 2", "version 1", metric)

@@ -27,6 +27,8 @@ from svmkit.data import load
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 
+pytestmark = pytest.mark.posix
+
 # no proxy stands between two processes of this machine
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

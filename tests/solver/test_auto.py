@@ -16,8 +16,9 @@ from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.auto import SHARE, SMALL, Auto, fastest
+from svmkit.solver.auto import SHARE, SMALL, SMALL_ONE_CLASS, Auto, fastest
 from svmkit.solver.loop import solve
 from svmkit.solver.sampler import Draws, Full, Shuffled
 from svmkit.solver.stopping import Gap, Iterations, Support
@@ -39,6 +40,8 @@ def test_a_kernel_matrix_that_fits_is_for_smo():
     assert chosen(BoxQP, SMALL + 1) == chosen(BoxQP, 500_000) == "fcsmo"
     room = SHARE * 8 * 1000**2
     assert (chosen(BoxQP, 1000, room), chosen(BoxQP, 1001, room)) == ("smo", "fcsmo")
+    assert chosen(OneClassQP, 1000) == chosen(OneClassQP, SMALL_ONE_CLASS) == "smo"
+    assert chosen(OneClassQP, SMALL_ONE_CLASS + 1) == chosen(OneClassQP, 1001, room) == "fcsmo"
 
 
 @pytest.mark.parametrize("m", [2, 1000, 10**7])
@@ -177,7 +180,8 @@ def test_the_command_says_what_it_took(alone, svmkit):
     assert done.err == f"svmkit: auto: {told}\n"
     result = json.loads(done.out)
     assert result["solver"] == "auto" and result["formulation"] == "hinge, free bias"
-    assert result["choice"] == [{"solver": "smo", "why": "the kernel matrix fits", "n_pairs": 3, "n_samples": 100}]
+    choice = {"solver": "smo", "why": "the kernel matrix fits", "n_pairs": 3, "n_samples": 100, "what": "class pairs"}
+    assert result["choice"] == [choice]
     assert SVMModel.load("m.model").about["choice"] == told
     assert "auto (smo) on BoxQP" in svmkit("train", "iris", "--no-track").out
     assert "auto (dcd) on LinearDual" in svmkit("train", "iris", "--no-track", "--kernel", "linear").out

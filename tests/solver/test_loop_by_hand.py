@@ -12,11 +12,13 @@ import pytest
 from support.solve import problem
 
 from svmkit.errors import InputError
-from svmkit.solver.base import Requires, Solver, StepInfo
+from svmkit.solver.base import Solver
 from svmkit.solver.iterate import Progress
 from svmkit.solver.loop import OVERTIME, solve
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Uniform
 from svmkit.solver.solution import Status
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support
 
 M = 80

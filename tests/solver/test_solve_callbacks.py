@@ -73,6 +73,7 @@ def test_an_error_in_a_callback_is_not_swallowed_and_handlers_come_back():
     assert solve(problem(), make("swap")).status is Status.CONVERGED
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_a_signal_returns_the_best_iterate(signum):
     def send(point):
@@ -107,6 +108,7 @@ print(s.status, p.infeasible(s.point), 0 < s.certificate.gap < 1, s.n_iter >= 50
 """
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_sigint_in_a_process_of_its_own(tmp_path):
     here = os.path.dirname(os.path.dirname(__file__))
@@ -122,3 +124,11 @@ def test_sigint_in_a_process_of_its_own(tmp_path):
     assert process.returncode == 0, err
     assert out.strip() == "interrupted None True True"
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "answer, stops", [(True, True), (np.True_, True), (np.False_, False), (1, False), ("x", False)]
+)
+def test_true_ends_a_solve_also_numpys_and_nothing_else_does(answer, stops):
+    solution = solve(problem(), make("swap"), stop=Iterations(50), callbacks=[lambda point: answer])
+    assert (solution.status is Status.INTERRUPTED) == stops

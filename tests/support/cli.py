@@ -75,6 +75,16 @@ def cpu_seconds(pid):
     return sum(ticks.get(member, 0) for member in family) / os.sysconf("SC_CLK_TCK")
 
 
+def family_of(mark, value):
+    """The processes that have a mark in their environment and live, zombies not counted, and their command lines."""
+    found, wanted = {}, f"{mark}={value}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_bytes()
+    return found
+
+
 class Marked:
     """A command in a process whose descendants can be told from all others, whoever their parent is by then.
 
@@ -94,12 +104,7 @@ class Marked:
 
     def family(self):
         """The processes that live, zombies not counted, and their command lines."""
-        found, mark = {}, f"{self.MARK}={self.mark}".encode()
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                if mark in (folder / "environ").read_bytes().split(b"\0"):
-                    found[int(folder.name)] = (folder / "cmdline").read_bytes()
-        return found
+        return family_of(self.MARK, self.mark)
 
     def workers(self):
         """The processes of its pools that live."""

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from svmkit import plugins
+from svmkit.plugins import plugin_file
 
 
 @pytest.fixture
@@ -34,3 +35,32 @@ def package(tmp_path, monkeypatch):
     plugins.registered.cache_clear()
     for module in made:
         sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def unloaded(monkeypatch):
+    """No plugin file is loaded, neither now nor after the test."""
+    monkeypatch.setattr(plugin_file, "_loaded", {})
+    plugins.registered.cache_clear()
+    yield
+    plugins.registered.cache_clear()
+    for module in [name for name in sys.modules if name.startswith("plugin_file_")]:
+        del sys.modules[module]
+
+
+HEAD = """
+from dataclasses import dataclass
+from svmkit.kernels import RBF, Kernel
+from svmkit.solver import Sampler, Solver, Uniform
+from svmkit_decomposition.smo import SMO
+"""
+MINE = (
+    HEAD
+    + """
+
+@dataclass(frozen=True)
+class Mine(SMO):
+    '''SMO by another name.'''
+    name = "mine"
+"""
+)

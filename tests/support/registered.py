@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from support.registry import make_model
 
 from svmkit.model.model import SVMModel
@@ -54,6 +55,8 @@ def silent_server() -> Iterator[str]:
 @contextmanager
 def tracking_server(folder: Path) -> Iterator[str]:
     """The address of an MLflow server on loopback, its store in `folder`."""
+    if os.name != "posix":
+        pytest.skip("ends the server by its group of processes")
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     options = ["--backend-store-uri", f"sqlite:///{folder}/server.db", "--artifacts-destination", str(folder / "files")]

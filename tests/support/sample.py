@@ -1,4 +1,4 @@
-"""Which tests a plain `pytest` runs: a sample of all of them, by three rules that `--full` switches off.
+"""Which tests a plain `pytest` runs: a sample of all of them, by four rules that `--full` switches off.
 
 1. Tests marked `slow` (more than about two seconds, among them servers and interrupted processes), `float32` (the
    loops are compiled for another precision), `browser`, `install` and `data` are left out.
@@ -6,6 +6,7 @@
    parameters. Every solver, kernel and sampler runs through the light contract, tests/plugins/test_light_contract.py.
 3. Of a test that is parametrised over precisions, storages or seeds, float64, dense and CSR, and the first seed run;
    each other storage is compiled for by itself.
+4. scikit-learn's checks of estimators run for the first estimator of a file.
 
 A rule that would leave nothing of a test keeps its first case. What is left out is deselected, never skipped.
 """
@@ -26,6 +27,7 @@ ONE_A_FAMILY = {
     "svmkit_frank_wolfe": "swap",
     "svmkit_decomposition": "smo",
     "svmkit_corrective": "fcfw",
+    "svmkit_dask": "dfcsmo",
     "svmkit_coordinate": "dcd",
     "svmkit_stochastic": "sgd",
     "svmkit_cutting_plane": "ocas",
@@ -43,6 +45,7 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
         kept = [case for case in cases if not any(case.get_closest_marker(mark) for mark in FULL_ONLY)]
         for others in (_other_solvers, _other_storages, _other_seeds):
             kept = _without(others, kept)
+        kept = [case for case in kept if _estimator(case) == _estimator(kept[0])]
         out.update(set(cases) - set(kept))
     return out
 
@@ -72,6 +75,12 @@ def _other_storages(case: pytest.Item) -> tuple:
         return ()
     single = [key for key, value in case.callspec.params.items() if value is np.float32]
     return (*single, *OTHER_STORAGES.findall(case.callspec.id))
+
+
+def _estimator(case: pytest.Item) -> str:
+    """The estimator that one of scikit-learn's checks is about; "" for any other test."""
+    parameters = _parameters(case)
+    return repr(parameters["estimator"]) if "check" in parameters and "estimator" in parameters else ""
 
 
 def _other_seeds(case: pytest.Item) -> tuple:

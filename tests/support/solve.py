@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from support.problems import blobs, problem_of
 
-from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.base import Solver
+from svmkit.solver.step_info import StepInfo
 
 
 def problem(m=80, C=1.0, seed=0, **kwargs):

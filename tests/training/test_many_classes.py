@@ -55,6 +55,7 @@ def test_no_pair_begins_after_the_limit(solver, kernel, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), fitted.model.predict(X))
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_no_pair_begins_after_a_signal(signum):
     X, y = many()

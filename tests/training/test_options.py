@@ -114,6 +114,7 @@ def test_watch_sees_each_problem():
     assert points == [point for s in trained.solutions for point in s.history]
 
 
+@pytest.mark.posix
 def test_an_interrupt_ends_all_pairs_with_models():
     import os
     import signal

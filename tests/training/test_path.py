@@ -108,6 +108,7 @@ def test_watch_validation_and_start():
     assert again[0].n_iter < fits[1].n_iter / 2
 
 
+@pytest.mark.posix
 def test_an_interrupt_leaves_a_model_for_each_C():
     import os
     import signal

@@ -116,6 +116,7 @@ print(found.n_iter)
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("signum", "every"),
     [("SIGKILL", 0.0), pytest.param("SIGTERM", 1e6, marks=SLOW), pytest.param("SIGINT", 1e6, marks=SLOW)],

@@ -196,6 +196,7 @@ def test_options_that_were_searched_are_parameters_of_each_run(svmkit):
     assert parent.data.params["C"] == "1.0" and "loss" not in parent.data.params
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_an_interrupt_with_candidates_that_are_whole_keeps_the_best(svmkit, monkeypatch):
     from mlflow import MlflowClient

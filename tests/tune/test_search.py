@@ -231,6 +231,7 @@ def test_progress_is_told():
     assert [at.fits for at in seen] == sorted(at.fits for at in seen)
 
 
+@pytest.mark.posix
 def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     import os
     import signal

@@ -13,6 +13,8 @@ from svmkit.compare.results import NO_MODEL, Results
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", "dash", "dot", "dashdot")  # 7 and 4 have no common factor: 28 solvers look different
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
+_LINESTYLES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.4)), "dashdot": (0, (5, 1.5, 1, 1.5))}
+_MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"}
 COLUMNS = ("seconds", "n_iter", "n_support", "gap", "accuracy")
 
 
@@ -32,6 +34,11 @@ class Style:
     dash: str
     symbol: str
 
+    @property
+    def look(self) -> dict[str, Any]:
+        """The style as keywords of matplotlib."""
+        return {"color": self.colour, "linestyle": _LINESTYLES[self.dash], "marker": _MARKERS[self.symbol]}
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -46,7 +53,9 @@ class Curve:
     status : str
         How the run ended.
     end : dict of str to float or None
-        The `COLUMNS` at the end of the run; the gap is that of the certificate.
+        The `COLUMNS` at the end of the run; the gap is that of the certificate, and the accuracy of quantities R2.
+    measure : {"accuracy", "R2"}, default="accuracy"
+        What `accuracy` is in the two dicts.
     columns : dict of str to list of float or None
         The `COLUMNS` as the run went on, of equal lengths; the gap is the solver's own estimate. Empty for more than
         two classes, whose many problems follow each other, and for software that does not report its progress.
@@ -57,6 +66,7 @@ class Curve:
     run: str
     status: str
     end: dict[str, float | None]
+    measure: str = "accuracy"
     columns: dict[str, list[float | None]] = field(default_factory=dict)
 
 
@@ -77,7 +87,9 @@ def floor(values: Sequence[float | None]) -> float | None:
 
 
 def _curve(record: dict[str, Any]) -> Curve:
-    history = record.get("history") or {}
+    history, is_r2 = record.get("history") or {}, record.get("task") == "regress"
+    if is_r2 and "score" in history:
+        history = history | {"accuracy": history["score"]}
     size = min((len(history.get(name, ())) for name in COLUMNS), default=0)
     binary = len(record.get("classes") or ()) <= 2
     columns = {name: [finite(v) for v in history[name][:size]] for name in COLUMNS} if size and binary else {}
@@ -86,11 +98,15 @@ def _curve(record: dict[str, Any]) -> Curve:
         "n_iter": finite(record.get("n_iter")),
         "n_support": finite(record.get("n_support")),
         "gap": finite(record.get("gap")),
-        "accuracy": finite(record.get("test_accuracy")),
+        "accuracy": finite(record.get("test_r2" if is_r2 else "test_accuracy")),
     }
-    treatment = f"{record['label']} {record['stop']}" if record.get("stop") else record["label"]
     run = f"seed {record['seed']}" if record.get("split") is None else f"split {record['split']}, seed {record['seed']}"
-    return Curve(record["set"], treatment, run, record["status"], end, columns)
+    return Curve(record["set"], treatment(record), run, record["status"], end, "R2" if is_r2 else "accuracy", columns)
+
+
+def treatment(record: dict[str, Any]) -> str:
+    """Return the solver of a record, with its stop rule where there are several (`Row.treatment`)."""
+    return f"{record['label']} {record['stop']}" if record.get("stop") else str(record["label"])
 
 
 def finite(value: Any) -> Any:

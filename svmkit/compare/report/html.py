@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import svmkit
 from svmkit.compare.report import environment, pictures, stats, words
@@ -13,6 +13,9 @@ from svmkit.compare.report.curves import Curve, curves, floor, style
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FOLDER = Path(__file__).parent
 
@@ -63,8 +66,10 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         disagreements=results.disagreements(),
         sets=[(names[name], words.of_set(results, name)) for name in results.sets],
         tests=[_shown(tests, results.treatments) for tests in stats.over_sets(results)],
-        environment=environment.describe(command, threads) | _other_versions(results),
+        environment=environment.describe(command, threads) | _workers(results) | _other_versions(results),
+        measure=_measures(results),
         chart=chart_data(results),
+        reliability=_inline(pictures.reliability(results)),
         nonce=secrets.token_urlsafe(16),
         css=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         js=(_FOLDER / "report.js").read_text(encoding="utf-8"),
@@ -73,9 +78,10 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
 
 
 def chart_data(results: Results) -> dict[str, Any]:
-    """The data that report.js draws: {sets: [{name, floor, runs: [...]}], solvers: [{name, colour, dash, symbol}]}.
+    """The data that report.js draws: {sets: [{name, floor, measure, runs}], solvers: [{name, colour, dash, symbol}]}.
 
-    `floor` is the place of gaps <= 0 on a logarithmic axis, None when there are no such gaps.
+    `floor` is the place of gaps <= 0 on a logarithmic axis, None when there are no such gaps; `measure` is what the
+    accuracies are: accuracy or R2.
     """
     found, names = curves(results), words.shown_names(results.sets)
     at = {name: k for k, name in enumerate(results.treatments)}
@@ -84,15 +90,32 @@ def chart_data(results: Results) -> dict[str, Any]:
         of = [curve for curve in found if curve.set == name]
         gaps = [gap for curve in of for gap in (*curve.columns.get("gap", []), curve.end["gap"])]
         runs = [_run(curve, at[curve.treatment]) for curve in of]
-        sets.append({"name": names[name], "floor": floor(gaps), "runs": runs})
+        measure = next((curve.measure for curve in of), "accuracy")
+        sets.append({"name": names[name], "floor": floor(gaps), "measure": measure, "runs": runs})
     solvers = [{"name": name} | vars(style(k)) for name, k in at.items()]
     return {"sets": sets, "solvers": solvers}
+
+
+def _measures(results: Results) -> str:
+    """Return what is measured on test rows, in words: Accuracy, R2 or both."""
+    found = {curve.measure for curve in curves(results)} or {"accuracy"}
+    return " or ".join(sorted(found)).replace("accuracy", "Accuracy" if "R2" not in found else "accuracy")
 
 
 def _other_versions(results: Results) -> dict[str, str]:
     """Return the versions of svmkit in the records if some records come from another version."""
     found = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
     return {"svmkit of the runs": ", ".join(sorted(found))} if found - {svmkit.__version__} else {}
+
+
+def _workers(results: Results) -> dict[str, str]:
+    """Return the workers of a cluster on which cells ran, whose machines may be others than the one of this page."""
+    found = {record["worker"]: record["worker_threads"] for record in results.records if "worker" in record}
+    if not found:
+        return {}
+    counts = " or ".join(sorted({f"{n} thread{'s' * (n > 1)}" for n in found.values()}))
+    workers = "a worker" if len(found) == 1 else f"{len(found)} workers"
+    return {"threads": f"{counts} a cell, on {workers} of a cluster; the processor is that of this page"}
 
 
 def _run(curve: Curve, solver: int) -> dict[str, Any]:
@@ -105,6 +128,11 @@ def _run(curve: Curve, solver: int) -> dict[str, Any]:
     }
 
 
+def _inline(figure: Figure | None) -> str:
+    """Return a picture as text for the page; "" without one."""
+    return "" if figure is None else base64.b64encode(pictures.svg(figure)).decode()
+
+
 def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
     """Return the tests of a metric in the form that the template takes."""
     figure = pictures.difference_diagram(tests, treatments)
@@ -113,6 +141,6 @@ def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
         "verdict": words.verdict(tests),
         "table": words.ranking(tests) if tests.friedman is not None else None,
         "notes": tests.notes,
-        "picture": base64.b64encode(pictures.svg(figure)).decode() if figure is not None else "",
+        "picture": _inline(figure),
         "caption": pictures.caption(tests),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.compare.report import stats
-from svmkit.compare.report.curves import Curve, Style, curves, floor, style
+from svmkit.compare.report.curves import Curve, Style, curves, floor, style, treatment
 from svmkit.compare.report.words import short_names
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
+from svmkit.model.probability_scores import Reliability
+from svmkit.plotting import draw_reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.4)), "dashdot": (0, (5, 1.5, 1, 1.5))}
-_SYMBOLS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"}
 _AXES = {
     "seconds": "training time (seconds)",
     "gap": "relative duality gap",
@@ -43,7 +43,7 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
     """Write the pictures for which there is something to draw, as STEM-KIND.png.
 
     The kinds are time-gap, time-accuracy and support-accuracy, with a panel for each set, and cd-METRIC, the diagram of
-    critical differences of each tested metric (two sets and three treatments at least).
+    critical differences of each tested metric (two sets and three treatments at least), and reliability.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
         A file cannot be written.
     """
     drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
+    drawn["reliability"] = reliability(results)
     drawn |= {f"cd-{tests.metric}": difference_diagram(tests, results.treatments) for tests in stats.over_sets(results)}
     paths = []
     try:
@@ -80,30 +81,66 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
 
 def panels(results: Results, x: str, y: str) -> Figure | None:
     """Draw a panel for each set, with a line for each run and a marker at its end; None if no run has both columns."""
-    from matplotlib.figure import Figure
-
     at = {name: k for k, name in enumerate(results.treatments)}
     found = [curve for curve in curves(results) if _end(curve, x, y)]
     sets = [name for name in results.sets if any(curve.set == name for curve in found)]
     if not sets:
         return None
-    columns = min(len(sets), 3)
-    rows = -(-len(sets) // columns)
+    measures = list(dict.fromkeys(curve.measure for curve in found))
+    named = " or ".join(_axis(y, measure) for measure in measures) if y == "accuracy" else _AXES[y]
     treatments = [t for t in results.treatments if any(curve.treatment == t for curve in found)]
+
+    def panel(ax: Axes, name: str) -> None:
+        _panel(ax, [(curve, style(at[curve.treatment])) for curve in found if curve.set == name], x, y)
+
+    return grid(sets, {t: style(at[t]) for t in treatments}, f"{named} over {_AXES[x]}: {_HOW[y]}", panel)
+
+
+def reliability(results: Results) -> Figure | None:
+    """Draw for each set how often what its solvers predict comes true, over all runs; None without probabilities."""
+    bins: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    titles: dict[str, str] = {}
+    for record in results.records:
+        if found := record.get("test_reliability"):
+            bins.setdefault(record["set"], {}).setdefault(treatment(record), []).extend(found["bins"])
+            titles[record["set"]] = found["of"]
+    sets = [name for name in results.sets if name in bins]
+    if not sets:
+        return None
+    looks = {t: style(k) for k, t in enumerate(results.treatments) if any(t in bins[name] for name in sets)}
+
+    def panel(ax: Axes, name: str) -> None:
+        lines = [(Reliability.from_plain(bins[name][t]), how.look) for t, how in looks.items() if t in bins[name]]
+        draw_reliability(ax, [(line, look | {"markersize": 5, "linewidth": 1.3}) for line, look in lines])
+        ax.set_xlabel(f"predicted probability of the {titles[name]}", fontsize=9, parse_math=False)
+
+    return grid(sets, looks, "how often predictions come true: bars count them, the diagonal is perfect", panel)
+
+
+def grid(
+    sets: list[str], looks: dict[str, Style], about: str, panel: Callable[[Axes, str], None], *, lines: bool = True
+) -> Figure:
+    """Return a figure with a panel for each set, which `panel(axes, set)` fills, and a legend of the treatments.
+
+    Without `lines` the legend has their markers only.
+    """
+    from matplotlib.figure import Figure
+
+    columns = 2 if len(sets) == 4 else min(len(sets), 3)
+    rows = -(-len(sets) // columns)
     wide = max(4.6 * columns, 6.0)
     per_line = max(1, int(wide // 2.2))
-    legend = 0.25 * -(-len(treatments) // per_line) + 0.2
+    legend = 0.25 * -(-len(looks) // per_line) + 0.2
     figure = Figure(figsize=(wide, 3.5 * rows + legend), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    about = f"{_AXES[y]} over {_AXES[x]}: {_HOW[y]}"
     figure.suptitle("\n".join(textwrap.wrap(about, int(12 * wide))), fontsize=10)
     for ax, name, title in zip(axes, sets, short_names(sets), strict=False):
-        _panel(ax, [(curve, style(at[curve.treatment])) for curve in found if curve.set == name], x, y)
+        panel(ax, name)
         ax.set_title(title, fontsize=10, parse_math=False)
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
-    handles = [_handle(style(at[t])) for t in treatments]
-    box = figure.legend(handles, short_names(treatments), loc="outside lower center", ncols=per_line, frameon=False)
+    handles = [_handle(how, lines) for how in looks.values()]
+    box = figure.legend(handles, short_names(list(looks)), loc="outside lower center", ncols=per_line, frameon=False)
     for text in box.get_texts():
         text.set(parse_math=False, fontsize=9)
     return figure
@@ -113,24 +150,25 @@ def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
     low = _lowest(found, x, y)
     alpha = 0.6 if len({curve.run for curve, _ in found}) > 1 else 1.0
     for curve, how in found:
-        line, end = _drawn(_line(curve, x, y), y, low), _drawn(_end(curve, x, y), y, low)
-        ax.plot(*line.T, color=how.colour, linestyle=_DASHES[how.dash], linewidth=1.3, alpha=alpha)
-        ax.plot(*end.T, _SYMBOLS[how.symbol], color=how.colour, markersize=5.5, markeredgecolor="white")
+        scale = 100.0 if curve.measure == "accuracy" else 1.0
+        line, end = _drawn(_line(curve, x, y), y, low, scale), _drawn(_end(curve, x, y), y, low, scale)
+        ax.plot(*line.T, **how.look | {"marker": ""}, linewidth=1.3, alpha=alpha)
+        ax.plot(*end.T, **how.look | {"linestyle": ""}, markersize=5.5, markeredgecolor="white")
     ax.set_xscale("log")
     ax.margins(0.06)
     if y == "gap":
         ax.set_yscale("log")
     ax.set_xlabel(_AXES[x], fontsize=9)
-    ax.set_ylabel(_AXES[y], fontsize=9)
+    ax.set_ylabel(_axis(y, found[0][0].measure), fontsize=9)
     ax.tick_params(labelsize=8)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     for axis in (ax.xaxis, ax.yaxis) if y == "gap" else (ax.xaxis,):
-        _tick(axis)
+        tick(axis)
 
 
-def _tick(axis: Any) -> None:
+def tick(axis: Any) -> None:
     """Return the ticks of a logarithmic axis: decades, or 1, 2 and 5 if there are few decades."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -161,22 +199,27 @@ def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
     return floor(ends + [b for curve, _ in found for _, b in _line(curve, x, y)])
 
 
-def _drawn(points: Points, y: str, low: float | None) -> np.ndarray:
-    """Return the points as (n, 2): accuracies in per cent, nan if too low; gaps <= 0 moved to their place."""
+def _axis(y: str, measure: str) -> str:
+    """Return the title of an axis; accuracies of quantities are R2."""
+    return "test R2" if y == "accuracy" and measure == "R2" else _AXES[y]
+
+
+def _drawn(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
+    """Return the points as (n, 2): accuracies times `scale`, nan if too low; gaps <= 0 moved to their place."""
     found = np.array(points, dtype=float).reshape(-1, 2)
     if y == "accuracy":
         found[found[:, 1] < low, 1] = np.nan
-        found[:, 1] *= 100.0
+        found[:, 1] *= scale
     elif low is not None:
         found[:, 1] = np.where(found[:, 1] > 0, found[:, 1], low)
     return found
 
 
-def _handle(how: Style) -> Any:
+def _handle(how: Style, lines: bool) -> Any:
     from matplotlib.lines import Line2D
 
-    look = {"color": how.colour, "linestyle": _DASHES[how.dash], "marker": _SYMBOLS[how.symbol]}
-    return Line2D([], [], linewidth=1.5, markersize=5.5, markeredgecolor="white", **look)  # type: ignore[arg-type]
+    look = how.look if lines else how.look | {"linestyle": ""}
+    return Line2D([], [], linewidth=1.5, markersize=5.5 if lines else 7, markeredgecolor="white", **look)
 
 
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:

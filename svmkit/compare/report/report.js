@@ -30,7 +30,9 @@
   const short = (x) => (x === null ? "unknown" : Number(x.toPrecision(3)).toString());
   const tiny = (x) => (x === null ? "unknown" : x.toExponential(1));
 
-  function words(run, at, ended) {
+  const titleOf = (axis, set) => (axis === "accuracy" && set.measure === "R2" ? "test R2" : AXES[axis]);
+
+  function words(run, at, ended, set) {
     const solver = literally(solvers[run.solver].name);
     const lines = [
       `<b>${solver}</b>, ${run.run}`,
@@ -39,7 +41,8 @@
       `${ended ? "certified" : "estimated"} gap ${tiny(at.gap)}`,
     ];
     if (at.n_support !== null) lines.push(`${at.n_support.toLocaleString("en")} support vectors`);
-    if (at.accuracy !== null) lines.push(`test accuracy ${(100 * at.accuracy).toFixed(2)} %`);
+    const r2 = set.measure === "R2";
+    if (at.accuracy !== null) lines.push(r2 ? `test R2 ${at.accuracy.toFixed(4)}` : `test accuracy ${(100 * at.accuracy).toFixed(2)} %`);
     return lines.join("<br>");
   }
 
@@ -47,12 +50,12 @@
 
   function lowest(set) {
     const ends = set.runs.map((run) => run.end.accuracy).filter((value) => value !== null);
-    return checked("near") && ends.length ? Math.min(...ends) - BELOW : -1;
+    return checked("near") && ends.length ? Math.min(...ends) - BELOW : -Infinity;
   }
 
   function drawn(axis, value, set) {
     if (value === null) return null;
-    if (axis === "accuracy") return value < lowest(set) ? null : 100 * value;
+    if (axis === "accuracy") return value < lowest(set) ? null : set.measure === "R2" ? value : 100 * value;
     if (isLog(axis) && value <= 0) return axis === "gap" ? set.floor : null;
     return value;
   }
@@ -72,7 +75,7 @@
           mode: ended ? "markers" : "lines",
           x: seen.map((at) => drawn(chart.x, at[chart.x], set)),
           y: seen.map((at) => drawn(chart.y, at[chart.y], set)),
-          text: seen.map((at) => words(run, at, ended)),
+          text: seen.map((at) => words(run, at, ended, set)),
           line: { color: how.colour, dash: how.dash, width: several ? 1.6 : 2.2 },
           marker: { color: how.colour, symbol: how.symbol, size: 10, line: { color: colour("--page"), width: 1 } },
           opacity: several && !ended ? 0.8 : 1,
@@ -88,9 +91,9 @@
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  function axisOf(axis, values) {
+  function axisOf(axis, values, set) {
     const look = {
-      title: { text: AXES[axis], standoff: 8 },
+      title: { text: titleOf(axis, set), standoff: 8 },
       type: isLog(axis) ? "log" : "linear",
       gridcolor: colour("--line"),
       linecolor: colour("--soft"),
@@ -119,11 +122,11 @@
       const empty = box.parentElement.querySelector(".empty");
       box.hidden = !found.length;
       empty.hidden = Boolean(found.length);
-      empty.textContent = `No run on ${set.name} has both ${AXES[chart.x]} and ${AXES[chart.y]}.`;
+      empty.textContent = `No run on ${set.name} has both ${titleOf(chart.x, set)} and ${titleOf(chart.y, set)}.`;
       if (!found.length) continue;
       const layout = {
-        xaxis: axisOf(chart.x, found.flatMap((trace) => trace.x)),
-        yaxis: axisOf(chart.y, found.flatMap((trace) => trace.y)),
+        xaxis: axisOf(chart.x, found.flatMap((trace) => trace.x), set),
+        yaxis: axisOf(chart.y, found.flatMap((trace) => trace.y), set),
         showlegend: false,
         hovermode: "closest",
         dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page

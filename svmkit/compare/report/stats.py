@@ -12,7 +12,10 @@ from scipy import stats
 from svmkit.compare.results import HIGHER, TITLES, Results, Row, as_shown
 from svmkit.solver.solution import Status
 
-METRICS = ("fit_s", "test_accuracy", "test_metric", "suboptimality", "n_support")
+METRICS = (
+    *("fit_s", "test_accuracy", "test_r2", "test_mae", "test_log_loss", "test_metric", "suboptimality", "n_support"),
+)
+OF_SOME = ("test_r2", "test_mae", "test_log_loss")  # metrics that are left out where no run has a value
 ALPHA = 0.05
 
 
@@ -176,8 +179,11 @@ def _rank_error(n_sets: int, k: int) -> float:
 
 
 def over_sets(results: Results) -> list[Tests]:
-    """Return the tests of each metric of the comparison, in the order of `METRICS`."""
-    return [tests(results, metric) for metric in METRICS if metric in results.spec.metrics]
+    """Return the tests of each metric of the comparison, in the order of `METRICS`; those of `OF_SOME` where known."""
+    quantities = any(row.values["test_r2"].size for row in results.rows)
+    absent = ("test_accuracy",) if quantities else ()
+    known = [m for m in METRICS if m not in (*absent, *OF_SOME) or any(row.values[m].size for row in results.rows)]
+    return [tests(results, metric) for metric in known if metric in results.spec.metrics]
 
 
 def tests(results: Results, metric: str) -> Tests:

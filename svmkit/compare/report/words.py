@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from svmkit.compare.probabilities import SCORES
 from svmkit.compare.report.environment import without_places
 from svmkit.compare.report.stats import ALPHA, Tests
 from svmkit.compare.results import TITLES, Results, Row, decimals
@@ -13,7 +14,7 @@ from svmkit.compare.store import FAILED, TIMEOUT
 from svmkit.solver.solution import Status
 
 NONE = "n/a"
-ONE_SPLIT = "Accuracy is of one split: how much it depends on the rows is not known (--splits N or --cv K shows it)."
+ONE_SPLIT = "is of one split: how much it depends on the rows is not known (--splits N or --cv K shows it)."
 UNPROVEN = (
     "the order of ranks is more regular than chance explains, but these sets are too few, or too close, to say which "
     "solver is better than which"
@@ -26,7 +27,9 @@ _HEADS = TITLES | {
     "test_accuracy": "accuracy (%)",
 }
 _ORDER = METRICS
-_WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "suboptimality": "Nearest to the optimum"}
+_WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "test_r2": "Highest R2"}
+_WINS |= {"suboptimality": "Nearest to the optimum"}
+_MAIN = {"test_accuracy": "Accuracy", "test_r2": "R2"}  # by what predictions are judged, of classes and quantities
 _ENDED = {
     Status.CONVERGED: "converged",
     Status.TIME_LIMIT: "cut by the time limit",
@@ -134,8 +137,8 @@ def of_set(results: Results, name: str) -> Table:
     ]
     told = results.tested_on(name)
     notes = [without_places(f"{who}: {text}" if who else text) for who, text in results.remarks(name)]
-    if "test_accuracy" in metrics and told.startswith("one"):
-        notes.append(ONE_SPLIT)
+    if told.startswith("one"):
+        notes += [f"{title} {ONE_SPLIT}" for metric, title in _MAIN.items() if metric in metrics]
     objectives: dict[str, list[str]] = {}
     for row in rows:
         if row.runs:
@@ -145,7 +148,7 @@ def of_set(results: Results, name: str) -> Table:
             "Objectives differ and are not to be compared with each other: "
             + "; ".join(f"{formulation} ({', '.join(who)})" for formulation, who in objectives.items())
         )
-    heads |= {"test_accuracy": _HEADS["test_accuracy"] + (f", {told}" if told else "")}
+    heads |= {metric: _HEADS[metric] + (f", {told}" if told else "") for metric in _MAIN}
     return Table(["solver", "status", *(heads[metric] for metric in metrics)], body, notes)
 
 
@@ -156,7 +159,9 @@ def value(row: Row, metric: str) -> str:
         return NONE
     if metric == "test_accuracy":
         return f"{100 * mean:.2f}" + (f" ± {100 * spread:.2f}" if spread is not None else "")
-    if metric == "test_metric":
+    if metric in ("test_rmse", "test_mae"):
+        return f"{mean:.5g}" + (f" ± {spread:.2g}" if spread is not None else "")
+    if metric in ("test_r2", "test_metric", *SCORES):
         return f"{mean:.4f}" + (f" ± {spread:.4f}" if spread is not None else "")
     if metric == "fit_s":
         return number(mean) + (f" ± {spread:.{decimals(mean)}f}" if spread is not None else "")

@@ -51,6 +51,7 @@ def filled(gram, sizes=(400, 1, 300), seed=0):
 # --- what it stands on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["1GB", "700KB"])
 def test_rows_hold_every_value_above_the_threshold_with_all_points(budget):
     X, _ = scattered()
@@ -81,6 +82,7 @@ def test_points_outside_the_set_have_no_product():
     assert square.product(np.append(square.idx[:5], outside), np.ones(8)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("second", [True, False])
 def test_steps_are_those_of_smo_on_the_same_matrix(ridge, second):
@@ -134,6 +136,7 @@ def test_a_sample_of_few_points_is_all_of_them():
 # --- the solve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_optimum_and_the_certificate_are_exact(loss):
     X, y = scattered()
@@ -171,6 +174,7 @@ def test_what_was_left_out_of_the_gradient_is_made_up_for_near_the_optimum():
     assert error < 0.1 * lost
 
 
+@pytest.mark.slow
 def test_a_tolerance_beyond_the_threshold_is_reached():
     X, y = scattered()
     problem = fcsmo_problem(X, y)

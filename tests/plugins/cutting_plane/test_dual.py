@@ -6,8 +6,8 @@ from support.problems import over_simplex
 from svmkit_cutting_plane import dual
 
 from svmkit.errors import InputError
-from svmkit.solver.base import StepInfo
 from svmkit.solver.solution import Status
+from svmkit.solver.step_info import StepInfo
 
 METHODS = [dual.OWN, "swap2o", "mdm"]
 every_method = pytest.mark.parametrize("method", METHODS)

@@ -193,7 +193,7 @@ def test_refuses_a_linear_term_that_is_not_that_of_a_ball():
 
 def test_refuses_another_problem_by_name():
     class Other:
-        name = "BoxQP"
+        name, task = "BoxQP", "classify"
 
     with pytest.raises(InputError, match="solver cvm solves SimplexQP, not BoxQP"):
         make("cvm").check(Other())

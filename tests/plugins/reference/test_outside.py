@@ -54,6 +54,7 @@ def test_a_limit_in_seconds_ends_a_fit():
     assert not running()
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_signal_ends_a_fit():
     problem = endless()
@@ -70,6 +71,7 @@ def test_a_signal_ends_a_fit():
     assert solution.status is Status.INTERRUPTED and not running()
 
 
+@pytest.mark.posix
 def test_the_answer_of_an_ended_fit_is_the_last_complete_one(monkeypatch):
     X, y = blobs(80, 3)
     problem = LIBSVM().pose(Gram(RBF(0.5), X), y, 1.0)
@@ -99,6 +101,7 @@ def test_one_process_serves_fit_after_fit():
     assert running() == before and len(before) == 1
 
 
+@pytest.mark.posix
 def test_a_process_that_was_killed_is_replaced():
     X, y = blobs(60, 3)
     problem = LIBSVM().pose(Gram(RBF(0.5), X), y, 1.0)
@@ -116,6 +119,7 @@ def test_what_the_software_refuses_is_one_line():
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_the_process_ends_with_its_parent():
     """Also when the parent is killed in the middle of a fit."""

@@ -14,6 +14,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
+from svmkit.problems.tube import TubeQP
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
@@ -144,9 +145,13 @@ def test_weights_that_are_off_are_brought_back():
     X, y, _ = data(40)
     problem = BoxQP(Gram(RBF(0.5), X), y, 1.0)
     rough = np.where(y > 0, 1.0 + 1e-7, 0.5).astype(np.float32)
-    point = _within(problem, np.arange(40), rough)
+    point = _within(problem, y * rough)
     assert problem.infeasible(point) is None and np.abs(point - rough).max() < 0.4
-    assert problem.infeasible(_within(problem, np.flatnonzero(y > 0), np.ones(int((y > 0).sum())))) is None
+    assert problem.infeasible(_within(problem, np.where(y > 0, 1.0, 0.0))) is None
+    tube = TubeQP(Gram(RBF(0.5), X), X[:, 0], 1.0, 0.1)
+    point = _within(tube, y * rough)
+    assert tube.infeasible(point) is None and np.abs(point - y * rough).max() < 0.4
+    assert tube.infeasible(_within(tube, np.ones(40))) is None
 
 
 def test_it_fits_again_until_the_certificate_holds():

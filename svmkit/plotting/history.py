@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.errors import InputError, SvmkitWarning
+from svmkit.plotting.style import COLOURS, STYLES, new_axes
 from svmkit.solver.history import History
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ WORDS = {
     "accuracy": "accuracy on the validation set",
 }
 """The labels of a history's columns on an axis."""
-
-# Okabe and Ito's colours, which colour-blind readers can distinguish, darkest first; 7 colours and 4 styles: 28 curves
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-STYLES = ("-", "--", "-.", ":")
 
 _MANY = 8  # number of names above which the legend moves outside, and of class pairs above which lines are thin
 
@@ -96,7 +93,7 @@ def plot_history(
         raise InputError(f"nothing to draw: no point has both {x} and {y}{why}")
     if empty:
         warnings.warn(f"left out, no point has both {x} and {y}{why}: {', '.join(empty)}", SvmkitWarning, stacklevel=2)
-    ax = _new_axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     drawn = len(ax.get_legend_handles_labels()[1])  # by an earlier call
     for k, (name, points) in enumerate(curves.items(), drawn):
         style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
@@ -191,15 +188,6 @@ def _curves(run: _Run, x: str, y: str, logarithmic: set[str]) -> list[tuple[np.n
         if usable.any():
             found.append((values[x][usable], values[y][usable]))
     return found
-
-
-def _new_axes() -> Axes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure.add_subplot()
 
 
 def _between_powers(axis: Axis, value: float, place: int | None) -> str:

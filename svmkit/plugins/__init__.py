@@ -3,31 +3,45 @@
 Listing plugins reads package metadata only. A plugin is imported when it is asked for; one that fails to import, or
 that lacks the software it needs, is reported with its error and does not affect the others.
 
-INTERFACE is the version of the interface that plugins are written against: the base classes (`Solver`, `Kernel`,
-`Sampler`, ...), the objects that their methods receive (problem, Gram, draws) and the modules that both are imported
-from. It rises when a plugin that passes `svmkit check` could stop doing so: when a method that svmkit calls, an
-attribute that a plugin may read, or a name that it may import is removed, renamed or given another meaning. Additions
-with a default do not count. A package declares in its metadata which version all its plugins are written for, so that
-the version is known before anything of the package is imported; the name is the version, the value the package:
+`load_file` adds the plugins of a Python file that the user names; they are then found by name like all others, in this
+process. Such a file is code and runs with the user's rights; none is ever loaded unless it is named.
 
-    [project.entry-points."svmkit.interface"]
-    2 = "my_package"
-
-Several lines mean that the package works with each of these versions. A package without a declaration counts as one of
-version 1. docs/plugin_interface.md lists what each version changed.
+INTERFACE is the version of the interface that plugins are written against (see `svmkit.plugins.versions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import cache
-from importlib.metadata import Distribution, EntryPoint, entry_points
-from numbers import Integral, Real
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from svmkit._version import __version__
 from svmkit.errors import InputError, Unavailable, UnknownName, meant
+from svmkit.plugins import plugin_file
+from svmkit.plugins.listing import Listed, Works
+from svmkit.plugins.option_values import converted, typed
+from svmkit.plugins.plugin_file import PluginFile
+from svmkit.plugins.versions import require_interface
+
+__all__ = [
+    "Listed",
+    "PluginFile",
+    "build",
+    "describe",
+    "files",
+    "files_of",
+    "load",
+    "load_file",
+    "load_files",
+    "names",
+    "options",
+    "registered",
+    "requirement",
+    "solvers_where",
+    "working",
+]
 
 INTERFACE = 2
 UPGRADES = {
@@ -36,10 +50,8 @@ UPGRADES = {
 }
 """What an author changes in a plugin written for this version of the interface to bring it to the next version."""
 
-Kind = Literal["solver", "kernel", "sampler", "tracker", "command"]
-Works = Literal["ok", "unavailable", "broken"]
-KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "command")
-_SHOULD_BE = {bool: "true or false", int: "a whole number", float: "a number"}
+Kind = Literal["solver", "kernel", "sampler", "tracker", "cluster", "command"]
+KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "cluster", "command")
 
 _loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has imported
 
@@ -50,7 +62,7 @@ def registered(kind: Kind) -> Mapping[str, EntryPoint]:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+    kind : {"solver", "kernel", "sampler", "tracker", "cluster", "command"}
         The kind of plugin.
 
     Returns
@@ -58,12 +70,70 @@ def registered(kind: Kind) -> Mapping[str, EntryPoint]:
     mapping of str to importlib.metadata.EntryPoint
         Entry points by plugin name, sorted by name.
     """
-    return {point.name: point for point in sorted(entry_points(group=f"svmkit.{kind}s"), key=lambda p: p.name)}
+    points = [*entry_points(group=f"svmkit.{kind}s"), *plugin_file.points(kind)]
+    return {point.name: point for point in sorted(points, key=lambda p: p.name)}
 
 
 def names(kind: Kind) -> list[str]:
     """Names of all registered plugins of a kind, sorted; nothing is imported."""
     return list(registered(kind))
+
+
+def load_file(path: str | os.PathLike | PluginFile) -> list[str]:
+    """Run a Python file, and register the solvers, kernels and samplers that it defines, for this process.
+
+    Every class of the file that has a `name` of its own and derives from `svmkit.solver.Solver`,
+    `svmkit.solver.Sampler` or `svmkit.kernels.Kernel` is registered; classes that it imports are not. The file is code
+    and runs with your rights. A file that is loaded already is not run again, unless it has changed: then its new
+    version replaces the earlier one.
+
+    Parameters
+    ----------
+    path : str, path or PluginFile
+        The file; a `PluginFile` of `files()` is loaded as it was read.
+
+    Returns
+    -------
+    list of str
+        The names of its plugins, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        The file is missing, is not Python, raises an exception or defines no plugin; a class lacks a method; a name is
+        longer than 10 characters, or another plugin has it. The message is one line, with the line of the file.
+    """
+    file = path if isinstance(path, PluginFile) else PluginFile.read(path)
+    names = plugin_file.add(file, registered)
+    registered.cache_clear()
+    return names
+
+
+def load_files(files: Iterable[str | os.PathLike | PluginFile]) -> list[str]:
+    """Load several files, as `load_file` does; ``load_files(files)`` in a worker process repeats what its parent did.
+
+    Parameters
+    ----------
+    files : iterable of str, path or PluginFile
+        The files.
+
+    Returns
+    -------
+    list of str
+        The names of their plugins.
+    """
+    return [name for file in files for name in load_file(file)]
+
+
+def files() -> tuple[PluginFile, ...]:
+    """Return the files that this process has loaded, in that order; they can be pickled for another process."""
+    return plugin_file.loaded()
+
+
+def files_of(**plugins: str | None) -> tuple[PluginFile, ...]:
+    """Return the files that bring these plugins, each once: ``files_of(solver="mine", kernel="rbf")``."""
+    found = (plugin_file.file_of(kind, name) for kind, name in plugins.items() if name)
+    return tuple(dict.fromkeys(file for file in found if file is not None))
 
 
 def requirement(kind: Kind, name: str) -> str | None:
@@ -77,7 +147,7 @@ def load(kind: Kind, name: str) -> Any:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+    kind : {"solver", "kernel", "sampler", "tracker", "cluster", "command"}
         The kind of plugin.
     name : str
         The name under which the plugin is registered.
@@ -101,8 +171,9 @@ def load(kind: Kind, name: str) -> Any:
     if point is not None and point is found.get(name):
         return plugin
     if name not in found:
-        raise UnknownName(f"there is no {kind} {name!r}{meant(name, found)}; there are: {', '.join(found) or 'none'}")
-    _require_interface(kind, found[name])
+        known = ", ".join(found) or "none"
+        raise UnknownName(f"there is no {kind} {name!r}{meant(name, found)}{_beside(name)}; there are: {known}")
+    require_interface(kind, found[name], INTERFACE, UPGRADES)
     try:
         plugin = found[name].load()
     except Unavailable as error:
@@ -113,81 +184,19 @@ def load(kind: Kind, name: str) -> Any:
     return plugin
 
 
-def _require_interface(kind: Kind, point: EntryPoint) -> None:
-    """Raise InputError when a plugin's package declares only other versions of the interface than INTERFACE."""
-    package = point.dist
-    if package is None:
-        return
-    declared = _declared(package)
-    versions = declared or ["1"]
-    if str(INTERFACE) in versions:
-        return
-    what = f"{kind} {point.name!r} of package {package.name} {package.version}"
-    wrong = [version for version in versions if not (version.isascii() and version.isdigit() and len(version) < 10)]
-    if wrong:
-        raise InputError(f"{what} is broken: its svmkit.interface {wrong[0]!r} is not a version: write {INTERFACE}")
-    written = f"{what} is written for version {' or '.join(versions)} of the plugin interface"
-    written += "" if declared else " (it declares no version, which counts as 1)"
-    numbers = [int(version) for version in versions]
-    if min(numbers) > INTERFACE:
-        raise InputError(f"{written}, but svmkit {__version__} has version {INTERFACE}: {_upgrade('svmkit')}")
-    newest = max(number for number in numbers if number < INTERFACE)
-    changes = ", ".join(change for version, change in UPGRADES.items() if newest <= version < INTERFACE)
-    raise InputError(
-        f"{written}, but svmkit {__version__} has version {INTERFACE}: {_upgrade(package.name)}, or as its author "
-        f"{changes}, then declare {INTERFACE}"
-    )
-
-
-@cache
-def _declared(package: Distribution) -> list[str]:
-    """The versions of the interface that a package declares, sorted; its metadata are read from disk once."""
-    return sorted(found.name for found in package.entry_points if found.group == "svmkit.interface")
-
-
-def _upgrade(package: str) -> str:
-    """The advice to upgrade a package."""
-    return f"upgrade {package} (pip install --upgrade {package})"
-
-
-@dataclass(frozen=True)
-class Listed:
-    """One row of `svmkit plugins`.
-
-    Attributes
-    ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "command"}
-        The kind of plugin.
-    name : str
-        The name under which it is registered.
-    package : str
-        The distribution that registers it, "?" when that is not known.
-    doc : str
-        The first line of its docstring; of a command, its help.
-    options : dict of str to Any
-        Its hyperparameters with their defaults.
-    error : str or None
-        Why it does not work here; None for a plugin that works.
-    status : {"ok", "unavailable", "broken"}, default="ok"
-        "unavailable" for a plugin that needs software that is not installed, "broken" for one that fails to import or
-        is written for another version of the interface.
-    plugin : type or None, default=None
-        The class; None for a plugin that is broken.
-    """
-
-    kind: Kind
-    name: str
-    package: str
-    doc: str
-    options: dict[str, Any]
-    error: str | None
-    status: Works = "ok"
-    plugin: Any = field(default=None, repr=False, compare=False)
+def _beside(name: str) -> str:
+    """Return how to load NAME.py if it is in the working directory; it is only looked for."""
+    return f" (to load {name}.py: --plugin {name}.py)" if name.isidentifier() and os.path.isfile(f"{name}.py") else ""
 
 
 def describe(kind: Kind) -> list[Listed]:
     """All plugins of a kind, each imported on its own; a plugin that does not work here carries its error."""
-    return [_described(kind, name, point.dist.name if point.dist else "?") for name, point in registered(kind).items()]
+    return [_described(kind, name, _package(kind, point)) for name, point in registered(kind).items()]
+
+
+def _package(kind: Kind, point: EntryPoint) -> str:
+    file = plugin_file.file_of(kind, point.name)
+    return point.dist.name if point.dist else file.name if file else "?"
 
 
 def _described(kind: Kind, name: str, package: str) -> Listed:
@@ -227,7 +236,7 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "command"}
+    kind : {"solver", "kernel", "sampler", "tracker", "cluster", "command"}
         The kind of plugin.
     name : str
         The name under which the plugin is registered.
@@ -252,10 +261,12 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
         if key not in known:
             raise InputError(_no_option(kind, name, plugin, key, value))
         if isinstance(value, str) and not isinstance(known[key], str):
-            given[key] = _convert(f"{kind} {name}: {key}", value, type(known[key]))
+            given[key] = converted(f"{kind} {name}: {key}", value, type(known[key]))
         elif kind == "solver":
-            given[key] = _typed(f"solver {name}: {key}", value, type(known[key]))
+            given[key] = typed(f"solver {name}: {key}", value, type(known[key]))
     losses: tuple[str, ...] = getattr(plugin, "losses", ())
+    if kind == "solver" and isinstance(given.get("loss"), str) and hasattr(plugin, "loss_named"):
+        given["loss"] = plugin.loss_named(given["loss"])
     if kind == "solver" and given.get("loss", losses) not in (losses, *losses, known.get("loss")):
         close = meant(given["loss"], losses)
         raise InputError(f"solver {name}: loss={given['loss']!r} is not known{close}; there are: {', '.join(losses)}")
@@ -277,26 +288,3 @@ def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
         able = solvers_where(lambda solver: key in options(solver))
     others = f"; with {what}: {', '.join(able)}" if able and name not in able else ""
     return f"{kind} {name} has no option {key!r}{meant(key, known)}; {has}{others}"
-
-
-def _convert(what: str, text: str, kind: type) -> Any:
-    """An option's text as a value of the type of its default."""
-    if kind is bool:
-        if text.lower() in ("true", "yes", "1", "on", "false", "no", "0", "off"):
-            return text.lower() in ("true", "yes", "1", "on")
-        raise InputError(f"{what}={text!r} should be {_SHOULD_BE[bool]}")
-    if kind not in (int, float):
-        return text
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(f"{what}={text!r} should be {_SHOULD_BE[kind]}") from None
-
-
-def _typed(what: str, value: Any, kind: type) -> Any:
-    """Return a value that is no text, without numpy's types; raise InputError if the default's type is another one."""
-    truth = type(value).__name__ in ("bool", "bool_")  # bool_ is numpy's before its version 2
-    fits = {bool: truth, int: isinstance(value, Integral), float: isinstance(value, Real)}
-    if not fits.get(kind, True) or (truth and kind in (int, float)):
-        raise InputError(f"{what}={value!r} should be {_SHOULD_BE[kind]}")
-    return value.item() if kind in fits and hasattr(value, "item") else value

@@ -1,0 +1,153 @@
+"""What predicted quantities are worth on labelled data: the measures, the lines for a reader and the picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from svmkit.cli import quality
+from svmkit.cli.common import rows
+from svmkit.data import Dataset
+from svmkit.data.classes import REGRESS, targets_of
+from svmkit.errors import SvmkitError
+from svmkit.model.model import SVMModel
+from svmkit.model.quantities import QuantityScores
+from svmkit.plotting import COLOURS
+
+OF_CLASSES = (
+    *("test_accuracy", "majority", "majority_share", "balanced_accuracy", "recall", "precision", "f1", "rows"),
+    *("never_predicted", "unknown_labels", "positive", "roc_auc", "average_precision", "confusion"),
+)
+"""The keys of `svmkit evaluate --json` that are about classes, null for quantities."""
+DOTS = 20_000  # points of which a picture shows each; of more, a random part
+
+
+@dataclass(frozen=True)
+class QuantityEvaluation:
+    """Predicted quantities beside the targets.
+
+    Attributes
+    ----------
+    model : SVMModel
+        The model.
+    data : str
+        The name of the data.
+    targets, predicted : ndarray of shape (n_samples,), float64
+        The true quantities and the predictions.
+    """
+
+    model: SVMModel
+    data: str
+    targets: np.ndarray
+    predicted: np.ndarray
+
+    @classmethod
+    def of(cls, model: SVMModel, test: Dataset, predicted: np.ndarray) -> QuantityEvaluation:
+        """Bring predictions and targets together; raise InputError for data without labels or with text."""
+        return cls(model, test.name, targets_of(test), predicted)
+
+    @cached_property
+    def scores(self) -> QuantityScores:
+        """R2, RMSE and MAE."""
+        return QuantityScores.of(self.predicted, self.targets)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said: why the model may be no use."""
+        doubt = quality.doubt(self.model, train=None, test=self.scores, status=str(self.model.about.get("status", "")))
+        return [doubt] if doubt else []
+
+    def result(self, model: str, seconds: float) -> dict[str, Any]:
+        """Return the keys and values of `svmkit evaluate --json`.
+
+        Parameters
+        ----------
+        model : str
+            The model as the command names it.
+        seconds : float
+            The time of the prediction.
+        """
+        scores, errors = self.scores, self.predicted - self.targets
+        return {
+            "model": model,
+            "data": self.data,
+            "task": REGRESS,
+            "n_test": scores.n_samples,
+            **dict.fromkeys(OF_CLASSES),
+            "test_r2": scores.r2,
+            "test_rmse": scores.rmse,
+            "test_mae": scores.mae,
+            "mean_rmse": scores.spread,
+            "bias": float(errors.mean()),
+            "largest_error": float(np.abs(errors).max()),
+            "warning": next(iter(self.notes), None),
+            "n_support": int(self.model.n_support.sum()),
+            "predict_s": seconds,
+        }
+
+    def drawn(self, path: str) -> SvmkitError | None:
+        """Draw predictions over targets, and residuals; return the error if the file cannot be written."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(11.0, 4.8), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2)
+        some = np.arange(len(self.targets))
+        if len(some) > DOTS:
+            some = np.sort(np.random.default_rng(0).choice(len(some), DOTS, replace=False))
+        targets, predicted = self.targets[some], self.predicted[some]
+        dots: dict[str, Any] = {"s": 14, "alpha": 0.5, "color": COLOURS[0], "edgecolors": "none", "rasterized": True}
+        left.scatter(targets, predicted, **dots)
+        ends = [min(targets.min(), predicted.min()), max(targets.max(), predicted.max())]
+        left.plot(ends, ends, "--", color="0.4", linewidth=1, label="exact")
+        left.set(title="predicted over true", xlabel="true", ylabel="predicted")
+        right.scatter(predicted, targets - predicted, **dots)
+        right.axhline(0.0, linestyle="--", color="0.4", linewidth=1)
+        self._tube(left, right, ends)
+        right.set(title="residuals", xlabel="predicted", ylabel="true - predicted")
+        for axes in (left, right):
+            axes.title.set_fontsize(10)
+            axes.grid(alpha=0.3)
+        left.legend(loc="best", fontsize=8)
+        scores = self.scores
+        r2 = quality.in_digits("{:.3f}", scores.r2)
+        figure.suptitle(
+            f"{self.data}: R2 {r2}, RMSE {scores.rmse:.4g}, MAE {scores.mae:.4g}, {scores.n_samples:,} rows",
+            fontsize=11,
+        )
+        try:
+            figure.savefig(path, dpi=150)
+        except OSError as error:
+            return SvmkitError(f"cannot write {path}: {error.strerror or error}; the numbers are whole without it")
+        return None
+
+    def _tube(self, left: Any, right: Any, ends: list[float]) -> None:
+        """Shade the tube within which errors cost nothing in training, if the model tells of it."""
+        epsilon = self.model.about.get("epsilon")
+        if not isinstance(epsilon, int | float) or epsilon <= 0.0:
+            return
+        look: dict[str, Any] = {"color": COLOURS[1], "alpha": 0.15, "linewidth": 0}
+        low, high = (np.array(ends) + side * epsilon for side in (-1.0, 1.0))
+        left.fill_between(ends, low, high, label=f"the tube, epsilon={epsilon:g}", **look)
+        right.axhspan(-epsilon, epsilon, **look)
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the result of `QuantityEvaluation.result`."""
+    rows(
+        [
+            ("data", f"{result['data']}: {result['n_test']:,} rows"),
+            ("R2", quality.in_digits("{:.4f}", result["test_r2"])),
+            ("RMSE", f"{result['test_rmse']:.6g} ({quality.mean_of_targets(result)})"),
+            ("MAE", f"{result['test_mae']:.6g}"),
+            ("largest error", f"{result['largest_error']:.6g}"),
+            ("bias", f"{result['bias']:.6g} (mean of predicted - true)"),
+            ("support", f"{result['n_support']:,} vectors"),
+            ("time", f"{result['predict_s']:.2f} s"),
+            ("picture", result["plot"]),
+        ]
+    )

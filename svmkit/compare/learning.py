@@ -1,0 +1,244 @@
+"""Learning curves: accuracy, time and gap of solvers against the number of training rows, and how fast time grows.
+
+A curve of `train --curve` is another thing: accuracy against the size of one model as it grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmkit.compare import runner
+from svmkit.compare.entries import HOLD_OUT
+from svmkit.compare.frame import results_frame
+from svmkit.compare.plots import dress, numbers
+from svmkit.compare.results import Results
+from svmkit.compare.sets import prepare
+from svmkit.compare.spec import Cell, Spec, read
+from svmkit.compare.store import Store
+from svmkit.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+POINTS = 6  # sizes, if none are given
+LEAST = 50  # training rows of the smallest of them
+SLOW = 0.01  # seconds below which what every fit costs, whatever its rows, is a large part of a time
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How fast the training time of a solver grows: time ~ rows^exponent.
+
+    Attributes
+    ----------
+    solver : str
+    exponent : float
+        The slope of log(time) over log(rows), by least squares over the runs that converged.
+    low, high : float
+        The interval of 95% for the slope, by Student's t.
+    sizes : tuple of int
+        The numbers of rows that count: those with a mean time of `SLOW` seconds and more, if they are three at least.
+    is_slow : bool
+        Whether they are such; otherwise constant costs make the exponent too small.
+    """
+
+    solver: str
+    exponent: float
+    low: float
+    high: float
+    sizes: tuple[int, ...]
+    is_slow: bool
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.solver}: time grows as rows^{self.exponent:.2f} (95% interval {self.low:.2f} to {self.high:.2f}; "
+            f"{len(self.sizes)} sizes, {self.sizes[0]:,} to {self.sizes[-1]:,} rows)"
+        )
+        return text if self.is_slow else f"{text}, constant costs included: fits below {1e3 * SLOW:.0f} ms count too"
+
+
+def learning_curve(
+    source: str,
+    solvers: Sequence[str] = ("auto",),
+    *,
+    sizes: Sequence[int] | None = None,
+    repeats: int = 3,
+    results: str | Path | None = None,
+    time_limit: float = 300.0,
+    threads: int | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Train solvers on more and more rows, and measure each model on the same test rows.
+
+    Parameters
+    ----------
+    source : str
+        A file, or the name of a set.
+    solvers : sequence of str, default=("auto",)
+        The names of the solvers.
+    sizes : sequence of int, default=None
+        The numbers of training rows; None is six of them, up to all, in equal ratios.
+    repeats : int, default=3
+        The samples of each size. Those of one number are part of each other.
+    results : str or Path, default=None
+        The file that keeps finished runs, from which a later call goes on; None keeps none.
+    time_limit : float, default=300.0
+        Seconds for one run.
+    threads : int, default=None
+        The number of threads; None is all cores.
+    **settings : object
+        Keys of a comparison's spec, such as test, kernel, C, gamma, scale, stop.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `results_frame`; n_samples is the number of training rows. Ctrl-C returns the finished runs.
+
+    Raises
+    ------
+    InputError
+        A name, size or setting cannot be used.
+    """
+    raw = {"name": "learning curve", "data": [source], "solvers": list(solvers), "time_limit": time_limit, **settings}
+    spec = with_test(read(raw))
+    cells, store = learning_cells(spec, sizes, repeats), Store(results)
+    runner.run(cells, store, limit=spec.time_limit, threads=threads, curve=False)
+    return results_frame(store.of(cells))
+
+
+def with_test(spec: Spec) -> Spec:
+    """Return the spec with a quarter of the rows held out where the data have no test set."""
+    data = {
+        name: about | ({"test": {"hold_out": HOLD_OUT, "seed": 0}} if about["test"] is None else {})
+        for name, about in spec.data.items()
+    }
+    return replace(spec, data=data)
+
+
+def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> list[Cell]:
+    """Return the cells of a learning curve, from few rows to many.
+
+    Raises
+    ------
+    InputError
+        The spec has several problems, or a size is not between 2 and the number of training rows.
+    """
+    if len(spec.data) != 1 or len({cell.split for cell in spec.cells()}) != 1:
+        raise InputError("a learning curve is of one problem: give one set, one C, one gamma, and no splits")
+    if repeats < 1:
+        raise InputError(f"repeats must be at least 1, not {repeats}")
+    first, *_ = spec.cells()
+    n = prepare(first.settings["data"]).train.n_samples
+    sizes = sorted(set(sizes)) if sizes else default_sizes(n)
+    for size in sizes:
+        if not 2 <= size <= n:
+            raise InputError(f"{size:,} rows cannot be trained on: {first.data} has {n:,} training rows")
+    found = []
+    for size in sizes:
+        for at in range(repeats):
+            for cell in spec.cells(seeds=1):
+                data = cell.settings["data"] | {"sample": [int(size), at]}
+                settings = cell.settings | {"data": data, "seed": at}
+                found.append(replace(cell, data=f"{cell.data} {size} rows", seed=at, settings=settings))
+    return found
+
+
+def default_sizes(n: int) -> list[int]:
+    """Return up to `POINTS` numbers of rows in equal ratios, from about a thirtieth of n to n."""
+    least = min(n, max(LEAST, n // 32))
+    return sorted({round(float(size)) for size in np.geomspace(least, n, POINTS)})
+
+
+def growth(frame: pd.DataFrame) -> list[Growth]:
+    """Return how fast the training time of each solver grows, of those with three sizes and more.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        What `learning_curve` or `results_frame` returns.
+    """
+    found = []
+    for solver in dict.fromkeys(frame["solver"]):
+        runs = frame[(frame["solver"] == solver) & (frame["status"] == "converged")]
+        rows, seconds = numbers(runs["n_samples"]), numbers(runs["fit_s"])
+        sizes = np.unique(rows)
+        fast = [size for size in sizes if seconds[rows == size].mean() < SLOW]
+        slow = sizes[sizes > max(fast, default=0)]
+        is_slow = len(slow) >= 3
+        chosen = slow if is_slow else sizes
+        if len(chosen) < 3:
+            continue
+        among = np.isin(rows, chosen)
+        found.append(_growth(str(solver), rows[among], seconds[among], is_slow))
+    return found
+
+
+def _growth(solver: str, rows: np.ndarray, seconds: np.ndarray, is_slow: bool) -> Growth:
+    from scipy.stats import linregress, t
+
+    line = linregress(np.log(rows), np.log(seconds))
+    room = float(t.ppf(0.5 + CONFIDENCE / 2, len(rows) - 2)) * float(line.stderr)
+    sizes = tuple(int(size) for size in np.unique(rows))
+    return Growth(solver, float(line.slope), float(line.slope) - room, float(line.slope) + room, sizes, is_slow)
+
+
+def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[dict[str, Any]]) -> Figure:
+    """Plot accuracy (or R2), training time and certified gap against the number of training rows.
+
+    Lines are means over the repeats, shades reach from the least to the largest value; the legend has the exponents of
+    `growth`.
+
+    Parameters
+    ----------
+    records : str, Path, Results, DataFrame or iterable of dict
+        What `learning_curve` returns, or the file that `svmkit curve --out` keeps.
+
+    Returns
+    -------
+    matplotlib Figure
+        A figure that pyplot does not manage; `figure.savefig("curve.png")` saves it.
+
+    Raises
+    ------
+    InputError
+        No run has a model.
+    """
+    from matplotlib.figure import Figure
+
+    from svmkit.compare.report.curves import style
+
+    frame: Any = records if hasattr(records, "columns") else results_frame(records)
+    frame = frame[frame["fit_s"].notna()]
+    if not len(frame):
+        raise InputError("nothing to draw: no run has a model")
+    tested = next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), None)
+    metrics = [name for name in (tested, "fit_s", "gap") if name and frame[name].notna().any()]
+    figure = Figure(figsize=(4.2 * len(metrics), 3.9), layout="constrained")
+    exponents = {found.solver: f"{found.solver}, time ~ rows^{found.exponent:.2f}" for found in growth(frame)}
+    looks = {name: style(k) for k, name in enumerate(dict.fromkeys(frame["solver"]))}
+    for ax, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
+        for name, how in looks.items():
+            runs = frame[(frame["solver"] == name) & frame[metric].notna()]
+            _draw(ax, numbers(runs["n_samples"]), numbers(runs[metric]), how.look, exponents.get(name, name))
+        ax.set_xscale("log")
+        dress(ax, "n_samples", metric, log=metric != tested and bool((numbers(frame[metric].dropna()) > 0).all()))
+    handles, words = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, words, loc="outside lower center", ncols=max(1, int(2 * len(metrics))), frameon=False)
+    return figure
+
+
+def _draw(ax: Axes, rows: np.ndarray, values: np.ndarray, look: dict[str, Any], label: str) -> None:
+    """Draw the means of a solver with a shade over its repeats."""
+    sizes = np.unique(rows)
+    groups = [values[rows == size] for size in sizes]
+    ax.plot(sizes, [of.mean() for of in groups], label=label, markersize=5, markeredgecolor="white", **look)
+    low, high = [of.min() for of in groups], [of.max() for of in groups]
+    ax.fill_between(sizes, low, high, color=look["color"], alpha=0.15, linewidth=0)

@@ -1,0 +1,184 @@
+"""A picture of a comparison: what each solver reaches in which time, on each set, and its mean ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmkit.compare.frame import COLUMNS, NUMBER, results_frame
+from svmkit.compare.results import HIGHER, TITLES, Results, as_shown
+from svmkit.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from svmkit.compare.report.curves import Style
+
+NEAR = 0.1  # difference of mean ranks below which markers are drawn one below the other
+RANKS = "mean ranks"  # the title of the last panel
+_LOG = ("fit_s", "gap", "suboptimality", "n_iter", "kernel_values", "n_support")
+
+_AXES = {"fit_s": "training time (s)", "gap": "certified gap", "n_support": "support vectors"}
+_AXES |= {"n_samples": "training rows", "test_accuracy": "test accuracy", "test_r2": "test R2"}
+
+
+def plot_comparison(
+    records: str | Path | Results | pd.DataFrame | Iterable[dict[str, Any]],
+    *,
+    y: str | None = None,
+    x: str = "fit_s",
+    sets: Iterable[str] | None = None,
+) -> Figure:
+    """Plot what each solver reaches on each set against its time, and its mean ranks over the sets.
+
+    A panel for each set has a marker for each solver, at the means over its runs, with lines to the smallest and the
+    largest value. With two sets or more the last panel shows the mean ranks in both measures; 1 is the best.
+
+    Parameters
+    ----------
+    records : str, Path, Results, DataFrame or iterable of dict
+        The file of `svmkit compare --results`, its records, or what `results_frame` returns.
+    y : str, default=None
+        The measure, a column of `results_frame`: "gap", "test_accuracy", "test_r2", "suboptimality", "n_support", ...
+        None is test_accuracy, test_r2 or gap, the first that is known.
+    x : str, default="fit_s"
+        The other measure.
+    sets : iterable of str, default=None
+        The sets to show; None is all.
+
+    Returns
+    -------
+    matplotlib Figure
+        A figure that pyplot does not manage; `figure.savefig("comparison.png")` saves it.
+
+    Raises
+    ------
+    InputError
+        A measure or set is unknown, or no run has both measures.
+    """
+    from svmkit.compare.report.curves import style
+    from svmkit.compare.report.pictures import grid
+
+    frame: Any = records if hasattr(records, "columns") else results_frame(records)
+    y = y or next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), "gap")
+    for name in (x, y):
+        if name not in TITLES or name not in frame.columns:
+            known = ", ".join(name for name in TITLES if COLUMNS[name] == NUMBER or name in _LOG)
+            raise InputError(f"{name!r} is no measure of a comparison; known: {known}")
+    frame = frame.assign(treatment=_treatments(frame))
+    order, treatments = list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["treatment"]))
+    if sets is not None:
+        sets = [sets] if isinstance(sets, str) else list(sets)
+        if missing := [name for name in sets if name not in order]:
+            raise InputError(f"there is no set {missing[0]!r} among the records; they have {', '.join(order)}")
+        order = sets
+    usable = frame[np.isfinite(numbers(frame[x])) & np.isfinite(numbers(frame[y]))]
+    shown = [name for name in order if (usable["set"] == name).any()]
+    if not shown:
+        raise InputError(f"nothing to draw: no run has both {x} and {y}")
+    looks = {name: style(k) for k, name in enumerate(treatments) if (usable["treatment"] == name).any()}
+    ranks = {name: _ranks(usable, shown, list(looks), name) for name in (x, y)}
+    panels = [*shown, RANKS] if ranks[x] is not None and ranks[y] is not None else shown
+
+    def panel(ax: Axes, name: str) -> None:
+        if name == RANKS and name not in shown:
+            _draw_ranks(ax, {title(key): of for key, of in ranks.items()}, looks)
+        else:
+            _draw_set(ax, usable[usable["set"] == name], looks, x, y)
+
+    about = f"{title(y)} against {title(x)}: means of the runs, lines from the least to the largest"
+    return grid(panels, looks, about, panel, lines=False)
+
+
+def title(metric: str) -> str:
+    """Return the title of an axis."""
+    return _AXES.get(metric, TITLES.get(metric, metric))
+
+
+def _treatments(frame: pd.DataFrame) -> list[str]:
+    """Return the solver of each run, with its stop rule where there are several."""
+    several = frame["stop"].nunique() > 1
+    pairs = zip(frame["solver"], frame["stop"].fillna(""), strict=True)
+    return [f"{solver} {stop}".strip() if several else str(solver) for solver, stop in pairs]
+
+
+def numbers(column: pd.Series) -> np.ndarray:
+    """Return a column as float64, with nan for missing values."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y: str) -> None:
+    for name, how in looks.items():
+        runs = frame[frame["treatment"] == name]
+        if not len(runs):
+            continue
+        across, up = numbers(runs[x]), numbers(runs[y])
+        spans = [_span(found) for found in (across, up)]
+        look = how.look | {"linestyle": "", "markersize": 7, "markeredgecolor": "white", "elinewidth": 1.0}
+        ax.errorbar([across.mean()], [up.mean()], yerr=spans[1], xerr=spans[0], **look)
+    for metric, scale in ((x, ax.set_xscale), (y, ax.set_yscale)):
+        if metric in _LOG and (numbers(frame[metric]) > 0).all():
+            scale("log")
+    ax.margins(0.15)
+    if np.ptp(numbers(frame[y])) == 0.0 and ax.get_yscale() == "linear":
+        middle = float(numbers(frame[y])[0])
+        ax.set_ylim(middle - 0.01, middle + 0.01)
+    dress(ax, x, y)
+
+
+def _span(values: np.ndarray) -> np.ndarray:
+    """Return the distances (2, 1) of the mean to the least and to the largest value, which rounding may make < 0."""
+    mean = values.mean()
+    return np.maximum([[mean - values.min()], [values.max() - mean]], 0.0)
+
+
+def dress(ax: Axes, x: str, y: str, *, log: bool = False) -> None:
+    """Set the labels, ticks and grid of axes; `log` makes the second one logarithmic."""
+    from svmkit.compare.report.pictures import tick
+
+    if log:
+        ax.set_yscale("log")
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "log":
+            tick(axis)
+    ax.set_xlabel(title(x), fontsize=9)
+    ax.set_ylabel(title(y), fontsize=9)
+    ax.tick_params(labelsize=8)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _ranks(frame: pd.DataFrame, sets: list[str], treatments: list[str], metric: str) -> dict[str, float] | None:
+    """Return the mean rank of each solver over the sets on which all have a value; None for fewer than two of each."""
+    from scipy.stats import rankdata
+
+    sign = -1.0 if metric in HIGHER else 1.0
+    means = frame.assign(value=numbers(frame[metric])).groupby(["set", "treatment"])["value"].mean()
+    rows = [[means.get((name, who), np.nan) for who in treatments] for name in sets]
+    whole = [[sign * as_shown(metric, float(v)) for v in row] for row in rows if np.isfinite(row).all()]
+    if len(whole) < 2 or len(treatments) < 2:
+        return None
+    return dict(zip(treatments, rankdata(whole, axis=1).mean(axis=0).tolist(), strict=True))
+
+
+def _draw_ranks(ax: Axes, ranks: dict[str, dict[str, float] | None], looks: dict[str, Style]) -> None:
+    """Draw a line of markers for each measure, at the mean ranks of the solvers."""
+    for row, of in enumerate(ranks.values()):
+        drawn: list[float] = []
+        for name, rank in (of or {}).items():
+            look = looks[name].look | {"linestyle": "", "markersize": 8, "markeredgecolor": "white"}
+            ties = sum(abs(rank - other) < NEAR for other in drawn)  # which would lie on each other
+            ax.plot([rank], [row + 0.12 * ties], **look)
+            drawn.append(rank)
+    ax.set(ylim=(len(ranks) - 0.5, -0.5), xlim=(0.7, len(looks) + 0.3))
+    ax.set_yticks(range(len(ranks)), labels=list(ranks), fontsize=9)
+    ax.set_xlabel("mean rank, 1 is the best", fontsize=9)
+    ax.tick_params(labelsize=8)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.spines[["top", "right", "left"]].set_visible(False)

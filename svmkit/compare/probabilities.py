@@ -1,0 +1,80 @@
+"""The calibration of a cell, and what its probabilities are worth on the test rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmkit.data import Dataset
+from svmkit.data.classes import REGRESS, answers
+from svmkit.errors import InputError
+from svmkit.model.calibration import require_kind
+from svmkit.model.metric import Metric
+from svmkit.model.model import SVMModel
+from svmkit.model.probability_scores import ProbabilityScores
+from svmkit.training.result import Fit
+
+SCORES = ("test_log_loss", "test_brier_score")
+UNKNOWN = dict.fromkeys(("calibration", *SCORES, "test_reliability"))
+"""The keys of a record on probabilities, of a cell without them."""
+
+
+def require_calibration(where: str, entry: dict[str, Any], task: Any = None) -> None:
+    """Check the key `calibrate` of an entry; raise InputError if it is no kind, or the task has no probabilities."""
+    kind = entry.get("calibrate")
+    if kind in (None, "none"):
+        return
+    try:
+        require_kind(kind)
+    except InputError as error:
+        raise InputError(f"{where}.calibrate: {error}") from None
+    if task == REGRESS:
+        raise InputError(f"{where}: quantities have no probabilities: leave calibrate out")
+
+
+def with_calibration(how: dict[str, Any], shared: Any) -> dict[str, Any]:
+    """Return a solver's settings with its own calibration, else the shared one; "none" leaves no key."""
+    kind = how.get("calibrate", shared)
+    rest = {key: value for key, value in how.items() if key != "calibrate"}
+    return rest if kind in (None, "none") else rest | {"calibrate": kind}
+
+
+def of_fit(fitted: Fit) -> dict[str, Any] | None:
+    """Return the kind of the calibration, its number of folds and its seconds; None without one."""
+    if fitted.model.calibration is None:
+        return None
+    return {**fitted.model.about["calibration"], "seconds": fitted.calibration_s}
+
+
+def on_test(model: SVMModel, test: Dataset, train: Dataset) -> dict[str, Any]:
+    """Return the scores of probabilities on test rows, and how reliable they are; {} for a model without them.
+
+    Parameters
+    ----------
+    model : SVMModel
+        The model, of as many features as the test rows.
+    test : Dataset
+        The test rows, with labels.
+    train : Dataset
+        The training rows, which decide which of two classes is the positive one, as in `svmkit evaluate`.
+
+    Returns
+    -------
+    dict of str to object
+        test_log_loss, test_brier_score, and test_reliability: "of" names the class whose probabilities are looked at,
+        or it is "predicted label" for more than two classes; "bins" are as in `svmkit evaluate --json`.
+    """
+    assert test.y is not None
+    if model.calibration is None:
+        return {}
+    found = ProbabilityScores.of(model.predict_proba(test.X), model.classes, test.y)
+    if found is None:
+        return {}
+    of, reliability = "predicted label", found.reliability_of_labels()
+    if len(model.classes) == 2:
+        positive = Metric.of("average_precision", model.classes, np.bincount(answers(train)[1])).positive
+        code = list(map(str, model.classes)).index(str(positive))
+        of, reliability = f"class {positive}", found.reliability(code)
+    scores = {f"test_{name}": value for name, value in found.summary().items()}
+    return {**scores, "test_reliability": {"of": of, "bins": reliability.plain()}}

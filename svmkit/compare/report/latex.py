@@ -1,0 +1,153 @@
+"""The results of a comparison as a table of LaTeX, for papers: booktabs, the best in bold, names escaped."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+from svmkit.compare.report import stats
+from svmkit.compare.results import TESTED, Results, Row, as_shown, decimals
+from svmkit.errors import SvmkitError
+from svmkit.runtime import files
+
+_HEADS = {
+    "fit_s": r"time (s)",
+    "gap": r"gap",
+    "suboptimality": r"suboptimality",
+    "n_support": r"vectors",
+    "test_accuracy": r"accuracy (\%)",
+    "test_r2": r"$R^2$",
+}
+_METRICS = ("fit_s", "gap", "suboptimality", "n_support", *TESTED)  # in the order of the columns
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+}
+
+
+def write(results: Results, path: str | Path) -> None:
+    """Write `table(results)` to a file.
+
+    Raises
+    ------
+    SvmkitError
+        The file cannot be written.
+    """
+    try:
+        files.write(path, table(results).encode())
+    except OSError as error:
+        raise SvmkitError(f"cannot write {path}: {error.strerror}") from None
+
+
+def table(results: Results) -> str:
+    """Return a table of LaTeX with a row for each set and solver, and the mean ranks below.
+
+    Values are means over the runs, with the standard deviation where the tables of the terminal have one. The best
+    value of a set is bold, with those that are equal as shown (`Results.best`), and so is the best mean rank.
+    """
+    metrics = [m for m in _METRICS if m in results.spec.metrics and any(r.mean(m) is not None for r in results.rows)]
+    heads = [_HEADS.get(metric, escaped(results.titles[metric])) for metric in metrics]
+    body = [_block(results, name, metrics) for name in results.sets]
+    body += filter(None, [_rank_block(results, metrics)])
+    return "\n".join(
+        [
+            "% needs \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"  \centering",
+            f"  \\caption{{{_caption(results)}}}",
+            f"  \\label{{tab:{re.sub('[^a-z0-9]+', '-', results.spec.name.lower()).strip('-') or 'comparison'}}}",
+            f"  \\begin{{tabular}}{{ll{'r' * len(metrics)}}}",
+            r"    \toprule",
+            f"    {' & '.join(['set', 'solver', *heads])} \\\\",
+            r"    \midrule",
+            "\n    \\midrule\n".join(body),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def escaped(text: str) -> str:
+    """Return a text in which no character means something to LaTeX, on one line."""
+    return "".join(_SPECIAL.get(char, char) for char in " ".join(str(text).split()))
+
+
+def _block(results: Results, name: str, metrics: list[str]) -> str:
+    """Return the lines of a set."""
+    rows = [row for row in results.rows if row.set == name]
+    best = {metric: results.best(name, metric) for metric in metrics}
+    lines: list[str] = []
+    for row in rows:
+        cells = [_bold(_cell(row, metric), row in best[metric]) for metric in metrics]
+        lines.append(_line(escaped(name) if not lines else "", escaped(row.treatment), cells))
+    return "\n".join(lines)
+
+
+def _rank_block(results: Results, metrics: list[str]) -> str:
+    """Return the lines of the mean ranks over the sets; "" without a test."""
+    found = {tests.metric: tests for tests in stats.over_sets(results) if tests.friedman and tests.metric in metrics}
+    ranks = {
+        metric: dict(zip(tests.treatments, tests.friedman.ranks, strict=True))
+        for metric, tests in found.items()
+        if tests.friedman
+    }
+    if not ranks:
+        return ""
+    least = {metric: f"{min(of.values()):.2f}" for metric, of in ranks.items()}
+    lines: list[str] = []
+    for name in results.treatments:
+        shown = {metric: f"{of[name]:.2f}" for metric, of in ranks.items() if name in of}
+        cells = [_bold(f"${shown[m]}$", shown[m] == least[m]) if m in shown else "--" for m in metrics]
+        lines.append(_line("mean rank" if not lines else "", escaped(name), cells))
+    return "\n".join(lines)
+
+
+def _line(name: str, solver: str, cells: list[str]) -> str:
+    return f"    {' & '.join([name, solver, *cells])} \\\\"
+
+
+def _bold(cell: str, best: bool) -> str:
+    return f"{{\\boldmath{cell}}}" if best else cell
+
+
+def _cell(row: Row, metric: str) -> str:
+    """Return a mean and its deviation as a formula; a dash for an unknown value."""
+    mean, spread = row.mean(metric), row.spread(metric)
+    if mean is None:
+        return "--"
+    if metric in ("gap", "suboptimality"):
+        return _power(as_shown(metric, mean))
+    percent = 100.0 if metric == "test_accuracy" else 1.0
+    digits = 2 if metric == "test_accuracy" else decimals(mean) if metric == "fit_s" else 4 if metric in TESTED else 0
+    text = f"{percent * mean:.{digits}f}"
+    wide = metric in ("fit_s", "test_accuracy", "n_support", *TESTED)
+    return f"${text} \\pm {percent * spread:.{digits}f}$" if wide and spread is not None else f"${text}$"
+
+
+def _power(value: float) -> str:
+    """Return a small number as a formula with two digits and a power of ten."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"${value:.0f}$" if value == 0.0 else "--"
+    digits, _, power = f"{value:.1e}".partition("e")
+    return f"${digits} \\cdot 10^{{{int(power)}}}$"
+
+
+def _caption(results: Results) -> str:
+    runs = {row.cells for row in results.rows}
+    counted = f"{min(runs)} runs" if len(runs) == 1 and min(runs) > 1 else "all runs" if max(runs) > 1 else "one run"
+    rules = " / ".join(results.spec.stop.values())
+    said = f"{escaped(results.spec.name)}: means over {counted}" if counted != "one run" else escaped(results.spec.name)
+    spread = ", with standard deviations" if max(runs) > 1 else ""
+    return (
+        f"{said}{spread}; stop rule {escaped(rules)}. The best value of a set is bold, with those that equal it as "
+        "shown; times count where all runs reached the stop rule, suboptimality among solvers of one objective."
+    )

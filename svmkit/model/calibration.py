@@ -1,0 +1,185 @@
+"""Calibrations: what turns the decisions of a model into probabilities, as plain arrays that its file keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.errors import InputError
+
+FOLDS = 5  # out-of-fold decisions come from so many models
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The chance of the positive side of each decision, which grows with the decision.
+
+    A decision of two classes has `classes[1]` on its positive side, that of a class pair among more classes the first
+    class of the pair, and that of a class against the rest this class.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the method, "sigmoid" or "isotonic".
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def n_columns(self) -> int:
+        """The number of decisions of a sample."""
+        raise TypeError("a Calibration knows the number of its decisions")
+
+    def chances(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Return the chances of the positive sides.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples, n_columns), float64
+            The decisions.
+        columns : ndarray of int, default=None
+            The numbers of the decisions, where `decision` leaves some out.
+
+        Returns
+        -------
+        ndarray of the shape of `decision`, float64
+            Numbers from 0 to 1.
+        """
+        raise TypeError("a Calibration computes chances")
+
+    def log_odds(self, decision: np.ndarray) -> np.ndarray:
+        """Return the logarithms of the odds of the positive sides, as `chances` of all columns."""
+        from scipy.special import logit  # here: most commands need no probabilities
+
+        return logit(self.chances(decision))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that a model file keeps, by name."""
+        return {f"calibration.{name}": value for name, value in vars(self).items()}
+
+    def flaw(self) -> str | None:
+        """Return why these arrays are no calibration; None if they are one."""
+        raise TypeError("a Calibration checks its arrays")
+
+
+@dataclass(frozen=True)
+class Sigmoid(Calibration):
+    """The chance is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999).
+
+    Parameters
+    ----------
+    A, B : ndarray of shape (n_columns,), float64
+        The slope, which is <= 0 where larger decisions speak for the positive side, and the offset.
+    """
+
+    kind: ClassVar[str] = "sigmoid"
+
+    A: np.ndarray
+    B: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.A)
+
+    def chances(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        from scipy.special import expit
+
+        A, B = (self.A, self.B) if columns is None else (self.A[columns], self.B[columns])
+        with np.errstate(over="ignore"):
+            return expit(-(decision * A + B))
+
+    def log_odds(self, decision: np.ndarray) -> np.ndarray:
+        return -(decision * self.A + self.B)  # a chance near 1 has lost the digits
+
+    def flaw(self) -> str | None:
+        if self.A.ndim != 1 or self.A.shape != self.B.shape:
+            return "A and B of the calibration do not fit together"
+        for value in (self.A, self.B):
+            if value.dtype != np.float64 or not np.isfinite(value).all():
+                return "A and B of the calibration are not finite float64"
+        return None
+
+
+@dataclass(frozen=True)
+class Isotonic(Calibration):
+    """The chance is linear between knots, of which each decision has its own, and constant beyond them.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_knots,), float64
+        The decisions at the knots of all columns, one column after the other, ascending within each.
+    shares : ndarray of shape (n_knots,), float64
+        The chances at the knots, from 0 to 1, which never fall within a column.
+    ends : ndarray of shape (n_columns,), int64
+        Where the knots of each column end; each column has one knot at least.
+    """
+
+    kind: ClassVar[str] = "isotonic"
+
+    decisions: np.ndarray
+    shares: np.ndarray
+    ends: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.ends)
+
+    def knots(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decisions and the chances at the knots of a column."""
+        at = slice(int(self.ends[column - 1]) if column else 0, int(self.ends[column]))
+        return self.decisions[at], self.shares[at]
+
+    def chances(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        out = np.empty(decision.shape)
+        for k, column in enumerate(range(self.n_columns) if columns is None else columns.tolist()):
+            out[:, k] = np.interp(decision[:, k], *self.knots(column))
+        return out
+
+    def flaw(self) -> str | None:
+        decisions, shares, ends = self.decisions, self.shares, self.ends
+        if decisions.ndim != 1 or decisions.shape != shares.shape or ends.ndim != 1 or ends.dtype.kind != "i":
+            return "knots of the calibration do not fit together"
+        if not len(ends) or ends[0] < 1 or ends[-1] != len(decisions) or (ends[1:] <= ends[:-1]).any():
+            return "columns of the calibration do not end where they should"
+        for value in (decisions, shares):
+            if value.dtype != np.float64 or not np.isfinite(value).all():
+                return "knots of the calibration are not finite float64"
+        inside = np.ones(len(decisions) - 1, dtype=np.bool_)
+        inside[ends[:-1] - 1] = False  # from the last knot of a column to the first of the next
+        if (np.diff(decisions)[inside] <= 0.0).any() or (np.diff(shares)[inside] < 0.0).any():
+            return "knots of the calibration are not in order"
+        return "chances of the calibration are not from 0 to 1" if shares.min() < 0.0 or shares.max() > 1.0 else None
+
+
+KINDS: dict[str, type[Calibration]] = {kind.kind: kind for kind in (Sigmoid, Isotonic)}
+"""The kinds of calibration by name."""
+
+
+def require_kind(kind: Any) -> str:
+    """Return the name of a kind of calibration; raise InputError for any other value."""
+    if isinstance(kind, str) and kind in KINDS:
+        return kind
+    raise InputError(f"calibration={kind!r} is not known: give {' or '.join(KINDS)}, or leave it out")
+
+
+def from_file(header: dict[str, Any], arrays: dict[str, np.ndarray], n_columns: int) -> Calibration | None:
+    """Return the calibration in a model file, None if there is none.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        The file is damaged, or not one of svmkit's.
+    """
+    name = header.get("calibration")
+    if name is None:
+        return None
+    kind = KINDS[name]
+    found = kind(**{field: arrays[f"calibration.{field}"] for field in kind.__dataclass_fields__ if field != "kind"})
+    flaw = found.flaw()
+    if flaw is None and found.n_columns != n_columns:
+        flaw = f"the calibration has {found.n_columns} columns, the decisions {n_columns}"
+    if flaw is not None:
+        raise ValueError(flaw)
+    return found

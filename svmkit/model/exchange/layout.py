@@ -1,0 +1,120 @@
+"""The layouts of models from other software, and the order of classes: LIBSVM numbers them as they come, we sort them.
+
+LIBSVM's decision of the classes i < j, in its order, speaks for i where it is positive. Ours of the classes a < b, in
+sorted order, speaks for a, and for b where there are but two classes. So a decision changes its sign with the order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.data.layout import settled
+from svmkit.model.one_vs_one import class_slices, coefficient_row, pair_classes, pair_column, weight_coefficients
+
+FEW_CLASSES = 4096
+
+
+class Sorted(NamedTuple):
+    """A one-versus-one machine with its classes in sorted order.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The sorted labels.
+    rows : ndarray of shape (n_sv,), int64
+        The vectors of the unsorted machine, by class.
+    n_support : ndarray of shape (n_classes,), int64
+        The number of vectors of each class.
+    coef : ndarray of shape (n_classes - 1, n_sv), float64
+        Their coefficients.
+    columns : ndarray of shape (n_pairs,), int64
+        The class pairs of the unsorted machine, in our order.
+    signs : ndarray of shape (n_pairs,), float64
+        -1.0 where our decision is LIBSVM's times -1, else 1.0.
+    """
+
+    classes: np.ndarray
+    rows: np.ndarray
+    n_support: np.ndarray
+    coef: np.ndarray
+    columns: np.ndarray
+    signs: np.ndarray
+
+
+def one_function(task: str, n_sv: int) -> dict[str, Any]:
+    """Return the task, classes and n_support of a model with one decision function that belongs to no class pair.
+
+    Parameters
+    ----------
+    task : {"regress", "outliers"}
+        The task.
+    n_sv : int
+        The number of vectors.
+    """
+    regresses = task == "regress"
+    classes, n_support = (np.empty(0), [n_sv]) if regresses else (np.array([-1, 1]), [0, n_sv])
+    return {"task": task, "classes": classes, "n_support": np.array(n_support)}
+
+
+def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, multiclass: str) -> dict[str, Any]:
+    """Return the parts of a linear model of sorted classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The sorted labels.
+    w : ndarray of shape (n_decisions, n_features), float64
+        The weights: for two classes those of one decision, which speaks for the second one; else of one for each class.
+    intercept : ndarray of shape (n_decisions,)
+        The intercepts.
+    multiclass : {"ovr", "crammer_singer"}
+        How a machine of more than two classes was trained.
+    """
+    k, (n, d) = len(classes), w.shape
+    parts: dict[str, Any] = {"classes": classes, "intercept": intercept}
+    if k == 2:
+        n_support, coef = weight_coefficients(2)
+        return parts | {"n_support": n_support, "coef": coef, "vectors": stored(w)}
+    parts |= {"multiclass": multiclass, "n_support": np.zeros(k, dtype=np.int64)}
+    if k > max(d, FEW_CLASSES):  # an identity of many classes is large: the unit vectors are fewer
+        parts["n_support"][0] = d
+        return parts | {"coef": w, "vectors": sp.eye_array(d, format="csr")}
+    parts["n_support"][:] = 1
+    return parts | {"coef": np.eye(n), "vectors": stored(w)}
+
+
+def stored(w: np.ndarray) -> Any:
+    """Return weights as CSR where most of them are 0, else as they are."""
+    return settled(sp.csr_array(w))
+
+
+def sort_classes(labels: np.ndarray, n_support: np.ndarray, coef: np.ndarray) -> Sorted:
+    """Return a machine of LIBSVM with its classes in sorted order and the signs of our decisions.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The labels in LIBSVM's order, all different.
+    n_support : ndarray of shape (n_classes,), int64
+        The number of vectors of each class, in this order, in which the vectors stand, too.
+    coef : ndarray of shape (n_classes - 1, n_sv), float64
+        Their coefficients.
+    """
+    k, order = len(labels), np.argsort(labels, kind="stable")
+    at, all_classes = class_slices(n_support), np.arange(k)
+    a, b = pair_classes(k)
+    i, j = order[a], order[b]
+    turned = -1.0 if k == 2 else 1.0
+    ours = np.empty_like(coef)
+    end = 0
+    for c, of in enumerate(order.tolist()):
+        others = np.delete(all_classes, c)
+        signs = np.where((of < order[others]) == (c < others), turned, -turned)
+        begin, end = end, end + at[of].stop - at[of].start
+        ours[:, begin:end] = signs[:, None] * coef[coefficient_row(of, order[others]), at[of]]
+    rows = np.concatenate([np.arange(at[of].start, at[of].stop) for of in order.tolist()])
+    columns = pair_column(np.minimum(i, j), np.maximum(i, j), k)
+    return Sorted(labels[order], rows, n_support[order], ours, columns, np.where(i < j, turned, -turned))

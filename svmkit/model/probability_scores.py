@@ -1,0 +1,117 @@
+"""What predicted probabilities are worth: log loss, Brier score, and how often what was predicted came true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.model.accuracy import comparable
+
+LEAST = np.finfo(np.float64).eps  # the probability that counts for one of 0, as in scikit-learn
+BINS = 10
+
+
+class Reliability(NamedTuple):
+    """How often what was predicted came true, for predictions of about the same probability.
+
+    Attributes
+    ----------
+    predicted, observed : ndarray of shape (n_bins,), float64
+        The mean of the predicted probabilities, and the share of them that came true.
+    rows : ndarray of shape (n_bins,), int64
+        The number of predictions.
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, probability: np.ndarray, came_true: np.ndarray) -> Reliability:
+        """Divide predictions (n,) and whether they came true (n,) at 0.1, 0.2, ..., 0.9; bins without any are left out.
+
+        Parameters
+        ----------
+        probability : ndarray of shape (n,), float64
+            Predicted probabilities.
+        came_true : ndarray of shape (n,), bool
+            What happened.
+        """
+        at = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+        rows = np.bincount(at, minlength=BINS)
+        used = rows > 0
+        predicted, observed = (np.bincount(at, values, BINS)[used] / rows[used] for values in (probability, came_true))
+        return cls(predicted, observed, rows[used])
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return the bins as `svmkit evaluate --json` prints them."""
+        columns = (self.predicted.tolist(), self.observed.tolist(), self.rows.tolist())
+        return [{"predicted": p, "observed": o, "rows": n} for p, o, n in zip(*columns, strict=True)]
+
+    @classmethod
+    def from_plain(cls, bins: Iterable[dict[str, Any]]) -> Reliability:
+        """Return the reliability of bins as `plain` returns them; those of several runs are joined."""
+        rows, sums, hits = np.zeros(BINS, dtype=np.int64), np.zeros(BINS), np.zeros(BINS)
+        for entry in bins:
+            at = min(int(entry["predicted"] * BINS + 1e-9), BINS - 1)  # a mean may be rounded to below its bin
+            rows[at] += entry["rows"]
+            sums[at] += entry["rows"] * entry["predicted"]
+            hits[at] += entry["rows"] * entry["observed"]
+        used = rows > 0
+        return cls(sums[used] / rows[used], hits[used] / rows[used], rows[used])
+
+
+@dataclass(frozen=True)
+class ProbabilityScores:
+    """The scores of probabilities on some rows whose labels are classes of the model.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes), float64
+        What was predicted.
+    codes : ndarray of shape (n_rows,), int
+        The class of each row.
+    """
+
+    probabilities: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray) -> ProbabilityScores | None:
+        """Bring probabilities and labels together; None if no label is a class. Rows of other labels are left out."""
+        labels, known = comparable(np.asarray(labels), classes)
+        order = np.argsort(known)
+        at = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)
+        told = known[order[at]] == labels
+        return cls(probabilities[told], order[at][told]) if told.any() else None
+
+    @property
+    def log_loss(self) -> float:
+        """The mean of -log of the probability of the true class."""
+        true = self.probabilities[np.arange(len(self.codes)), self.codes]
+        return float(-np.log(np.maximum(true, LEAST)).mean())
+
+    @property
+    def brier_score(self) -> float:
+        """The mean squared error of the probability of `classes[1]`; of more classes, the sum over the classes."""
+        hits = self.codes[:, None] == np.arange(self.probabilities.shape[1])
+        squares = np.square(self.probabilities - hits).sum(axis=1).mean()
+        return float(squares if self.probabilities.shape[1] > 2 else 0.5 * squares)
+
+    def reliability(self, code: int | None = None) -> Reliability:
+        """Return how reliable the probabilities of one class are, or None: those of all classes together."""
+        hits = self.codes[:, None] == np.arange(self.probabilities.shape[1])
+        if code is None:
+            return Reliability.of(self.probabilities.ravel(), hits.ravel())
+        return Reliability.of(self.probabilities[:, code], hits[:, code])
+
+    def reliability_of_labels(self) -> Reliability:
+        """Return how reliable the probabilities of the predicted labels are: how often these are right."""
+        return Reliability.of(self.probabilities.max(axis=1), self.probabilities.argmax(axis=1) == self.codes)
+
+    def summary(self) -> dict[str, float]:
+        """Return the scores by name."""
+        return {"log_loss": self.log_loss, "brier_score": self.brier_score}

@@ -1,0 +1,162 @@
+"""What predictions of quantities are worth: R2, RMSE and MAE, and the other scorers of regression of scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.model.metric import MAE, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
+from svmkit.model.model import SVMModel
+from svmkit.model.scores import Scores
+
+LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
+
+
+@dataclass(frozen=True)
+class QuantityScores:
+    """The errors of predicted quantities.
+
+    Attributes
+    ----------
+    n_samples : int
+        The number of rows.
+    r2 : float
+        1 - sum (t - h)^2 / sum (t - mean t)^2 for targets t and predictions h: 1 is exact, 0 as good as the mean of
+        these targets; nan where all targets are the same.
+    rmse : float
+        The root of the mean squared error, in units of the targets.
+    mae : float
+        The mean absolute error, in units of the targets.
+    spread : float
+        The RMSE of predicting the mean of these targets, which is their standard deviation.
+    """
+
+    n_samples: int
+    r2: float
+    rmse: float
+    mae: float
+    spread: float
+
+    @classmethod
+    def of(cls, predicted: np.ndarray, targets: np.ndarray) -> QuantityScores:
+        """Compare predictions with targets, both (n_samples,) numbers."""
+        targets = np.asarray(targets, dtype=np.float64)
+        errors = targets - predicted
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares, variance = float(np.mean(errors * errors)), float(targets.var())
+        if targets.min() == targets.max():
+            variance = 0.0  # without the rounding error of the mean
+        r2 = 1.0 - squares / variance if variance > 0.0 else math.nan
+        return cls(len(targets), r2, math.sqrt(squares), float(np.abs(errors).mean()), math.sqrt(variance))
+
+    @property
+    def accuracy(self) -> None:
+        """None: quantities are not right or wrong."""
+        return None
+
+    @property
+    def beats_mean(self) -> bool:
+        """Whether the predictions are better than the mean of the targets, or all targets are the same."""
+        return not self.r2 <= LEAST
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures, as `svmkit train --json` prints them."""
+        return {"r2": self.r2, "rmse": self.rmse, "mae": self.mae, "mean_rmse": self.spread}
+
+
+class QuantityMetric(Metric):
+    """A metric of predicted quantities; greater is better, so that errors are negative, as in scikit-learn."""
+
+    @classmethod
+    def named(cls, name: str | None = None) -> QuantityMetric:
+        """Return the metric with the name of a scorer of scikit-learn; None is R2.
+
+        Raises
+        ------
+        InputError
+            There is no such scorer, or it measures classes.
+        """
+        name = R2 if name is None else require_metric(name)
+        if not measures_quantities(name):
+            raise InputError(f"metric {name} measures classes, not quantities: give one of {', '.join(OF_QUANTITIES)}")
+        return cls(name, np.empty(0))
+
+    @property
+    def needs_decisions(self) -> bool:
+        """False: predictions suffice."""
+        return False
+
+    def codes(self, labels: np.ndarray) -> np.ndarray:
+        """Return targets (n_samples,) as `value` takes them."""
+        return np.asarray(labels, dtype=np.float64)
+
+    def value(
+        self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
+    ) -> float:
+        """Return the metric of some predictions; nan where it is not defined for them.
+
+        Parameters
+        ----------
+        truth, predicted : ndarray of shape (n_samples,), float64
+            The targets and the predictions.
+        decision, rows : None
+            Of no use here.
+        """
+        if self.name in OF_QUANTITIES:
+            scores = QuantityScores.of(predicted, truth)
+            return {R2: scores.r2, RMSE: -scores.rmse, MAE: -scores.mae}[self.name]
+        from sklearn.metrics import get_scorer
+
+        scorer: Any = get_scorer(self.name)
+        try:
+            return float(scorer._sign * scorer._score_func(truth, predicted, **scorer._kwargs))
+        except ValueError:  # a logarithm of negative numbers, say
+            return math.nan
+
+    def of_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
+        """Return the metric of a model on some rows; None where it is not defined for them."""
+        return self.of_predictions(model.predict(X, n_threads=n_threads), labels)
+
+
+def metric_for(
+    name: str | None,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    class_weight: Any = None,
+    *,
+    probabilities: bool = False,
+) -> Metric:
+    """Return the metric of a name for some labels; None stands for R2, or what suits the classes (`Metric.of`).
+
+    Parameters
+    ----------
+    name : str or None
+        The name of a scorer of scikit-learn.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted; none in regression.
+    codes : ndarray of shape (n_samples,), int
+        The class of each row; of no use in regression.
+    class_weight : object, default=None
+        The weights of classes; None where they have none.
+    probabilities : bool, default=False
+        Whether the models have probabilities.
+
+    Raises
+    ------
+    InputError
+        The metric is not known, or measures something else.
+    """
+    if not len(classes):
+        return QuantityMetric.named(name)
+    return Metric.of(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
+
+
+def scores_of(model: SVMModel, predicted: np.ndarray, labels: np.ndarray) -> Scores | QuantityScores:
+    """Return what predictions of a model are worth: `QuantityScores` in regression, else `Scores`."""
+    if model.task == "regress":
+        return QuantityScores.of(predicted, labels)
+    return Scores.of(predicted, labels, model.classes)

@@ -1,0 +1,6 @@
+from .decision import plot_decision
+from .history import WORDS, plot_history
+from .reliability import draw_reliability
+from .style import COLOURS, STYLES
+
+__all__ = ["COLOURS", "STYLES", "WORDS", "draw_reliability", "plot_decision", "plot_history"]

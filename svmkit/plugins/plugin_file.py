@@ -1,0 +1,277 @@
+"""Plugins in one file of a user's own: how the file is read, run as a module and searched for classes of plugins.
+
+A plugin file is code: it runs with the rights of whoever loads it. Nothing here looks for files, and `svmkit.plugins`
+loads only a file that was named to it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import EntryPoint
+from inspect import isabstract
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from svmkit.errors import InputError, one_line
+
+LONGEST = 10  # characters of a name: MLflow's comparison cuts longer ones
+NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+BASES = {
+    "solver": ("svmkit.solver.base", "Solver"),
+    "kernel": ("svmkit.kernels.functions", "Kernel"),
+    "sampler": ("svmkit.solver.sampler", "Sampler"),
+}
+"""Kinds of plugins that a file can define, and the module and name of the class from which each derives."""
+
+_loaded: dict[tuple[str, str], tuple[EntryPoint, PluginFile]] = {}  # by kind and name of the plugin
+
+
+def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]]) -> list[str]:
+    """Register the plugins of a file, in place of those of an earlier version of it.
+
+    Parameters
+    ----------
+    file : PluginFile
+        The file; one that is loaded already is not run again.
+    registered : callable
+        Returns the entry points of a kind of plugin, whose names are taken.
+
+    Returns
+    -------
+    list of str
+        Their names, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        As for `PluginFile.load`, or a name is taken.
+    """
+
+    def require_free(kind: str, name: str, cls: str) -> None:
+        point, other = registered(kind).get(name), file_of(kind, name)
+        if point is None or (other is not None and other.path == file.path):
+            return
+        owner = f"package {point.dist.name}" if point.dist else f"file {other.shown}" if other else point.value
+        raise InputError(
+            f"{file.shown}: class {cls}: there is a {kind} {name!r} already ({owner}): give the class another name, or "
+            "leave the file out"
+        )
+
+    if file not in loaded():
+        found = file.load(require_free)
+        for key in [key for key, (_, other) in _loaded.items() if other.path == file.path]:
+            del _loaded[key]
+        for (kind, name), cls in found.items():
+            _loaded[kind, name] = EntryPoint(name, f"{file.module}:{cls}", f"svmkit.{kind}s"), file
+    return [name for (_, name), (_, other) in _loaded.items() if other == file]
+
+
+def points(kind: str) -> list[EntryPoint]:
+    """Return the entry points of a kind that files bring."""
+    return [point for (of, _), (point, _) in _loaded.items() if of == kind]
+
+
+def file_of(kind: str, name: str) -> PluginFile | None:
+    """Return the file that brings a plugin; None for the plugin of a package, and for none."""
+    return _loaded.get((kind, name), (None, None))[1]
+
+
+def brought_by(path: str | os.PathLike) -> list[tuple[str, str]]:
+    """Return name and kind of each plugin of a file that is loaded."""
+    real = os.path.realpath(path)
+    return [(name, kind) for (kind, name), (_, file) in _loaded.items() if file.path == real]
+
+
+def loaded() -> tuple[PluginFile, ...]:
+    """Return the files that are loaded, in that order."""
+    return tuple(dict.fromkeys(file for _, file in _loaded.values()))
+
+
+@dataclass(frozen=True)
+class PluginFile:
+    """A plugin file as it was read. It can be pickled, so that a worker process loads the same text, from memory.
+
+    Parameters
+    ----------
+    path : str
+        Its absolute path, without symbolic links.
+    source : bytes
+        Its contents.
+    """
+
+    path: str
+    source: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> PluginFile:
+        """Read a file; raise InputError if it is missing, is no regular file or cannot be read."""
+        target = Path(path)
+        try:
+            if target.exists() and not target.is_file():
+                raise OSError(0, "it is no regular file")
+            return cls(os.path.realpath(target), target.read_bytes())
+        except FileNotFoundError:
+            raise InputError(f"plugin file {target} is not there: check the path") from None
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+            reason = getattr(error, "strerror", None) or one_line(error)
+            raise InputError(f"plugin file {str(path)!r} cannot be read: {reason}") from None
+
+    @property
+    def name(self) -> str:
+        """The file's name without its folder."""
+        return os.path.basename(self.path)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of its contents, in hexadecimal digits."""
+        return _digest(self.source)
+
+    @property
+    def module(self) -> str:
+        """The name of its module, which is the same in every process and another one for each path."""
+        stem = re.sub(r"\W", "_", Path(self.path).stem)
+        return f"plugin_file_{stem}_{_digest(os.fsencode(self.path))[:12]}"
+
+    @property
+    def shown(self) -> str:
+        """Its path in messages: from the working directory, if it is below it."""
+        try:
+            here = os.path.relpath(self.path)
+        except (OSError, ValueError):  # no working directory, or another drive
+            return self.path
+        return self.path if here.startswith("..") else here
+
+    def load(self, require_free: Callable[[str, str, str], None]) -> dict[tuple[str, str], str]:
+        """Run the file as a module, and return its plugins.
+
+        Parameters
+        ----------
+        require_free : callable
+            Called with kind, name and class of each plugin; raises InputError if the name is taken.
+
+        Returns
+        -------
+        dict of (str, str) to str
+            The names of the classes by kind and name of the plugin, in the order of the file.
+
+        Raises
+        ------
+        InputError
+            The file is not Python, it raises an exception or defines no plugin, or a class cannot be a plugin. Then
+            the module of an earlier version stays.
+        """
+        before = sys.modules.get(self.module)
+        try:
+            found: dict[tuple[str, str], str] = {}
+            for kind, plugin in self._classes(self._run()):
+                name = self._checked(kind, plugin)
+                if (kind, name) in found:
+                    raise InputError(
+                        f"{self.shown}: classes {found[kind, name]} and {plugin.__name__} are both {kind} {name!r}: "
+                        "give one another name"
+                    )
+                require_free(kind, name, plugin.__name__)
+                found[kind, name] = plugin.__name__
+            return found
+        except BaseException:
+            sys.modules.pop(self.module, None)
+            if before is not None:
+                sys.modules[self.module] = before
+            raise
+
+    def _run(self) -> ModuleType:
+        module = ModuleType(self.module)
+        module.__file__ = self.path
+        sys.modules[self.module] = module
+        where = self._place()
+        try:
+            with redirect_stdout(sys.stderr):  # stdout is for results
+                exec(compile(self.source, where, "exec", dont_inherit=True), vars(module))
+        except (Exception, SystemExit) as error:
+            line = _line(error, where)
+            place = f"{self.shown}:{line}" if line else self.shown
+            reason = error.msg if isinstance(error, SyntaxError) else one_line(error)
+            raise InputError(f"{place}: {type(error).__name__}: {reason}") from error
+        return module
+
+    def _place(self) -> str:
+        """Return its path, or a name that is no path if another text is there by now.
+
+        numba's `cache=True` takes the date of the file for that of the code, and would keep this code as the new one's.
+        """
+        try:
+            return self.path if Path(self.path).read_bytes() == self.source else f"<{self.path}, as it was>"
+        except OSError:
+            return f"<{self.path}, as it was>"
+
+    def _classes(self, module: ModuleType) -> list[tuple[str, type]]:
+        """Return the plugins that the module itself defines, each with its kind."""
+        own = [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == self.module]
+        kinds = [(kind, cls) for cls in dict.fromkeys(own) if (kind := _kind(cls))]
+        named = [(kind, cls) for kind, cls in kinds if vars(cls).get("name")]
+        if named:
+            return named
+        if kinds:
+            raise InputError(
+                f"{self.shown} defines no plugin: class {kinds[0][1].__name__} has no name of its own: write "
+                f'name = "..." in it'
+            )
+        raise InputError(
+            f"{self.shown} defines no plugin: it needs a class with a name that derives from svmkit.solver.Solver, "
+            "svmkit.solver.Sampler or svmkit.kernels.Kernel (svmkit new solver NAME writes one)"
+        )
+
+    def _checked(self, kind: str, plugin: type) -> str:
+        """Return the name of a plugin that can be used."""
+        name, where = vars(plugin)["name"], f"{self.shown}: class {plugin.__name__}"
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise InputError(f"{where} has the name {name!r}: take letters, digits and _, a letter first")
+        if len(name) > LONGEST:
+            raise InputError(f"{where} has the name {name!r} of {len(name)} characters: take {LONGEST} at most")
+        if missing := _missing(kind, plugin):
+            raise InputError(f"{where} ({kind} {name!r}) lacks {', '.join(missing)}: a {kind} defines {_all_of(kind)}")
+        return name
+
+
+def _digest(content: bytes) -> str:
+    from hashlib import sha256  # takes longer to import than the rest of the registry
+
+    return sha256(content).hexdigest()
+
+
+def _kind(cls: type) -> str | None:
+    """Return what kind of plugin a class is, by the names of its bases, so that nothing has to be imported."""
+    bases = {(base.__module__, base.__qualname__) for base in cls.__mro__}
+    return next((kind for kind, base in BASES.items() if base in bases), None)
+
+
+def _missing(kind: str, plugin: Any) -> list[str]:
+    """Return the methods that a class has to define and does not."""
+    if kind == "kernel":  # a built-in form stands for `block`
+        needed = ["diag"] if plugin.form is not None else ["block", "diag"]
+        return [name for name in needed if getattr(plugin, name).__qualname__ == f"{BASES[kind][1]}.{name}"]
+    lacking = plugin.__abstractmethods__ if isabstract(plugin) else ()
+    return [name for name in ("init", "step", "solution", "draws") if name in lacking] or sorted(lacking)
+
+
+def _all_of(kind: str) -> str:
+    return {"solver": "init, step and solution", "kernel": "block and diag", "sampler": "draws"}[kind]
+
+
+def _line(error: BaseException, where: str) -> int | None:
+    """Return the line of the file `where` at which an exception was raised; None if it was at none."""
+    if isinstance(error, SyntaxError) and error.filename == where:
+        return error.lineno
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == where:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -1,0 +1,43 @@
+"""The input of regression problems: targets t, the half width epsilon of the tube around h, and signed dual weights."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmkit.errors import InputError
+
+
+def checked_targets(t: np.ndarray, m: int) -> np.ndarray:
+    """Return t as a float64 array of shape (m,), or raise InputError unless there is a finite number for each row."""
+    t = np.ascontiguousarray(t, dtype=np.float64)
+    if t.shape != (m,) or not np.isfinite(t).all():
+        raise InputError(f"the targets must be a finite number for each of the {m} rows")
+    return t
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """Return epsilon as a float, or raise InputError unless it is finite and >= 0."""
+    epsilon = float(epsilon)
+    if not 0.0 <= epsilon < math.inf:  # NaN is not
+        raise InputError(f"epsilon must be a finite number >= 0, in units of the targets, not {epsilon:g}")
+    return epsilon
+
+
+def sides(t: np.ndarray) -> np.ndarray:
+    """Return +1.0 for targets above the median and -1.0 for the others, shape (m,), as samplers take labels."""
+    return np.where(t > np.median(t), 1.0, -1.0)
+
+
+def infeasible_between(d: np.ndarray, upper: np.ndarray) -> str | None:
+    """Return why d (m,) is not float64 with |d| <= upper (m,), or None if it is."""
+    if d.shape != upper.shape or d.dtype != np.float64:
+        return f"it should be float64 of shape {upper.shape}, not {d.dtype} of shape {d.shape}"
+    if not np.isfinite(d).all():
+        return "weights should be finite"
+    over = np.abs(d) - upper
+    if over.max() > 0.0:
+        i = int(over.argmax())
+        return f"the weight of row {i} should be within +-{upper[i]:g}, not {d[i]:g}"
+    return None

@@ -1,0 +1,120 @@
+"""One live line: rich's on a terminal, a widget in a notebook, and plain lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+Show = Callable[[str], None]
+"""Replaces the text of a live line."""
+
+FIRST, LONGEST = 2.0, 60.0  # seconds before the first plain line, and at most between two
+PER_SECOND = 4  # how often a live line is drawn anew
+_drawing = threading.Lock()  # a terminal has one live line; who finds it taken writes plain lines
+
+
+def in_notebook() -> bool:
+    """Return whether the program runs in a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell" or "google.colab" in str(type(shell))
+
+
+def can_be_live() -> bool:
+    """Return whether a line can be live here: on a terminal or in a notebook with widgets, not in a worker process."""
+    if multiprocessing.current_process().name != "MainProcess":
+        return False
+    return find_spec("ipywidgets") is not None if in_notebook() else sys.stderr.isatty()
+
+
+def say(line: str) -> None:
+    """Write a line that stays, in one piece, on stderr or below a notebook's cell."""
+    stream = sys.stdout if in_notebook() else sys.stderr
+    stream.write(line + "\n")
+    stream.flush()
+
+
+@contextmanager
+def live(first: str, *, delay: float = 0.0, lines: bool = False) -> Iterator[Show | None]:
+    """Yield a function that replaces the text of a live line, which vanishes at the end.
+
+    Parameters
+    ----------
+    first : str
+        The first text.
+    delay : float, default=0.0
+        The seconds after which the line appears: work that is done by then shows none, and costs nothing.
+    lines : bool, default=False
+        Whether plain lines are written, at growing intervals, where no line can be live; None is yielded otherwise.
+    """
+    if not (can_be_live() and _drawing.acquire(blocking=False)):
+        yield _Lines() if lines else None
+        return
+    try:
+        line = _Live(first)
+        timer = threading.Timer(delay, line.open)
+        timer.daemon = True
+        if delay > 0.0:
+            timer.start()
+        else:
+            line.open()
+        try:
+            yield line
+        finally:
+            timer.cancel()
+            line.close()
+    finally:
+        _drawing.release()
+
+
+class _Live:
+    """A line of rich, which may not have been drawn yet."""
+
+    def __init__(self, first: str) -> None:
+        self.text, self.bar, self.task = first, None, 0
+        self._closed, self._lock = False, threading.Lock()
+
+    def open(self) -> None:
+        """Draw the line, unless it is closed already."""
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        console = Console(stderr=not in_notebook())
+        with self._lock:
+            if self._closed:
+                return
+            bar: Any = Progress(*columns, console=console, transient=True, refresh_per_second=PER_SECOND)
+            self.task = bar.add_task(self.text)
+            bar.start()
+            self.bar = bar
+
+    def __call__(self, text: str) -> None:
+        self.text = text
+        if self.bar is not None:
+            self.bar.update(self.task, description=text)
+
+    def close(self) -> None:
+        """Remove the line."""
+        with self._lock:
+            self._closed = True
+            if self.bar is not None:
+                self.bar.stop()
+
+
+class _Lines:
+    """Plain lines, each at twice the time of the one before."""
+
+    def __init__(self) -> None:
+        self._begun, self._next = time.monotonic(), FIRST
+
+    def __call__(self, text: str) -> None:
+        passed = time.monotonic() - self._begun
+        if passed >= self._next:
+            self._next = passed + min(passed, LONGEST)
+            say(text)

@@ -1,0 +1,140 @@
+"""Solvers of nu-SVC and nu-SVR: a solver that poses their problems in place of its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate
+from svmkit.problems.loss import Loss
+from svmkit.problems.nu import NuBoxQP, NuTubeQP
+from svmkit.solver.base import Reads, Solver, StepInfo
+from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.task import Task
+
+
+@dataclass(frozen=True)
+class WithNu(Solver):
+    """A solver with nu, which poses NuBoxQP for two classes and NuTubeQP for targets, and is `inner` for the rest.
+
+    Parameters
+    ----------
+    inner : Solver
+        A solver of both problems, such as smo, or one that chooses it.
+    nu : float
+        nu, > 0; what is feasible beyond that depends on the data.
+
+    Raises
+    ------
+    InputError
+        nu is not a finite number > 0, or the solver's loss is not the hinge.
+    """
+
+    inner: Solver
+    nu: float
+
+    def __post_init__(self) -> None:
+        nu, loss = self.nu, getattr(self.inner, "loss", Loss.HINGE)
+        if isinstance(nu, bool) or not (isinstance(nu, int | float | np.number) and math.isfinite(nu) and nu > 0):
+            raise InputError(f"nu must be a number with 0 < nu <= 1, not {nu!r}")
+        if loss != "auto" and Loss.of(loss) is not Loss.HINGE:
+            raise InputError(f"nu goes with the hinge loss, not with loss={loss}")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.inner.name
+
+    @property
+    def paper(self) -> str:  # type: ignore[override]
+        return self.inner.paper
+
+    @property
+    def monotone(self) -> bool:  # type: ignore[override]
+        return self.inner.monotone
+
+    @property
+    def recheck(self) -> int:  # type: ignore[override]
+        return self.inner.recheck
+
+    @property
+    def reads(self) -> Reads | None:  # type: ignore[override]
+        return self.inner.reads
+
+    @property
+    def by_slices(self) -> bool:  # type: ignore[override]
+        return self.inner.by_slices
+
+    @property
+    def sampler(self) -> Sampler:  # type: ignore[override]
+        return self.inner.sampler
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {**self.inner.params, "nu": float(self.nu)}
+
+    @classmethod
+    def problem_for(cls, kernel: Kernel) -> type[Problem]:
+        return NuBoxQP
+
+    @classmethod
+    def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
+        return NuTubeQP
+
+    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
+        return NuBoxQP(gram, y, C, self.nu)  # weights that are C times as large give the same model
+
+    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
+        return NuTubeQP(gram, t, C, self.nu)
+
+    def solver_for(self, task: Task) -> Solver:
+        return WithNu(self.inner.solver_for(task), self.nu)
+
+    def reason_for(self, task: Task) -> str:
+        return self.inner.reason_for(task)
+
+    def crammer_singer(self) -> Solver | None:
+        raise InputError("nu is for two classes at a time (multiclass ovo or ovr) and for regression")
+
+    def patience(self, m: int) -> int:
+        return self.inner.patience(m)
+
+    def check(self, problem: Problem) -> None:
+        self.inner.check(problem)
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        self.inner.check_kernel(kernel)
+
+    def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
+        return self.inner.init(problem, start, draws)
+
+    def step(self, state: Any) -> StepInfo:
+        return self.inner.step(state)
+
+    def solution(self, state: Any) -> np.ndarray:
+        return self.inner.solution(state)
+
+    def details(self, state: Any) -> dict[str, float]:
+        return self.inner.details(state)
+
+    def resync(self, state: Any, certificate: Certificate) -> None:
+        self.inner.resync(state, certificate)
+
+    def reactivate(self, state: Any) -> None:
+        self.inner.reactivate(state)
+
+
+def nu_of(solver: Solver) -> float | None:
+    """Return the nu of a solver that `with_nu` made; None for any other."""
+    return float(solver.nu) if isinstance(solver, WithNu) else None
+
+
+def with_nu(solver: Solver, nu: float | None) -> Solver:
+    """Return the solver with this nu; the solver itself for None."""
+    return solver if nu is None else WithNu(solver, nu)

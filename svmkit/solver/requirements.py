@@ -1,0 +1,25 @@
+"""What a solver requires of the kernel, and how it reads kernel values."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from svmkit.kernels.functions import Kernel
+
+
+class Requires(Enum):
+    """What a solver requires of the kernel; checked before a solve."""
+
+    NORMALISED_KERNEL = "a kernel with constant k(x, x), such as rbf or laplacian"
+    LINEAR_KERNEL = "the linear kernel"
+
+    def holds(self, kernel: Kernel) -> bool:
+        """Return whether the kernel meets the requirement."""
+        return kernel.normalised if self is Requires.NORMALISED_KERNEL else kernel.name == "linear"
+
+
+class Reads(Enum):
+    """How a solver of a kernel problem reads kernel values, which decides what it costs on many samples."""
+
+    ROWS = "single kernel rows, the same ones many times: fast while the memory holds them"
+    BLOCKS = "many kernel rows in one product: fast also where the memory holds few of them"

@@ -1,0 +1,253 @@
+"""Training with a calibration: the model of all samples, and those of five folds for decisions on unseen samples."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.kernels.gram import parse_bytes
+from svmkit.model.calibration import FOLDS, Calibration, require_kind
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import columns_of
+from svmkit.runtime import interrupt, threads
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Criterion, Seconds, Stop
+from svmkit.training.data import TrainingData
+from svmkit.training.fit_calibration import fitted_calibration
+from svmkit.training.result import Fit
+
+WORK = 1e9  # nanoseconds of training a fold, roughly: folds are worth threads of their own
+SHARE = 0.5  # of a limit in seconds that the model of all samples may take
+VALUES = 1 << 22  # decisions that are held at a time
+
+Train = Callable[..., Fit]
+"""train(stop=) trains the model of all samples, train(data, stop=, start=) that of the samples of weight > 0."""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Stratified folds of the samples of weight > 0.
+
+    Attributes
+    ----------
+    data : TrainingData
+        All samples.
+    fold : ndarray of shape (n,), int
+        The fold of each sample; -1 for a sample of weight 0.
+    """
+
+    data: TrainingData
+    fold: np.ndarray
+
+    @classmethod
+    def of(cls, data: TrainingData, seed: int) -> Folds:
+        """Deal the samples of each class in random order.
+
+        Raises
+        ------
+        InputError
+            A class has fewer samples of weight > 0 than there are folds.
+        """
+        used = data.weights > 0.0
+        rows = np.bincount(data.codes[used], minlength=len(data.classes))
+        if rows.min() < FOLDS:
+            rare = data.classes[rows.argmin()]
+            if not rows.min():
+                raise InputError(f"sample weights are zero for all samples of class {rare}: training needs every class")
+            raise InputError(
+                f"a calibration takes {FOLDS} folds, and so {FOLDS} samples of each class, but class {rare} has "
+                f"{rows.min()}: add samples, or train without a calibration"
+            )
+        fold, rng, dealt = np.full(len(data.codes), -1), np.random.default_rng(seed), 0
+        for code, size in enumerate(rows.tolist()):
+            members = rng.permutation(np.flatnonzero(used & (data.codes == code)))
+            fold[members] = (dealt + np.arange(size)) % FOLDS
+            dealt += size
+        return cls(data, fold)
+
+    def training(self, number: int) -> TrainingData:
+        """Return the data in which the samples of a fold have the weight 0."""
+        return self.data.with_weights(np.where(self.fold == number, 0.0, self.data.weights))
+
+
+def calibrated(
+    train: Train,
+    train_fold: Train,
+    data: TrainingData,
+    *,
+    kind: str,
+    stop: Criterion | Stop | None,
+    seed: int,
+    n_threads: int | None,
+) -> Fit:
+    """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
+
+    Parameters
+    ----------
+    train, train_fold : callable
+        Train the model of all samples, and that of all but those of a fold.
+    data : TrainingData
+        All samples.
+    kind : {"sigmoid", "isotonic"}
+        The method.
+    stop : Criterion or Stop or None
+        The stop rules of each training. A limit in seconds is that of all of them: the model of all samples may take
+        half of it, and the folds share the rest.
+    seed : int
+        The seed of the folds.
+    n_threads : int or None
+        The number of threads; None uses all.
+
+    Returns
+    -------
+    Fit
+        The model of all samples, with the calibration. After Ctrl-C the calibration is that of the folds that were
+        finished, and there is none without any.
+
+    Raises
+    ------
+    InputError
+        The data cannot be divided into folds.
+
+    Notes
+    -----
+    A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum.
+    Samples count in the calibration with their weights, class weights included, as they do in the training.
+    """
+    require_kind(kind)
+    if data.task != "classify":
+        raise InputError("only a classifier has probabilities: leave the calibration out")
+    began, folds, limit = time.perf_counter(), Folds.of(data, seed), math.inf
+    if stop is not None:
+        limit = (Stop(()) | stop).least(Seconds)
+    with threads.using(n_threads), interrupt.catching() as flag:
+        fitted = train(stop=_within(stop, SHARE * limit))
+        if flag or fitted.status is Status.INTERRUPTED:
+            return fitted
+        trained = time.perf_counter()
+        found = _OutOfFold(folds, train_fold, fitted.model, stop, limit - (trained - began))
+        found.train(flag)
+        calibration = found.calibration(kind)
+    values, seconds = fitted.kernel_values + found.kernel_values, time.perf_counter() - trained
+    fitted = replace(fitted, kernel_values=values, seconds=fitted.seconds + seconds, calibration_s=seconds)
+    if found.interrupted:
+        solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
+        fitted = replace(fitted, solutions=solutions)
+    if calibration is None:
+        return fitted
+    about = fitted.model.about | {"calibration": {"kind": kind, "folds": len(found.decisions)}}
+    return replace(fitted, model=replace(fitted.model, calibration=calibration, about=about))
+
+
+class _OutOfFold:
+    """The decisions on the samples of each fold by the model of all others.
+
+    Attributes
+    ----------
+    decisions : dict of int to (ndarray of int, ndarray)
+        The samples of each finished fold and their decisions (n, n_columns); where class pairs of more than two classes
+        decide, those of a sample's own class, in the order of `columns_of` (n, n_classes - 1).
+    kernel_values : int
+        The kernel values of the training.
+    interrupted : bool
+        Whether a signal has ended it.
+    """
+
+    def __init__(
+        self, folds: Folds, train: Train, start: SVMModel, stop: Criterion | Stop | None, seconds: float
+    ) -> None:
+        data = folds.data
+        self.folds, self.stop, self.left, self._train = folds, stop, max(seconds, 0.0), train
+        # compiled code trains many small class pairs at once, and Crammer and Singer's problem, from nothing
+        cold = data.multiclass == "crammer_singer" or (len(data.pairs) > 1 and all(data.is_complete))
+        self.start = None if cold else start
+        self.decisions: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.kernel_values, self.interrupted = 0, False
+        self.by_pairs = len(data.classes) > 2 and data.has_class_pairs
+
+    def train(self, flag: interrupt.Flag) -> None:
+        """Train all folds, one after the other, or side by side where each of them would use one thread."""
+        data, began = self.folds.data, time.perf_counter()
+        alone = len(data.pairs) == 1 and (data.is_complete[0] or data.kernel.name == "linear")
+
+        def some(first: int, last: int) -> None:
+            for number in range(first, last):
+                left = self.left - (time.perf_counter() - began)
+                rounds = -(-(FOLDS - number) // at_once)
+                if flag or (left <= 0.0 and self.decisions):
+                    return
+                self._fold(number, max(left, 1e-9) / rounds)
+
+        at_once = min(threads.in_use(), FOLDS, self._most_at_once()) if alone else 1
+        if at_once > 1:
+            with threads.using(at_once):
+                threads.spread(some, FOLDS, WORK)
+        else:
+            some(0, FOLDS)
+        self.interrupted |= bool(flag)
+
+    def _most_at_once(self) -> int:
+        """Return for how many folds there is memory for kernel rows, besides that of the model of all samples."""
+        data = self.folds.data
+        if data.kernel.name == "linear":
+            return FOLDS
+        rows = 8.0 * float(data.sizes[0]) ** 2
+        return max(1, int((parse_bytes(data.memory) - rows) / ((1.0 - 1.0 / FOLDS) ** 2 * rows)))
+
+    def _fold(self, number: int, seconds: float) -> None:
+        part = self.folds.training(number)
+        fitted = self._train(part, stop=_within(self.stop, seconds), start=self.start)
+        self.kernel_values += fitted.kernel_values
+        if fitted.status is Status.INTERRUPTED:
+            self.interrupted = True
+            return
+        held = np.flatnonzero(self.folds.fold == number)
+        self.decisions[number] = held, self._decided(fitted.model, held)
+
+    def _decided(self, model: SVMModel, held: np.ndarray) -> np.ndarray:
+        data, k = self.folds.data, len(self.folds.data.classes)
+        if not self.by_pairs:
+            return model.decision_function(data.raw[held]).reshape(len(held), -1)
+        found = np.empty((len(held), k - 1))
+        step = max(1, VALUES // len(model.intercept))
+        for lo in range(0, len(held), step):
+            rows = held[lo : lo + step]
+            decision = model.decision_function(data.raw[rows])
+            for code in np.unique(data.codes[rows]).tolist():
+                of_class = np.flatnonzero(data.codes[rows] == code)
+                found[lo + of_class] = decision[of_class][:, columns_of(code, k)]
+        return found
+
+    def calibration(self, kind: str) -> Calibration | None:
+        """Return the calibration of the finished folds; None if there is none."""
+        if not self.decisions:
+            return None
+        data, parts = self.folds.data, [self.decisions[number] for number in sorted(self.decisions)]
+        rows, decision = np.concatenate([at for at, _ in parts]), np.concatenate([values for _, values in parts])
+        k, codes, weights = len(data.classes), data.codes[rows], data.weights[rows]
+        weights = weights * (len(weights) / weights.sum())  # so that their unit does not matter
+        if not self.by_pairs:
+            n, n_columns = decision.shape
+            positive = codes == (np.arange(n_columns)[:, None] if n_columns > 1 else 1)
+            every, ends = np.tile(weights, n_columns), n * np.arange(1, n_columns + 1)
+            return fitted_calibration(kind, decision.T.ravel(), positive.ravel(), every, ends)
+        columns = np.stack([columns_of(code, k) for code in range(k)])[codes].ravel()
+        order = np.argsort(columns, kind="stable")
+        positive = (codes[:, None] <= np.arange(k - 1)).ravel()  # a class is the first one of its last pairs
+        ends = np.cumsum(np.bincount(columns, minlength=k * (k - 1) // 2))
+        return fitted_calibration(
+            kind, decision.ravel()[order], positive[order], np.repeat(weights, k - 1)[order], ends
+        )
+
+
+def _within(stop: Criterion | Stop | None, seconds: float) -> Criterion | Stop | None:
+    """Return the stop rules with another limit in seconds, if they have one."""
+    if stop is None:
+        return None
+    rules = (Stop(()) | stop).criteria
+    return Stop(tuple(Seconds(max(seconds, 1e-9)) if isinstance(rule, Seconds) else rule for rule in rules))

@@ -1,0 +1,39 @@
+"""svmkit curve: learning curves on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+@pytest.mark.slow
+def test_a_curve_is_shown_drawn_kept_and_continued(svmkit):
+    ask = ["curve", "breast_cancer", "--solver", "smo,fcfw", "--rows", "40,100,300", "--repeat", "2"]
+    done = svmkit(*ask, "--out", "c.jsonl", "--plot", "c.png")
+    assert done.code == 0 and done.err.count("converged") == 12
+    assert done.out.count("smo: time grows as rows^") == 1 and done.out.count("fcfw: time grows as rows^") == 1
+    assert "picture  c.png" in done.out and Path("c.png").stat().st_size > 10_000
+    assert [line.split()[0] for line in done.out.splitlines()[1:7]] == ["40", "40", "100", "100", "300", "300"]
+    again = svmkit(*ask, "--out", "c.jsonl", "--json")
+    found = json.loads(again.out)
+    assert again.code == 0 and "12 of 12 fits were finished before" in again.err
+    assert len(found["fits"]) == 12 and [g["solver"] for g in found["growth"]] == ["smo", "fcfw"]
+    assert {fit["n_samples"] for fit in found["fits"]} == {40, 100, 300} and found["is_whole"]
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--rows", "ten"], "give whole numbers joined by commas"),
+        (["--rows", "1000000"], "cannot be trained on: breast_cancer has"),
+        (["--plot", "c.txt"], "ends with .png, .svg, .pdf"),
+        (["--solver", "smoo"], "smoo"),
+        (["--test-size", "2"], "between 0 and 1"),
+        (["--out", "no/such/c.jsonl"], "no/such"),
+    ],
+)
+def test_bad_options_cost_one_line(svmkit, args, message):
+    done = svmkit("curve", *args)
+    assert done.code == 2 and message in done.err and done.err.count("\n") == 1 and done.out == ""

@@ -1,0 +1,105 @@
+"""`svmkit train --task outliers` and `--nu`: tables and svmlight files, labels that are ignored, refusals."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.problems import write
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+@pytest.fixture
+def files():
+    rng = np.random.default_rng(0)
+    normal, odd = rng.normal(size=(100, 2)), rng.uniform(-9, 9, size=(30, 2))
+    write("normal.csv", "a,b\n" + "".join(f"{a:.4f},{b:.4f}\n" for a, b in normal))
+    rows = [(*row, 1) for row in normal[:40]] + [(*row, -1) for row in odd]
+    write("both.csv", "a,b,label\n" + "".join(f"{a:.4f},{b:.4f},{label}\n" for a, b, label in rows))
+    write("normal.svm", "".join(f"7 1:{a:.4f} 2:{b:.4f}\n" for a, b in normal))
+
+
+def test_train_predict_and_evaluate(svmkit, files):
+    found = svmkit(
+        "train", "normal.csv", "--task", "outliers", "--no-track", "--test", "both.csv", "--out", "m", "--json"
+    ).json
+    assert found["task"] == "outliers" and found["problem"] == "OneClassQP" and found["classes"] == [-1, 1]
+    assert found["gap"] <= 1e-3 and found["params"]["nu"] == 0.1 and found["n_features"] == 2
+    assert found["train_outliers"] <= 0.1 and found["train_accuracy"] is None
+    assert found["test_accuracy"] > 0.8 and found["n_test"] == 70 and found["run_id"] is None
+    labels = svmkit("predict", "m", "both.csv").out.split()
+    assert set(labels) == {"-1", "1"} and len(labels) == 70
+    told = svmkit("evaluate", "m", "both.csv").out
+    assert f"{found['test_accuracy']:.2%}" in told.splitlines()[1]
+    about = svmkit("show", "m", "--json").json["about"]
+    assert about["test_accuracy"] == found["test_accuracy"] and about["train_outliers"] == found["train_outliers"]
+    assert about["params"]["nu"] == 0.1 and "C" not in about["params"]
+    assert "outliers" in next(line for line in svmkit("show", "m").out.splitlines() if line.startswith("task"))
+
+
+def test_quantities_in_the_label_column_are_no_task(svmkit, files):
+    write("price.csv", "a,b,y\n" + "".join(f"{i % 7},{i % 11},{i / 3:.3f}\n" for i in range(60)))
+    found = svmkit("train", "price.csv", "--task", "outliers", "--no-track", "--solver", "fcfw", "--out", "m", "--json")
+    assert found.json["train_accuracy"] is None and found.json["n_features"] == 2
+    params = svmkit("show", "m", "--json").json["about"]["params"]
+    assert params["formulation"] == "one class, squared hinge" and params["task"] == "outliers"
+
+
+def test_labels_of_a_file_are_ignored(svmkit, files):
+    table = svmkit("train", "normal.csv", "--task", "outliers", "--no-track", "--nu", "0.3", "--json").json
+    other = svmkit("train", "normal.svm", "--task", "outliers", "--no-track", "--nu", "0.3", "--json").json
+    assert table["objective"] == pytest.approx(other["objective"], rel=1e-6)
+    told = svmkit("train", "both.csv", "--task", "outliers", "--no-track", "--solver", "fcfw", "--scale", "standard")
+    assert "SimplexQP" in told.out and "of the labels -1 and 1" in told.out
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--nu", "1.5"], "nu=1.5 is infeasible"),
+        (["--class-weight", "balanced"], "--class-weight is for classes: leave it out with --task outliers"),
+        (["--test-size", "0.2"], "--test-size holds out labelled rows"),
+        (["--nu", "0.5", "--max-support", "20"], "needs at least 50 support vectors"),
+        (["--solver", "sgd"], "solver sgd"),
+    ],
+)
+def test_what_is_refused(svmkit, files, more, words):
+    result = svmkit("train", "normal.csv", "--task", "outliers", "--no-track", *more)
+    assert result.code == 2 and words in result.err and result.out == ""
+
+
+def test_a_solver_that_cannot_opens_no_run(svmkit, files):
+    assert svmkit("train", "normal.csv", "--task", "outliers", "--solver", "sgd").code == 2
+    assert not Path("mlflow.db").exists()
+
+
+@pytest.mark.slow
+def test_a_checkpoint_belongs_to_its_nu(svmkit, refused):
+    def args(*more):
+        return ("train", "iris", *more, "--tol", "1e-9", "--no-track", "--checkpoint", "c.ckpt")
+
+    first = svmkit(*args("--nu", "0.3"), "--max-iter", "2", "--json").json
+    resumed = svmkit(*args("--nu", "0.3"), "--time-limit", "60", "--resume", "--json").json
+    straight = svmkit(*args("--nu", "0.3")[:-2], "--json").json
+    assert first["status"] == "max_iter" and resumed["status"] == "converged" and resumed["n_iter"] > first["n_iter"]
+    assert resumed["objective"] == pytest.approx(straight["objective"], rel=1e-6)
+    for other in (("--nu", "0.2"), ()):
+        refused(["c.ckpt", "other", "nu", "--resume"], *args(*other), "--resume")
+    svmkit(*args())
+    refused(["c.ckpt", "other", "nu", "--resume"], *args("--nu", "0.3"), "--resume")
+
+
+def test_other_commands_have_no_outliers(svmkit, files):
+    result = svmkit("tune", "both.csv", "--task", "outliers")
+    assert result.code == 2 and "outliers" in result.err
+    result = svmkit("train", "-", "--task", "outliers")
+    assert result.code == 2 and "--task outliers needs a file" in result.err
+
+
+def test_nu_of_classes_and_quantities(svmkit):
+    found = svmkit("train", "iris", "--nu", "0.3", "--no-track", "--json").json
+    assert found["problem"] == "NuBoxQP" and found["params"]["nu"] == 0.3 and found["gap"] <= 1e-3
+    told = svmkit("train", "diabetes", "--nu", "0.3", "--no-track")
+    assert "NuTubeQP" in told.out and "epsilon" in told.out and "nu=0.3" in told.out
+    refused = svmkit("train", "breast_cancer", "--nu", "0.9", "--no-track")
+    assert refused.code == 2 and "benign vs malignant: nu=0.9 is infeasible" in refused.err

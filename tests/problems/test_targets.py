@@ -1,0 +1,43 @@
+"""Input of regression problems, and the names of their losses."""
+
+import numpy as np
+import pytest
+
+from svmkit.errors import InputError
+from svmkit.problems.loss import Loss
+from svmkit.problems.targets import checked_epsilon, checked_targets, infeasible_between, sides
+
+
+def test_losses_of_regression_go_by_their_own_names_too():
+    assert Loss.of("epsilon_insensitive") is Loss.HINGE
+    assert Loss.of("squared_epsilon_insensitive") is Loss.SQUARED_HINGE
+
+
+@pytest.mark.parametrize("t", [np.zeros(2), np.array([0.0, np.nan, 1.0]), np.array([0.0, np.inf, 1.0])])
+def test_targets_that_are_refused(t):
+    with pytest.raises(InputError, match="a finite number for each of the 3 rows"):
+        checked_targets(t, 3)
+
+
+def test_targets_are_numbers_of_any_type():
+    assert checked_targets(np.array([1, 2, 3]), 3).dtype == np.float64
+
+
+@pytest.mark.parametrize("epsilon", [-1e-9, np.nan, np.inf])
+def test_epsilon_that_is_refused(epsilon):
+    with pytest.raises(InputError, match="epsilon must be a finite number >= 0"):
+        checked_epsilon(epsilon)
+    assert checked_epsilon(0) == 0.0
+
+
+def test_sides_of_the_median():
+    np.testing.assert_array_equal(sides(np.array([5.0, 1.0, 2.0, 9.0])), [1, -1, -1, 1])
+    np.testing.assert_array_equal(sides(np.full(3, 7.0)), [-1, -1, -1])
+
+
+def test_signed_weights_outside_their_box_are_named():
+    upper = np.array([1.0, np.inf])
+    assert infeasible_between(np.array([-1.0, 1e9]), upper) is None
+    assert "row 0 should be within +-1, not -1.5" in infeasible_between(np.array([-1.5, 0.0]), upper)
+    assert "finite" in infeasible_between(np.array([0.0, np.nan]), upper)
+    assert "shape" in infeasible_between(np.zeros(3), upper)
