@@ -1,0 +1,5 @@
+"""Kernel machines that are trained on a Dask cluster, from rows that no single machine needs to hold."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach(__name__, submod_attrs={"estimator": ["DaskSVMClassifier"]})

@@ -1,0 +1,105 @@
+"""Fully corrective SMO over the parts of data that are in several places."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from svmkit_corrective.fcsmo import FCSMO
+from svmkit_corrective.state import Phase
+
+from svmkit.errors import InputError, Unavailable
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
+from svmkit.solver import smo_box
+from svmkit_dask.dealing import DealtGram, dealt
+from svmkit_dask.problem import Estimate, ScatteredQP
+from svmkit_dask.roster import Roster, RosterGram
+from svmkit_dask.state import ClusterState
+
+
+@dataclass(frozen=True)
+class DFCSMO(FCSMO):
+    """Fully corrective SMO over parts of the data, on a cluster or in this process.
+
+    The driver solves for a working set, as `fcsmo` does. The parts keep the gradient of their own rows; in each round
+    they follow the weights that changed, and answer with sums and with the rows that violate their condition most.
+    What is sent in a round does not grow with the number of rows (Bellet, Liang, Garakani, Balcan, Sha 2015). Once the
+    working set fills the driver's memory, every other round is one of parallel block minimisation (Hsieh, Si, Dhillon
+    2016): each part solves for its own rows, and the driver follows the sum of their changes as far as f falls.
+
+    Parameters
+    ----------
+    loss : str, default="hinge"
+        "hinge" or "squared_hinge".
+    parts : int, default=4
+        The number of parts into which data are dealt that are in the memory of this process.
+    first, growth, inner : optional
+        As for `Corrective`.
+
+    Raises
+    ------
+    InputError
+        `parts` is not a positive integer, or as for `Corrective`.
+    """
+
+    name = "dfcsmo"
+    problem = BoxQP
+    further = (ScatteredQP,)
+    regression = None
+    paper = "Bellet et al. 2015"
+
+    parts: int = 4
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not (isinstance(self.parts, int) and self.parts > 0):
+            raise InputError(f"parts must be a whole number > 0, not {self.parts!r}")
+
+    def init(self, problem, start, draws):
+        if isinstance(problem, ScatteredQP):
+            session, roster = problem.session, problem.roster
+            gram = RosterGram(roster, session.crew.space, problem.gram.budget, session.spec.dtype)
+            beta = np.zeros(len(roster)) if start is None else problem.beta(start)
+        else:
+            session = dealt(problem, self.parts)
+            roster = Roster(session)
+            gram = DealtGram(roster, problem.gram)
+            beta = np.zeros(0) if start is None else roster.weights_at(start)
+        state = ClusterState(problem, session, roster, gram, beta, draws.rng)
+        return self.begun(state, draws)
+
+    def step(self, state):
+        if state.phase is Phase.GROWING and state.parts_turn():
+            info = self.meanwhile(state, state.minimise_blocks(self.inner), 0.0)
+        else:
+            info = super().step(state)
+        if isinstance(state.problem, ScatteredQP) and info.gap < math.inf:
+            state.problem.estimate = Estimate(info.gap_abs - state.value, -state.level)
+        state.problem.gram.kernel_values += state.count()
+        return info
+
+    def level(self, state):
+        return state.middle(state.box) if state.phase is Phase.START else state.level
+
+    def gap(self, state, box, level):
+        if box is state.box:
+            return state.total_gap()
+        return smo_box.gap(box, state.session.spec.loss is Loss.SQUARED_HINGE, -level)
+
+    def objective(self, state):
+        return state.seen.value
+
+    def solution(self, state):
+        beta = state.point
+        if isinstance(state.problem, ScatteredQP):
+            return state.problem.point(beta)
+        point = np.zeros(state.problem.m)
+        point[state.roster.number] = beta
+        return point
+
+
+if find_spec("distributed") is None:
+    raise Unavailable("needs Dask: pip install 'svmkit[dask]'", DFCSMO)

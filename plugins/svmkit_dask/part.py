@@ -1,0 +1,267 @@
+"""The rows of one partition where they are worked on: in memory, or behind a reader of local disk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.encoding import Encoding
+from svmkit.data.features import Features, as_features, is_sparse
+from svmkit.kernels.engine import with_int32_indices
+
+BLOCK = 64 << 20  # bytes of a block of rows, which is what a reader of local disk needs in memory
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the file of a part leaves open until the other parts are known.
+
+    Attributes
+    ----------
+    from_zero : bool or None, default=None
+        Whether a column of index 0 occurs in an svmlight file: if it does in one part, columns count from 0 in all.
+        None for a format without such indices.
+    by_density : bool, default=False
+        Whether the rows are dense or sparse according to their density, as `svmkit.load` decides for svmlight.
+    encoding : Encoding or None, default=None
+        How the columns of a table became features.
+    """
+
+    from_zero: bool | None = None
+    by_density: bool = False
+    encoding: Encoding | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The storage that the rows of all parts have, once all parts are known (`Dealt.layout`).
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns.
+    is_sparse : bool
+        Whether the rows are CSR.
+    dtype : str
+        "float32" or "float64".
+    from_zero : bool
+        Whether the columns of svmlight files count from 0.
+    """
+
+    n_features: int
+    is_sparse: bool
+    dtype: str
+    from_zero: bool = False
+
+    def of(self, X: Features, written: Written) -> Features:
+        """Return rows of a part in this storage; X itself if nothing changes."""
+        shift = int(self.from_zero and written.from_zero is False)
+        width = X.shape[1] + shift
+        if X.dtype != self.dtype:
+            X = X.astype(self.dtype)
+        if is_sparse(X):
+            if shift or width < self.n_features:
+                indices = X.indices + shift if shift else X.indices
+                X = csr(X.data, indices, X.indptr, self.n_features)
+            return X if self.is_sparse else X.toarray()
+        if width < self.n_features:
+            X = np.pad(X, ((0, 0), (shift, self.n_features - width)))
+        if not self.is_sparse:
+            return X
+        from scipy.sparse import csr_array
+
+        return with_int32_indices(csr_array(X))
+
+
+class Part(ABC):
+    """The rows of one partition. It stays in the process that made it; a `Source` makes it anew elsewhere.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Number of rows, and of columns; a part of sparse rows may lack the last columns of the whole.
+    is_sparse : bool
+        Whether the rows are CSR.
+    dtype : dtype
+        float32 or float64.
+    answers : ndarray of shape (n_rows,)
+        Labels as they are given, or targets.
+    weights : float64 ndarray of shape (n_rows,) or None
+        The weight of each row; None is a weight of 1.
+    written : Written
+        What the other parts have to settle.
+    """
+
+    n_rows: int
+    n_features: int
+    is_sparse: bool
+    dtype: np.dtype
+    answers: np.ndarray
+    weights: np.ndarray | None
+    written: Written
+
+    @abstractmethod
+    def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
+        """Yield all rows in order, in blocks of at most 64 MiB.
+
+        Parameters
+        ----------
+        rows : int, default=None
+            The most rows of a block, if fewer are wanted.
+
+        Yields
+        ------
+        first : int
+            The row with which the block begins.
+        X : C-contiguous ndarray, or CSR with int32 indices, shape (at most `rows`, n_features)
+            Valid until the next block is asked for. It must not be written to.
+        """
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> Features:
+        """Return some rows, in an array of their own.
+
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Row numbers in any order; ascending ones are read fastest from disk.
+        """
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The bytes that the part holds in memory."""
+
+    def laid_out(self, layout: Layout) -> Part:
+        """Return the part in the storage of all parts; the part itself if it has that already."""
+        return self if self._fits(layout) else LaidOut(self, layout)
+
+    def _fits(self, layout: Layout) -> bool:
+        shifted = layout.from_zero and self.written.from_zero is False
+        mine = (self.n_features, self.is_sparse, np.dtype(self.dtype).name)
+        return mine == (layout.n_features, layout.is_sparse, layout.dtype) and not shifted
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the blocks are views of arrays in memory, which stay valid."""
+        return False
+
+
+class MemoryPart(Part):
+    """A part whose rows are in memory.
+
+    Parameters
+    ----------
+    X : array-like or scipy sparse container of shape (n_rows, n_features)
+        Copied only if it is not C-contiguous float32 or float64, or CSR with int32 indices. It may be read-only.
+    answers : ndarray of shape (n_rows,)
+        Labels or targets.
+    weights : ndarray of shape (n_rows,), default=None
+        The weight of each row.
+    written : Written, default=Written()
+        What the other parts have to settle.
+    """
+
+    def __init__(
+        self, X: Any, answers: np.ndarray, weights: np.ndarray | None = None, written: Written = Written()
+    ) -> None:
+        if X.shape[0]:  # a part without rows is no matrix that could be trained on, but no mistake
+            X = as_features(X)
+        self.X: Any = with_int32_indices(X) if is_sparse(X) else np.ascontiguousarray(X)
+        self.answers, self.weights, self.written = answers, weights, written
+        self.n_rows, self.n_features = self.X.shape
+        self.is_sparse, self.dtype = is_sparse(X), self.X.dtype
+
+    def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
+        bounds = self.X.indptr if self.is_sparse else None
+        for lo, hi in cuts(self.n_rows, self.n_features, self.dtype.itemsize, bounds, rows):
+            yield lo, rows_of(self.X, lo, hi)
+
+    def take(self, rows: np.ndarray) -> Features:
+        return with_int32_indices(self.X[rows])
+
+    @property
+    def nbytes(self) -> int:
+        X, weights = self.X, self.weights
+        arrays = [X.data, X.indices, X.indptr] if self.is_sparse else [X]
+        return sum(array.nbytes for array in (*arrays, self.answers, *(() if weights is None else (weights,))))
+
+    @property
+    def in_memory(self) -> bool:
+        return True
+
+    def laid_out(self, layout: Layout) -> Part:
+        if self._fits(layout) or not self.n_rows:
+            return self
+        return MemoryPart(layout.of(self.X, self.written), self.answers, self.weights, self.written)
+
+
+class LaidOut(Part):
+    """A part on disk whose blocks change their storage as they are read."""
+
+    def __init__(self, part: Part, layout: Layout) -> None:
+        self._part, self._layout = part, layout
+        self.n_rows, self.n_features = part.n_rows, layout.n_features
+        self.is_sparse, self.dtype = layout.is_sparse, np.dtype(layout.dtype)
+        self.answers, self.weights, self.written = part.answers, part.weights, part.written
+
+    def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
+        if not self.is_sparse:
+            rows = min(rows or self.n_rows, max(1, BLOCK // (self.dtype.itemsize * self.n_features)))
+        for first, X in self._part.blocks(rows):
+            yield first, self._layout.of(X, self.written)
+
+    def take(self, rows: np.ndarray) -> Features:
+        return self._layout.of(self._part.take(rows), self.written)
+
+    @property
+    def nbytes(self) -> int:
+        return self._part.nbytes
+
+
+def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> Any:
+    """Return a CSR array of these arrays, which are known to be canonical, without a look at them."""
+    from scipy.sparse import csr_array
+
+    X = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features), copy=False)
+    X.has_canonical_format = True
+    return X
+
+
+def rows_of(X: Features, lo: int, hi: int) -> Features:
+    """Return rows lo to hi - 1 as views; of CSR only the row pointers are copied."""
+    if not is_sparse(X):
+        return X[lo:hi]
+    begin, end = X.indptr[lo], X.indptr[hi]
+    return csr(X.data[begin:end], X.indices[begin:end], X.indptr[lo : hi + 1] - begin, X.shape[1])
+
+
+def cuts(
+    n_rows: int, n_features: int, itemsize: int, indptr: np.ndarray | None, rows: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield the first row of each block and the row behind its last one.
+
+    Parameters
+    ----------
+    n_rows, n_features, itemsize : int
+        The shape of the rows, and the bytes of a number.
+    indptr : ndarray of shape (n_rows + 1,) or None
+        The row pointers of sparse rows, whose entries then decide.
+    rows : int, default=None
+        The most rows of a block.
+    """
+    most = rows or n_rows
+    if indptr is None:
+        most = min(most, max(1, BLOCK // max(1, itemsize * n_features)))
+    lo = 0
+    while lo < n_rows:
+        hi = min(n_rows, lo + most)
+        if indptr is not None:  # an index takes 4 bytes, a row pointer 8
+            room = np.searchsorted(indptr, indptr[lo] + BLOCK // (itemsize + 4), side="right") - 1
+            hi = min(hi, lo + BLOCK // 8, max(lo + 1, int(room)))
+        yield lo, hi
+        lo = hi

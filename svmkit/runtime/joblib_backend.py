@@ -1,0 +1,51 @@
+"""A backend of joblib for anything that calls functions elsewhere and returns futures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from joblib.parallel import ParallelBackendBase
+
+
+class FutureBackend(ParallelBackendBase):
+    """Runs the tasks of a parallel loop by `submit`.
+
+    Parameters
+    ----------
+    submit : callable
+        Called with a function without arguments; returns its Future, which can be cancelled at any time.
+    width : callable
+        Returns the number of functions that are called at a time.
+    """
+
+    supports_retrieve_callback = True
+    default_n_jobs = -1
+
+    def __init__(self, submit: Callable[..., Future], width: Callable[[], int]) -> None:
+        super().__init__(nesting_level=0)
+        self._submit, self._width = submit, width
+        self._pending: set[Future] = set()
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        """Return how many tasks run at a time, whatever number is asked for: 2 at least, since joblib does 1 itself."""
+        return max(self._width(), 2)
+
+    def submit(self, func: Callable[[], Any], callback: Callable[[Future], Any] | None = None) -> Future:
+        """Have a task called; `callback` gets its ended future."""
+        future = self._submit(func)
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        if callback is not None:
+            future.add_done_callback(callback)
+        return future
+
+    def retrieve_result_callback(self, out: Future) -> Any:
+        """Return the result of an ended task, or raise its exception."""
+        return out.result()
+
+    def abort_everything(self, ensure_ready: bool = True) -> None:
+        """Cancel all tasks."""
+        for future in list(self._pending):
+            future.cancel()

@@ -1,0 +1,162 @@
+"""The crew of a Dask cluster: the answers of a crew in one process, what a worker holds, and where parts are."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from support.crew import dask_crew, local_crew, of_all_rows, posed, rows
+from svmkit_dask import holding
+from svmkit_dask.calls import Origin
+from svmkit_dask.dfcsmo import DFCSMO
+from svmkit_dask.ground import OnCluster
+from svmkit_dask.holding import HERE
+from svmkit_dask.homes import Homes
+from svmkit_dask.survey import facts_of
+from svmkit_dask.watch import Watch
+
+from svmkit.errors import Gone, InputError
+from svmkit.solver import Gap, Status, solve
+
+CUTS = (100, 101, 300, 420)
+SOLVER = DFCSMO(first=30)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """The client of a cluster of two workers in this process."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def until(true, seconds=60.0):
+    """Wait for a condition."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert true()
+
+
+def test_a_solve_on_a_cluster_is_that_of_one_process(client, tmp_path):
+    X, y = rows()
+    alone = solve(posed(local_crew(X, y, CUTS)), SOLVER, stop=Gap(1e-4))
+    with dask_crew(client, tmp_path, X, y, CUTS) as crew:
+        problem = posed(crew)
+        found = solve(problem, SOLVER, stop=Gap(1e-4))
+        assert found.status is Status.CONVERGED
+        assert np.array_equal(found.point, alone.point)
+        assert found.certificate == alone.certificate
+        same = of_all_rows(problem, X, y, found.point)
+        assert found.certificate.primal == pytest.approx(same.primal, rel=1e-9)
+        problem.session.close()
+        details = json.loads(json.dumps(crew.counters.details()))
+        assert details["messages"] == sum(kind["messages"] for kind in details["kinds"].values())
+        assert details["sent"] + details["received"] == sum(details["bytes_of_rounds"])
+        assert details["rounds"] == details["kinds"]["settle"]["messages"] > 2
+        assert (details["reloads"], details["brings"]) == (0, 0)
+        assert all(worker["peak_memory"] > 1 << 20 for worker in details["workers"].values())
+        assert crew.workers.run in HERE.runs()
+    until(lambda: crew.workers.run not in HERE.runs())
+
+
+def test_parts_without_room_in_memory_are_read_from_local_disk(client, tmp_path, monkeypatch):
+    assert holding._room(Origin(None, None, None, 1000, 0.5), 1 << 30) < 0.5 * 0.4 * (1 << 30)
+    assert holding._room(Origin(None, None, None, 10**7, 0.5), 1 << 30) == 0
+    X, y = rows()
+    alone = solve(posed(local_crew(X, y, CUTS)), SOLVER, stop=Gap(1e-4))
+    monkeypatch.setattr(holding, "_room", lambda origin, limit: 0)
+    with dask_crew(client, tmp_path, X, y, CUTS) as crew:
+        found = solve(posed(crew), SOLVER, stop=Gap(1e-4))
+        held = [cell.value.features.part for key, cell in HERE._portions.items() if key[0] == crew.workers.run]
+        assert len(held) == 5 and not any(part.in_memory for part in held)
+    assert found.certificate.dual == pytest.approx(alone.certificate.dual, rel=1e-4)
+
+
+def test_rows_of_a_closed_problem_are_forgotten(client, tmp_path):
+    X, y = rows(90)
+    with dask_crew(client, tmp_path, X, y, (40,)) as crew:
+        posed(crew).session.close()
+        held = posed(crew)
+        assert {key[1] for key in HERE._rows if key[0] == crew.workers.run} == {held.session._problem}
+
+
+def test_an_unreadable_part_ends_the_message_with_its_name_and_the_worker(client, tmp_path):
+    X, y = rows(90)
+    with dask_crew(client, tmp_path, X, y, (40, 60)) as crew:
+        (tmp_path / "part1.npz").write_bytes(b"PK\x03\x04 this is no archive")
+        with pytest.raises(InputError, match=r"part1\.npz.*\(worker inproc://.*\)") as caught:
+            posed(crew)
+        with pytest.raises(InputError, match=r"part1\.npz.*\(worker inproc://.*\)"):
+            OnCluster(client).each(facts_of, crew.sources)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_part_that_was_changed_is_refused(client, tmp_path):
+    X, y = rows(90)
+    with dask_crew(client, tmp_path, X, y, (40, 60)) as crew:
+        np.savez(tmp_path / "part2.npz", X=X[:7], y=y[:7])
+        with pytest.raises(InputError, match=r"part2\.npz: had 30 rows and has 7: it was changed"):
+            posed(crew)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_is_waited_for_within_the_bound(tmp_path):
+    X, y = rows(90)
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+        dask_crew(client, tmp_path, X, y, (40,), patience=1.5) as crew,
+    ):
+        with pytest.raises(Gone, match=r"the cluster has had no worker for \d s$"):
+            posed(crew)
+        with pytest.raises(Gone, match=r"the cluster has had no worker for \d s$"):
+            OnCluster(client, patience=1.5).each(facts_of, crew.sources)
+        cluster.scale(1)
+        assert posed(crew).session.m == 90
+
+
+def test_parts_are_dealt_by_their_rows_and_threads():
+    homes = Homes([10, 20, 30, 40, 50, 60, 0])
+    homes.settle({"a": 1, "b": 1}, range(7))
+    held = {w: sum(size for p, size in enumerate(homes.sizes) if homes.of[p] == w) for w in "ab"}
+    assert abs(held["a"] - held["b"]) <= 11
+    homes = Homes([10] * 12)
+    homes.settle({"a": 3, "b": 1}, range(12))
+    assert list(homes.of.values()).count("a") == 9
+
+
+def test_the_parts_of_a_lost_worker_go_to_the_least_loaded_and_come_to_one_that_joins():
+    homes = Homes([10] * 9)
+    homes.settle(dict.fromkeys("abc", 1), range(9))
+    before = dict(homes.of)
+    left = dict.fromkeys("ab", 1)
+    homes.settle(left, range(9))
+    assert all(homes.of[p] == home for p, home in before.items() if home != "c")
+    assert sorted(map(list(homes.of.values()).count, "ab")) == [4, 5]
+    assert homes.level(left) == []  # 5 and 4 is as level as it gets
+    joined = dict.fromkeys("abd", 1)
+    moved = homes.level(joined)
+    assert len(moved) == 3 and all(homes.of[p] == "d" for p in moved)
+    assert homes.level(joined) == []
+    assert sum(homes.share(p) for p in range(9)) == pytest.approx(3.0)
+
+
+def test_workers_that_are_paused_or_silent_are_not_given_parts():
+    watch = Watch(None, silence=3.0)
+
+    def seen(at, **beats):
+        watch.answered = at
+        watch._note(
+            {w: {"last_seen": beat, "nthreads": 2, "status": "paused" if w == "c" else "running"}
+             for w, beat in beats.items()}, at)  # fmt: skip
+        return watch.usable()
+
+    assert seen(100.0, a=7.0, b=7.5, c=7.5) == {"a": 2, "b": 2}
+    assert seen(102.0, a=7.0, b=9.5, c=9.5) == {"a": 2, "b": 2}
+    assert seen(104.0, a=7.0, b=11.5) == {"b": 2}  # a has stood still for 4 seconds, by our clock
+    assert set(watch.workers) == {"a", "b"}
+    assert seen(105.0, a=12.0, b=11.5) == {"a": 2, "b": 2}

@@ -1,0 +1,98 @@
+"""Parts of a small problem on a crew, in this process or on a Dask cluster, and the certificate of the whole."""
+
+import os
+import signal
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from svmkit_dask.crew import LocalCrew, Portion
+from svmkit_dask.dask_crew import DaskCrew
+from svmkit_dask.features import Features, Space
+from svmkit_dask.part import MemoryPart
+from svmkit_dask.problem import ScatteredQP
+from svmkit_dask.rows import Spec
+from svmkit_dask.session import Session
+from svmkit_dask.sources import FilePart, Source
+
+from svmkit.data.reading import Reading
+from svmkit.kernels.extent import Extent
+from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import Gram
+from svmkit.problems.box import BoxQP
+from svmkit.problems.loss import Loss
+
+KERNEL = RBF(0.3)
+CLASSES = np.array([-1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Deadly(Source):
+    """A part under which its process ends."""
+
+    name: str
+
+    def load(self, cache, most):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def laid_out(self, layout):
+        return self
+
+
+def killing_once(part, name, mark):
+    """The rows of a part; the first of all calls ends the process."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return part.n_rows
+
+
+def rows(n=600, d=4, seed=0):
+    """Rows of two classes that overlap."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.uniform(size=n) < 0.4, 1.0, -1.0)
+    return rng.normal(size=(n, d)) + 0.7 * y[:, None], y
+
+
+def space_of(X, kernel):
+    return Space(kernel, Extent.of(kernel, X), X.shape[1])
+
+
+def posed(crew, *, loss=Loss.HINGE, C=1.0):
+    """The problem on a crew."""
+    return ScatteredQP(Session(crew, Spec(0, 1, 2, C, np.ones(2), loss, np.dtype(np.float32))), 1 << 20)
+
+
+def local_crew(X, y, cuts, *, kernel=KERNEL, of=LocalCrew):
+    """A crew in this process, with parts that end at these rows."""
+    space = space_of(X, kernel)
+    return of(
+        [
+            Portion(Features(MemoryPart(X[a:b], y[a:b]), space), (y[a:b] > 0).astype(np.int64), np.ones(b - a))
+            for a, b in pairwise([0, *cuts, len(y)])
+        ],
+        space,
+    )
+
+
+def written(folder, X, y, cuts):
+    """The sources of parts that end at these rows, as files."""
+    sources = []
+    for p, (a, b) in enumerate(pairwise([0, *cuts, len(y)])):
+        np.savez(folder / f"part{p}.npz", X=X[a:b], y=y[a:b])
+        sources.append(FilePart(folder / f"part{p}.npz", Reading.of({})))
+    return sources
+
+
+def dask_crew(client, folder, X, y, cuts, *, kernel=KERNEL, **options):
+    """A crew of a Dask cluster, whose workers read parts that end at these rows."""
+    sizes = np.diff([0, *cuts, len(y)])
+    return DaskCrew(client, written(folder, X, y, cuts), sizes, space_of(X, kernel), CLASSES, **options)
+
+
+def of_all_rows(problem, X, y, point, C=1.0):
+    """The certificate that a BoxQP of all rows gives the same point."""
+    same = BoxQP(Gram(problem.gram.kernel, X), y, C, loss=str(problem.loss))
+    beta = np.zeros(len(y))
+    beta[point[:, 0].astype(int)] = point[:, 1]
+    return same.certificate(beta)

@@ -1,0 +1,57 @@
+"""Parts in this process: rows dealt out as chunks, and a crew that goes away."""
+
+from itertools import pairwise
+
+import numpy as np
+from svmkit_dask.sources import ChunkPart
+from svmkit_dask.training import InProcess, scattered
+
+from svmkit.errors import Gone
+from svmkit.kernels.functions import RBF
+
+SCALED = RBF("scale")
+
+
+def chunks(X, y, ends, weights=None):
+    """The rows up to each of `ends`, and the rest."""
+    cuts = [0, *ends, len(y)]
+    given = [None if weights is None else weights[lo:hi] for lo, hi in pairwise(cuts)]
+    return [
+        ChunkPart(f"part {p}", X[lo:hi], y[lo:hi], weight)
+        for p, ((lo, hi), weight) in enumerate(zip(pairwise(cuts), given, strict=True), start=1)
+    ]
+
+
+def dealt(X, y, ends=(40, 41, 90), weights=None, *, ground=None, kernel=SCALED, **options):
+    """The training data of rows that are dealt into parts."""
+    return scattered(ground or InProcess(), chunks(X, y, ends, weights), kernel=kernel, **options)
+
+
+def three_classes(n=150, seed=0):
+    """Rows of three classes that overlap, in random order, with labels in text."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, n)
+    codes[:3] = [0, 1, 2]
+    X = rng.normal(size=(n, 3)) + 1.2 * np.stack([np.sin(codes * 2.1), np.cos(codes * 2.1), codes * 0.0]).T
+    return X, np.array(["ant", "bee", "cat"])[codes]
+
+
+class Leaving(InProcess):
+    """A place whose crew is gone after so many messages."""
+
+    def __init__(self, messages):
+        super().__init__()
+        self.left = messages
+
+    def crew(self, *args):
+        crew, place = super().crew(*args), self
+        ask = crew.ask
+
+        def counted(*message):
+            place.left -= 1
+            if place.left < 0:
+                raise Gone("the cluster is gone")
+            return ask(*message)
+
+        crew.ask = counted
+        return crew
