@@ -1,4 +1,10 @@
-"""Write a table of customers as an office exports it, with all the troubles at once; same arguments, same bytes.
+"""
+A table as an office exports it
+===============================
+
+Write a table of customers as an office exports it, with all the troubles at once; same arguments, same bytes.
+
+.. code-block:: sh
 
     python examples/churn.py [--out churn.csv] [--rows 6000] [--seed 0]
 
@@ -15,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+# sphinx_gallery_thumbnail_path = "own_csv.png"
 SHARE = 0.046  # of the customers that left
 LABEL = "churned"
 ID, NAME = "customer", "name"

@@ -1,4 +1,10 @@
-"""Compute the smallest ball around a set of points with every solver that minimises over the simplex.
+"""
+The smallest ball around points
+===============================
+
+Compute the smallest ball around a set of points with every solver that minimises over the simplex.
+
+.. code-block:: sh
 
     python examples/minimum_enclosing_ball.py [--limit 20] [--tol 1e-6]
 
@@ -7,6 +13,8 @@ c = -diag(A) / 2, and center X'alpha. Its support vectors are the points on its 
 $SVMKIT_DATA, or scikit-learn's digits, and random points. Every ball is checked from scratch: no point is farther from
 the center than the certified gap allows, and the points with weight are at that distance. If quadprog is installed, it
 solves a part of each set, too. A solver that does not reach --tol ends after --limit seconds with a larger gap.
+
+Not run for this page: it takes up to ten minutes.
 """
 
 from __future__ import annotations
@@ -32,7 +40,7 @@ def main() -> None:
     args = parser.parse_args()
     for _, work in warming.steps():
         work()
-    names = [name for name in plugins.names("solver") if plugins.load("solver", name).problem is SimplexQP]
+    names = plugins.solvers_where(lambda solver: solver.problem is SimplexQP)
     for title, X in sets():
         print(f"\n{title}: {X.shape[0]:,} points in {X.shape[1]} dimensions\n")
         print("| solver | radius | iterations | seconds | support | certified gap |\n|---|---|---|---|---|---|")

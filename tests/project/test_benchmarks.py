@@ -16,6 +16,8 @@ sys.path.append(str(FOLDER))
 
 import growth  # noqa: E402
 import peers_everyday_report  # noqa: E402
+import peers_regression_report  # noqa: E402
+import peers_regression_sets  # noqa: E402
 import peers_targets  # noqa: E402
 from peers_cells import cells  # noqa: E402
 from peers_remote import Failed, Remote, Store  # noqa: E402
@@ -170,6 +172,35 @@ def test_everyday_sets_are_measured_beside_svc_in_turns_and_judged_by_their_obje
         r for r in map(json.loads, before.splitlines()) if r.get("cell") == "everyday_iris"
     ]
     assert len([r for r in after if r.get("cell") == "fixed"]) == before.count('"cell": "fixed"')
+
+
+@pytest.mark.slow
+def test_regression_is_measured_beside_svr_and_judged_by_its_objective(sets, tmp_path):
+    out = tmp_path / "b"
+    done = run("peers.py", sets, "--out", out, "--cells", "regression_diabetes,regression_wage", "--repeat", 2)
+    assert done.returncode == 0, done.stderr
+    assert "regression_wage is left out: --packages names no folder with ISLP" in done.stderr
+    store = Store(out.with_suffix(".jsonl"), {"rows": None, "threads": 2, "hinge": "fcsmo", "squared": "fcfw"})
+    (entry,) = peers_regression_report.measured(store)
+    assert (entry["name"], entry["m"], entry["d"]) == ("diabetes", 331, 10)
+    for side, facts in entry["sides"].items():
+        assert facts["D"] <= facts["P"] * (1.0 + 1e-12) and facts["P"] - facts["D"] < 2e-3 * facts["P"]
+        assert abs(peers_regression_report.difference(entry, side)) < 1e-3
+        assert facts["r2"] == pytest.approx(entry["sides"]["SVR"]["r2"], abs=0.01) and facts["r2"] > 0.2
+    text = out.with_suffix(".md").read_text()
+    assert "### Regression" in text and "| regression, gap 1e-3 | diabetes, dense |" in text
+    assert out.with_name("b_regression.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_table_of_a_package_becomes_numbers(tmp_path):
+    rows = ["a,b,kind,t", "1,7,x,1.0", "2,8,y,2.718281828459045", "3,9,x,7.389056098930650", "4,,y,1.0"]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    X, t = peers_regression_sets.Table("t.csv", "t", drop=("b",), log=True).load(tmp_path)
+    assert X.shape == (4, 3) and X[:, 1:].toarray().tolist() == [[1, 0], [0, 1], [1, 0], [0, 1]]
+    np.testing.assert_allclose(X[:, 0].toarray()[:, 0], (np.arange(4) - 1.5) / np.std(range(4)))
+    np.testing.assert_allclose(t, (np.array([0, 1, 2, 0]) - 0.75) / np.std([0, 1, 2, 0]))
+    without = peers_regression_sets.Table("t.csv", "t").load(tmp_path)[0]
+    assert without.shape == (3, 4), "rows with gaps are left out"
 
 
 def everyday(name, storage, seconds, classes=2, D=1.0):

@@ -1,9 +1,6 @@
 """What the documents show is what the program understands."""
 
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,33 +49,3 @@ def test_headings_that_pages_link_to_are_there():
             target = (page.parent / file if file else page).read_text(encoding="utf-8")
             headings = re.findall(r"^#+ (.*)$", target, re.MULTILINE)
             assert heading in {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("alone")
-def test_five_minutes_with_a_table_word_for_word(svmkit):
-    page = (ROOT / "docs" / "own_csv.md").read_text(encoding="utf-8").partition("## Three tables")[0]
-    for commands, shown in re.findall(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", page, re.S):
-        said = ""
-        for program, *args in map(shlex.split, commands.splitlines()):
-            if program == "python":
-                subprocess.run([sys.executable, ROOT / args[0], *args[1:]], check=True, timeout=60)
-                continue
-            done = svmkit(*args)
-            assert program == "svmkit" and done.code == 0, done.err
-            said += done.out + done.err
-        for line in re.findall(r"^(?:label|classes|income|svmkit|balanced).*", shown, re.MULTILINE):
-            near = _percentages(line)  # of other processors, which round otherwise
-            assert any(
-                _words(line) == _words(other) and _percentages(other) == pytest.approx(near, abs=1.0)
-                for other in said.splitlines()
-            ), line
-    assert len(Path("labels.txt").read_text().split()) == 2000
-
-
-def _percentages(line: str) -> list[float]:
-    return [float(found) for found in re.findall(r"([\d.]+)%", line)]
-
-
-def _words(line: str) -> list[str]:
-    return re.sub(r"[\d.]+%", "", line).split()

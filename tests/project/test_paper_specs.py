@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from svmkit.compare import runner, worker
+from svmkit.compare import lane, runner, worker
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import read
 from svmkit.data import load
@@ -189,7 +189,7 @@ def counted(alone, monkeypatch):
     monkeypatch.setattr(worker, "run", watched)
     monkeypatch.setattr(worker, "WARM_STEPS", 1)
     monkeypatch.setattr(worker, "_bench", worker.Bench())
-    monkeypatch.setattr(runner.Lane, "call", lambda self, seconds, function, *args: function(*args))
+    monkeypatch.setattr(lane.Lane, "call", lambda self, seconds, function, *args: function(*args))
     return ran
 
 

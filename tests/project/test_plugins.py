@@ -12,7 +12,8 @@ from svmkit import plugins
 from svmkit.errors import InputError, UnknownName
 from svmkit.kernels.functions import Kernel
 from svmkit.solver import by_name
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
 
 BUILT_IN = {

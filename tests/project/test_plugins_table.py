@@ -14,8 +14,9 @@ from svmkit.cli.plugins import as_dict, lines, markdown, table
 from svmkit.cli.solver_table import FACTS, facts
 from svmkit.kernels.gram import Gram
 from svmkit.solver import by_name
-from svmkit.solver.base import Requires, Solver
+from svmkit.solver.base import Solver
 from svmkit.solver.loop import solve
+from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Iterations
 
 DOCS = Path(__file__).parents[2] / "docs" / "solvers.md"
@@ -44,12 +45,17 @@ def test_every_solver_has_every_fact():
 def test_facts_of_some():
     assert KNOWN["swap2o"]["problem"] == ["SimplexQP"] and KNOWN["swap2o"]["loss"] == ["squared_hinge"]
     assert KNOWN["libsvm"] == {
-        "method": "LIBSVM through scikit-learn's SVC: one step is a whole fit, on one thread",
-        "problem": ["BoxQP"], "loss": ["hinge"], "kernels": "any", "sparse": True, "streaming": False,
-        "certificate": "own dual", "paper": "Chang, Lin 2011",
+        "method": "LIBSVM through scikit-learn's SVC and SVR",
+        "problem": ["BoxQP"], "regression": ["TubeQP"], "loss": ["hinge"], "kernels": "any", "sparse": True,
+        "streaming": False, "certificate": "own dual", "paper": "Chang, Lin 2011",
     }  # fmt: skip
     assert KNOWN["dcd"]["problem"] == ["LinearDual"] and KNOWN["dcd"]["loss"] == ["hinge", "squared_hinge"]
     assert KNOWN["pegasos"]["problem"] == ["LinearRisk", "KernelRisk"]
+    assert KNOWN["dcd"]["regression"] == ["LinearTubeDual"] and KNOWN["auto"]["regression"] == [
+        "LinearTubeDual",
+        "TubeQP",
+    ]
+    assert KNOWN["swap2o"]["regression"] == []
     assert (KNOWN["liblinear"]["certificate"], KNOWN["dcd"]["certificate"]) == ("from core", "own dual")
     kernels = {name: KNOWN[name]["kernels"] for name in ("fw", "cvm", "dcd")}
     assert kernels == {"fw": "any", "cvm": "normalised", "dcd": "linear"}
@@ -145,7 +151,9 @@ def test_what_is_not_known_is_null():
 def test_markdown_cells_stay_cells():
     head, rule, *rows = markdown(ODD).splitlines()
     assert head.startswith("| id | method | problem |") and set(rule) == set("| -")
-    assert rows[0].startswith("| `strange` | Odd \\| one | SimplexQP | squared_hinge | linear |") and "`a=1`" in rows[0]
+    assert (
+        rows[0].startswith("| `strange` | Odd \\| one | SimplexQP |  | squared_hinge | linear |") and "`a=1`" in rows[0]
+    )
     assert {row.replace("\\|", "").count("|") for row in (head, rule, *rows)} == {len(FACTS) + 3}
 
 

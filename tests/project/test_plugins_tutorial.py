@@ -1,17 +1,20 @@
 """docs/plugin_tutorial.md: its snippets are the example package's files, and what it prints is what is printed."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
-from support.plugin import package  # noqa: F401  a fixture
+from support.plugin import package, unloaded  # noqa: F401  fixtures
 
 from svmkit import plugins
+from svmkit.cli.template import Template
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "third_party_plugin"
 DOC = (ROOT / "docs" / "plugin_tutorial.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"<!-- (\S+\.(?:py|toml)) -->\n```\w+\n(.*?)\n```\n", DOC, re.DOTALL)
+RUN = re.findall(r"<!-- run -->\n```(console|python)\n(.*?)\n```\n", DOC, re.DOTALL)
 PRINTED = dict(re.findall(r"<!-- check (\w+) -->\n```text\n(.*?)\n```\n", DOC, re.DOTALL))
 FILES = sorted(str(p.relative_to(PACKAGE)) for end in ("*.py", "*.toml") for p in PACKAGE.rglob(end))
 SOURCE = """
@@ -50,7 +53,35 @@ def test_snippets_are_the_file_in_order_and_in_full(file):
 
 
 def test_snippets_are_of_files_that_are_there():
-    assert {name for name, _ in SNIPPETS} == set(FILES)
+    assert {name for name, _ in SNIPPETS} == {*FILES, "mine.py"}
+
+
+def test_the_step_that_is_shown_is_the_template():
+    (shown,) = (text for name, text in SNIPPETS if name == "mine.py")
+    assert "def step(self" in shown and shown in Template("solver", "mine", as_package=False).files()["mine.py"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone", "unloaded")
+def test_the_commands_of_the_first_section_print_what_is_shown(svmkit):
+    assert [kind for kind, _ in RUN] == ["console", "console", "python"]
+    ran = []
+    for kind, text in RUN:
+        if kind == "python":
+            exec(text, {})
+            continue
+        for command, shown in re.findall(r"^\$ svmkit (.*)\n?((?:(?!\$ ).*\n?)*)", text, re.MULTILINE):
+            ran.append(command)
+            done = svmkit(*shlex.split(command))
+            assert done.code == 0, done.err
+            printed = {_shape(line) for line in done.out.splitlines()}
+            assert not [line for line in shown.splitlines() if _shape(line) not in printed], done.out
+    assert [command.split()[0] for command in ran] == ["new", "train", "check", "compare", "tune"]
+
+
+def _shape(line):
+    """A line without its numbers, and without the seconds, of which some may be of compilation."""
+    return re.sub(r"\d[\d.,]*(e[+-]?\d+)?", "#", " ".join(line.partition("time  ")[0].split()))
 
 
 @pytest.mark.parametrize(("shown", "solver"), [("coord", "Coordinate"), ("gambler", "Gambler")])

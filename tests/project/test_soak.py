@@ -34,7 +34,8 @@ SOLVERS = ("swap2o", "smo", "fcfw", "fcsmo", "svmlight", "msfw", "cvm", "dcd", "
 KINDS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 GROWTH = 64 << 20  # bytes: pages that an allocator keeps for one more thread; a leak of each fit's data is more
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
+NO_PROC = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see what a process holds")
+pytestmark = [NO_PROC, pytest.mark.slow, pytest.mark.usefixtures("alone")]
 
 
 def held() -> tuple[int, int, int]:
@@ -66,7 +67,7 @@ def test_fits_in_four_threads_leave_nothing_behind():
     assert all(gap is not None and gap <= 1.0 for gap in gaps)
     assert after[0] - before[0] < GROWTH
     assert after[1] <= before[1] + 4  # two pipes of a process of other software that the last fits may have taken
-    assert after[2] <= before[2]
+    assert after[2] <= before[2] + (os.cpu_count() or 1)  # threads of compiled loops start when they are first needed
 
 
 def started(*args) -> subprocess.Popen:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.posix
+
 ROOT = Path(__file__).parents[2]
 SOUND = "import pytest\n@pytest.mark.parametrize('i', range(4))\ndef test_sound(i): pass\n"
 ENDS = {

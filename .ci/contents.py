@@ -1,0 +1,56 @@
+"""Compare sdist and wheel with the files that git has: nothing is missing, and nothing else is in them.
+
+python .ci/contents.py SDIST WHEEL
+"""
+
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def tracked() -> set[str]:
+    """Return the files of the project."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {name for name in names.split("\0") if name and (ROOT / name).exists()}
+
+
+def installed(files: set[str]) -> set[str]:
+    """Return the files of the packages, under the names that they have once they are installed."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    packages = config["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    return {
+        str(Path(name).relative_to(Path(package).parent))
+        for package in packages
+        for name in files
+        if name.startswith(f"{package}/")
+    }
+
+
+def compare(what: str, found: set[str], expected: set[str]) -> bool:
+    """Print what differs; return whether nothing does."""
+    for name in sorted(expected - found):
+        print(f"{what} lacks {name}")
+    for name in sorted(found - expected):
+        print(f"{what} has {name}, which is not to be there")
+    return found == expected
+
+
+def main(sdist: str, wheel: str) -> int:
+    """Compare both; return 0 if they are as they should be."""
+    files = tracked()
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    same = [compare(Path(sdist).name, packed, files), compare(Path(wheel).name, names, installed(files))]
+    print(f"{len(packed)} files in the sdist, {len(names)} in the wheel")
+    return 0 if all(same) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
