@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import GridSearchCV
@@ -95,8 +96,16 @@ def test_fit_tells_its_watch_beside_verbose(iris, capsys):
     assert [k for k, _, _ in seen] == [0, 1, 2] and re.fullmatch(ENDED, capsys.readouterr().err)
 
 
+@pytest.fixture
+def new_workers():
+    """Joblib's workers outlive a test, and write where standard error was when they started."""
+    get_reusable_executor().shutdown(wait=True)
+    yield
+    get_reusable_executor().shutdown(wait=True)
+
+
 @pytest.mark.slow
-def test_workers_of_a_search_write_whole_lines(iris, capfd):
+def test_workers_of_a_search_write_whole_lines(iris, capfd, new_workers):
     found = [GridSearchCV(SVMClassifier(verbose=v), {"C": [1, 10]}, cv=2, n_jobs=2).fit(*iris) for v in (0, 1)]
     lines = capfd.readouterr().err.splitlines(keepends=True)
     assert len(lines) == 5 and all(re.fullmatch(ENDED, line) for line in lines)
