@@ -17,7 +17,8 @@ from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
 from svmkit.solver.smo_box import Box
 from svmkit.solver.step_info import StepInfo
-from svmkit_corrective.state import CorrectiveState, Face, Phase
+from svmkit_corrective.face import Face, Phase
+from svmkit_corrective.state import CorrectiveState
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step of the driver may read, approximately
 BETWEEN = 64  # SMO steps between two evaluations of the gap of the set

@@ -11,7 +11,7 @@ from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.problems.tube import BiasedTubeQP
 from svmkit_corrective.cone import Cone
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.state import Face
+from svmkit_corrective.face import Face
 from svmkit_corrective.tilted import Tilted
 
 

@@ -12,8 +12,8 @@ from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver import smo_box
 from svmkit_corrective.driver import Corrective
+from svmkit_corrective.face import Face, Phase
 from svmkit_corrective.nu import NuState
-from svmkit_corrective.state import Face, Phase
 
 
 @dataclass(frozen=True)

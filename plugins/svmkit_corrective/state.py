@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
-from typing import NamedTuple
-
 import numpy as np
 
 from svmkit.problems.box import BoxQP
@@ -13,53 +10,12 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver import smo_box
 from svmkit.solver.smo_box import Box
+from svmkit_corrective.face import Face, Phase
 from svmkit_corrective.growth import WorkingSet
 
 ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
 WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second
 LAST = 800_000_000  # kernel values at most that the last step may compute, which are those of a certificate
-
-
-class Phase(Enum):
-    """What the next step of a solve does."""
-
-    START = auto()  # add the weights of the start to v, then survey all points
-    GROWING = auto()  # v belongs to the iterate: exchange points of the working set, then solve for the set
-    SOLVING = auto()  # continue SMO on the working set
-    SYNCING = auto()  # add changes of weights to v, and survey all points once no change is missing
-
-
-class Face(NamedTuple):
-    """A problem as the driver takes it: min 1/2 x'Qx + origin'x, 0 <= x <= upper, sign'x constant.
-
-    Where `tilt` is not None, sign'x is free instead and the term tilt (sign'x)^2 / 2 joins the objective: that of a
-    regularised bias. SMO then has one more point, the origin of the feature space, which takes up the sum.
-
-    Attributes
-    ----------
-    sign, upper, origin : ndarray of shape (m,)
-        Coefficients of the equality constraint, upper bounds, and the gradient at x = 0.
-    signs : ndarray of shape (m,) or None
-        Factors of the matrix whose rows change v: sign_i sign_j Q_ij = signs_i signs_j (k_ij + bias), without the
-        ridge on the diagonal. None for factors of 1.
-    bias : float
-        Constant that is added to each kernel value.
-    worth : float
-        Factor by which a change of the objective above is multiplied to give that of the problem's own objective.
-    tilt : float or None, default=None
-        See above.
-    kink : float or None, default=None
-        Where it is not None, bounds are -upper <= x <= upper, and kink |x|_1 joins the objective.
-    """
-
-    sign: np.ndarray
-    upper: np.ndarray
-    origin: np.ndarray
-    signs: np.ndarray | None
-    bias: float
-    worth: float
-    tilt: float | None = None
-    kink: float | None = None
 
 
 class CorrectiveState:

@@ -11,7 +11,8 @@ from svmkit.problems.loss import Loss
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
 from svmkit.solver import smo_box
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.state import CorrectiveState, Face
+from svmkit_corrective.face import Face
+from svmkit_corrective.state import CorrectiveState
 
 
 class TiltedState(CorrectiveState):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
+from svmkit_corrective.face import Phase
 from svmkit_corrective.fcsmo import FCSMO
-from svmkit_corrective.state import Phase
 
 from svmkit.errors import InputError, Unavailable
 from svmkit.problems.box import BoxQP

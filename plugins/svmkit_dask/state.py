@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from svmkit_corrective.state import CorrectiveState, Face, Phase
+from svmkit_corrective.face import Face, Phase
+from svmkit_corrective.state import CorrectiveState
 
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap

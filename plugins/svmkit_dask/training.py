@@ -13,7 +13,8 @@ from svmkit.data.features import Features as Rows
 from svmkit.errors import InputError
 from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent
 from svmkit.kernels.form import Form
-from svmkit.kernels.functions import Kernel, Precomputed, square_norms
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.norms import square_norms
 from svmkit_dask.crew import Crew, LocalCrew, Portion
 from svmkit_dask.data import ScatteredData
 from svmkit_dask.dealt import Dealt

@@ -80,6 +80,9 @@ def compare(
     epsilon: float = EPSILON,
     class_weight: str = CLASS_WEIGHT,
     calibrate: str = CALIBRATE,
+    multiclass: list[str] = typer.Option(
+        None, help="ovo (default), ovr or crammer_singer; several make several problems.", rich_help_panel=MODEL
+    ),
     tol: float = typer.Option(None, help="Relative duality gap to reach; default 1e-3.", rich_help_panel=SOLVE),
     stop: str = typer.Option(None, help='Rule instead of --tol, such as "abs:1e-6 | epochs:5".', rich_help_panel=SOLVE),
     time_limit: float = typer.Option(None, help="Seconds for one cell; default 300.", rich_help_panel=SOLVE),

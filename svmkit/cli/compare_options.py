@@ -24,8 +24,8 @@ from svmkit.runtime import files
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
     *("data", "test", "test_size", "splits", "cv", "strict"),
-    *("C", "epsilon", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight", "calibrate"),
-    *("tol", "stop", "memory", "option", "metrics", "metric"),
+    *("C", "epsilon", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
+    *("calibrate", "multiclass", "tol", "stop", "memory", "option", "metrics", "metric"),
     *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
 _SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
@@ -69,6 +69,7 @@ class CompareOptions:
     scale: str | None
     class_weight: str | None
     calibrate: str | None
+    multiclass: Sequence[str] | None
     tol: float | None
     stop: str | None
     time_limit: float | None
@@ -161,6 +162,7 @@ class CompareOptions:
         named = {
             "gamma": list(self.gamma or ()),
             "C": list(self.C or ()),
+            "multiclass": list(self.multiclass or ()),
             "impute": self.impute,
             "scale": self.scale,
             "memory": self.memory,

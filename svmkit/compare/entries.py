@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from svmkit import plugins
-from svmkit.compare import fields
+from svmkit.compare import fields, testing
 from svmkit.data import imputing, scaling
 from svmkit.data.classes import TASKS
 from svmkit.data.reading import Reading
-from svmkit.data.sources import find
 from svmkit.data.targets import require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -20,16 +18,15 @@ from svmkit.model.metric import require_metric
 from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
+from svmkit.training.class_pair import require_multiclass
 from svmkit.training.weights import require_C
 
 _DATA = {
     *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
     *("test", "splits", "cv", "strict", "metric"),
     *("kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight", "memory"),
-    *("calibrate", "decimal", "encoding", "drop", "only", "categorical", "task"),
+    *("calibrate", "multiclass", "decimal", "encoding", "drop", "only", "categorical", "task"),
 }
-HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
-
 MOST = 10_000  # the most problems of one set: three lists of a hundred values would give a million
 
 
@@ -69,7 +66,7 @@ def joined(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
-    """Return the problems of a data set: a checked entry for each combination of kernel, gamma and C.
+    """Return the problems of a data set: a checked entry for each combination of kernel, gamma, C and multiclass.
 
     Parameters
     ----------
@@ -93,19 +90,21 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
     where = f"data.{name}"
     fields.keys(where, entry, set(), _DATA)
     common = {"source": name, "scale": "none", "memory": "1GB"} | {
-        key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C", "splits", "cv")
+        key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C", "multiclass", "splits", "cv")
     }
     _check_common(where, common)
-    common["test"] = _test(where, common, {key: entry[key] for key in ("splits", "cv") if key in entry})
+    common["test"] = testing.test_of(where, common, {key: entry[key] for key in ("splits", "cv") if key in entry})
+    modes = [str(mode) for mode in fields.as_list(entry.get("multiclass", "ovo"))]
+    default_kernel = "linear" if "crammer_singer" in modes else default_kernel
     kernels = [_kernel(where, value) for value in fields.as_list(entry.get("kernel", default_kernel))]
     gammas = fields.as_list(entry["gamma"]) if "gamma" in entry else [None]
     Cs = [fields.number(f"{where}.C", C, positive=True) for C in fields.as_list(entry.get("C", 1.0))]
-    if not (kernels and gammas and Cs):
-        raise InputError(f"{where}: kernel, gamma and C must not be empty lists")
-    if len(kernels) * len(gammas) * len(Cs) > MOST:
-        raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma and C: give fewer")
+    if not (kernels and gammas and Cs and modes):
+        raise InputError(f"{where}: kernel, gamma, C and multiclass must not be empty lists")
+    if len(kernels) * len(gammas) * len(Cs) * len(modes) > MOST:
+        raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma, C and multiclass: give fewer")
     found: dict[str, dict] = {}
-    for kernel, gamma, C in product(kernels, gammas, Cs):
+    for kernel, gamma, C, mode in product(kernels, gammas, Cs, modes):
         chosen = dict(kernel)
         if gamma is not None:
             if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
@@ -113,13 +112,14 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
             if {"gamma", "sigma"} & set(kernel):
                 raise InputError(f"{where}: gamma is given twice: leave it out beside the kernel's own")
             chosen["gamma"] = gamma
-        build_kernel(where, chosen)
+        _check_multiclass(where, mode, build_kernel(where, chosen), common.get("task"))
         parts = [kernel["name"]] * (len(kernels) > 1) + [f"gamma={gamma}"] * (len(gammas) > 1)
-        parts += [f"C={C:g}"] * (len(Cs) > 1)
+        parts += [f"C={C:g}"] * (len(Cs) > 1) + [mode] * (len(modes) > 1)
         title = " ".join([name, *parts])
         if title in found:
-            raise InputError(f"{where}: the same kernel, gamma and C come twice ({title}): leave one out")
-        found[title] = common | {"kernel": chosen, "C": C}
+            raise InputError(f"{where}: the same kernel, gamma, C and multiclass come twice ({title}): leave one out")
+        # cells of class pairs keep the keys that they had before there were other problems of many classes
+        found[title] = common | {"kernel": chosen, "C": C} | ({} if mode == "ovo" else {"multiclass": mode})
     return found
 
 
@@ -154,16 +154,19 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
 
 
 def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> None:
-    """Raise InputError when the solver cannot take the kernel of the problem."""
+    """Raise InputError when the solver cannot take the kernel of the problem, or has no such problem of all classes."""
     kernel = build_kernel(f"data.{name}", about["kernel"])
     try:
-        build_solver(f"solvers.{solver}", how).check_kernel(kernel)
+        built = build_solver(f"solvers.{solver}", how)
+        if about.get("multiclass") == "crammer_singer":
+            built = by_name.of_all_classes(built)
+        built.check_kernel(kernel)
     except InputError as error:
         raise InputError(f"data.{name}, solvers.{solver}: {error}") from None
 
 
 def _check_common(where: str, entry: dict[str, Any]) -> None:
-    _exists(where, entry["source"])
+    testing.require_source(where, entry["source"])
     kinds = ("none", *scaling.KINDS)
     fields.known(f"{where}.scale", [entry["scale"]], kinds)
     if entry.get("impute") in (None, "none"):
@@ -198,6 +201,13 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
             require_C(fields.number(f"{where}.class_weight.{label}", value, positive=True))
 
 
+def _check_multiclass(where: str, mode: str, kernel: Kernel, task: str | None) -> None:
+    try:
+        require_multiclass(mode, task or "classify", kernel)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
 def _metric(where: str, name: Any) -> str:
     try:
         return require_metric(str(name))
@@ -226,89 +236,3 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
     if entry["name"] == "precomputed":
         raise InputError(f"{where}: kernel precomputed takes kernel values, not data: compare it from Python")
     return entry
-
-
-def _test(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
-    """Return how a set is tested; by default on the file NAME.t if it exists.
-
-    Parameters
-    ----------
-    where : str
-        Place of the entry, for messages.
-    entry : dict of str to object
-        The entry: test, source.
-    several : dict of str to object
-        Of splits and cv what is given.
-
-    Returns
-    -------
-    str, dict or None
-        The name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
-    """
-    if several:
-        return _splits(where, entry, several)
-    if "test" not in entry:
-        beside = f"{entry['source']}.t"
-        try:
-            find(beside)
-        except InputError:
-            return None
-        return beside
-    test = entry["test"]
-    if test is None or test == "none":
-        return None
-    if isinstance(test, int | float | dict) and not isinstance(test, bool):
-        return _held_out(where, test)
-    _exists(f"{where}.test", test)
-    return test
-
-
-def _held_out(where: str, test: float | dict[str, Any]) -> dict[str, Any]:
-    """Return a share of rows, or {hold_out, seed, stratify}, as the latter."""
-    test = {"seed": 0, **(test if isinstance(test, dict) else {"hold_out": test})}
-    fields.keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
-    if not 0 < fields.number(f"{where}.test.hold_out", test["hold_out"]) < 1:
-        raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
-    fields.count(f"{where}.test.seed", test["seed"], least=0)
-    return test
-
-
-def _splits(where: str, entry: dict[str, Any], several: dict[str, Any]) -> dict[str, Any]:
-    """Return {hold_out, seed, splits} or {cv, seed}."""
-    if len(several) > 1:
-        raise InputError(f"{where} has both splits and cv: leave one out")
-    if "cv" in several:
-        if "test" in entry:
-            raise InputError(f"{where} has both cv and test: the folds are the tests, leave one out")
-        return {"cv": fields.count(f"{where}.cv", several["cv"], least=2, most=MOST), "seed": 0}
-    test = entry.get("test", HOLD_OUT)
-    if not isinstance(test, int | float | dict) or isinstance(test, bool):
-        raise InputError(f"{where} has splits and the test set {test!r}: give the share of the rows to hold out")
-    return _held_out(where, test) | {"splits": fields.count(f"{where}.splits", several["splits"], most=MOST)}
-
-
-def splits(test: Any) -> list[tuple[int | None, Any]]:
-    """Return the splits of a set: number, and test in the settings of a cell; one without a number if it is fixed.
-
-    Parameters
-    ----------
-    test : str, dict or None
-        The test of a problem.
-    """
-    if isinstance(test, dict) and "cv" in test:
-        return [(k, test | {"fold": k}) for k in range(test["cv"])]
-    if isinstance(test, dict) and "splits" in test:
-        one = {key: value for key, value in test.items() if key != "splits"}
-        return [(k, one | {"seed": one["seed"] + k}) for k in range(test["splits"])]
-    return [(None, test)]
-
-
-def _exists(where: str, source: Any) -> None:
-    if not isinstance(source, str):
-        raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
-    try:
-        found = find(source)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-    if isinstance(found, Path) and not found.is_file():
-        raise InputError(f"{where}: {source} is no regular file: name a data file")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.compare import runner
-from svmkit.compare.entries import HOLD_OUT
 from svmkit.compare.frame import results_frame
 from svmkit.compare.plots import dress, numbers
 from svmkit.compare.results import Results
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import Cell, Spec, read
 from svmkit.compare.store import Store
+from svmkit.compare.testing import HOLD_OUT
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:

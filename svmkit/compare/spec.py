@@ -16,7 +16,8 @@
         kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
         gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
         epsilon : half the width of the tube of regression, default 0.1;
-        kernel, gamma and C may be lists: each combination is a problem of its own
+        multiclass : ovo (default), ovr or crammer_singer, the problems of more than two classes;
+        kernel, gamma, C and multiclass may be lists: each combination is a problem of its own
         calibrate : sigmoid, isotonic or none (default): probabilities, whose log loss and Brier score are measured
     plugins     Python files with solvers, kernels or samplers, from the folder of the spec; each runs as code
     solvers:    names, or NAME: {solver, options, sampler, calibrate, stops, repeats}
@@ -40,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from svmkit import plugins
-from svmkit.compare import entries, fields
+from svmkit.compare import entries, fields, testing
 from svmkit.compare.probabilities import SCORES, require_calibration, with_calibration
 from svmkit.compare.sets import OF_A_TABLE, digests
 from svmkit.errors import InputError
@@ -56,7 +57,7 @@ MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for
 
 _SHARED = (
     *("test", "splits", "cv", "strict", "metric", "kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight"),
-    *("memory", "calibrate"),
+    *("memory", "calibrate", "multiclass"),
     *OF_A_TABLE,
 )
 _TOP = {"name", "about", "plugins", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
@@ -156,7 +157,7 @@ class Spec:
         fields.known("solvers", solvers or [], self.solvers)
         fields.known("stops", stops or [], self.stop)
         found = []
-        places = [(name, *split) for name in data or self.data for split in entries.splits(self.data[name]["test"])]
+        places = [(name, *split) for name in data or self.data for split in testing.splits(self.data[name]["test"])]
         for (name, split, test), at in product(places, range(max(seeds or 0, *self._counts()))):
             about = self.data[name] | {"test": test}
             for solver, label in product(solvers or self.solvers, stops or self.stop):
@@ -255,7 +256,7 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
         extra={key: raw[key] for key in extra if key in raw},
     )
     fits = len(solvers) * len(stop) * max(spec._counts())
-    asked = fits * sum(len(entries.splits(about["test"])) for about in data.values())
+    asked = fits * sum(len(testing.splits(about["test"])) for about in data.values())
     if asked > MOST:
         product_of = "sets x splits x solvers x stops x seeds"
         raise InputError(f"{asked} cells ({product_of}) are more than {MOST}: split the comparison")

@@ -144,6 +144,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 sampler=sampler,
                 stop=_rules(cell) | Seconds(limit),
                 class_weight=data.get("class_weight"),
+                multiclass=data.get("multiclass", "ovo"),
                 impute=data.get("impute"),
                 scale=data["scale"],
                 flags=sets.train.flags,
@@ -223,6 +224,8 @@ def _parts(cell: Cell) -> tuple[Solver, Any, Kernel]:
     assert _bench.sets is not None
     limited = is_limited(_rules(cell)) and _bench.sets.train.task != REGRESS
     solver = by_name.solver(build_solver(f"solvers.{cell.solver}", how), limited=limited)
+    if cell.settings["data"].get("multiclass") == "crammer_singer":
+        solver = by_name.of_all_classes(solver)
     return solver, sampler_of(how), _bench.sets.kernel
 
 
@@ -256,6 +259,7 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
                     epsilon=cell.settings["data"].get("epsilon", EPSILON),
                     sampler=sampler,
                     stop=_budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS),
+                    multiclass=cell.settings["data"].get("multiclass", "ovo"),
                     impute=cell.settings["data"].get("impute"),
                     scale=cell.settings["data"]["scale"],
                     flags=sets.train.flags,
@@ -292,6 +296,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         task=REGRESS if sets.train.task == REGRESS else None,
         epsilon=data.get("epsilon", EPSILON) if sets.train.task == REGRESS else None,
         calibrate=cell.settings["solver"].get("calibrate"),
+        multiclass=data.get("multiclass"),
     )
     tags = (
         tracking.tags(solver)

@@ -10,17 +10,17 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from svmkit.errors import InputError
+from svmkit.kernels.asymmetry import asymmetry
 from svmkit.kernels.form import Form
 from svmkit.kernels.gamma import resolve_gamma
+from svmkit.kernels.norms import square_norms
 
 MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
-CHUNK = 1 << 17  # entries of X that are moved at a time
 
 
 @dataclass(frozen=True)
@@ -86,37 +86,6 @@ class Kernel:
 def _require_finite(coef0: Any) -> None:
     if not isinstance(coef0, int | float | np.number) or not math.isfinite(coef0):
         raise InputError(f"coef0 must be a finite number, not {coef0!r}")
-
-
-def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
-    """Return |x|^2 of each row as float64, for dense and CSR storage of either precision.
-
-    Parameters
-    ----------
-    X : ndarray or CSR, shape (n, d)
-        The rows.
-    origin : ndarray of float64, shape (d,), optional
-        Where norms are measured from, for a dense X; by default 0. X is not copied as a whole.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-    """
-    if origin is not None and origin.size:
-        norms = np.empty(X.shape[0])
-        step = max(1, CHUNK // X.shape[1])
-        with np.errstate(over="ignore"):
-            for lo in range(0, X.shape[0], step):
-                moved = X[lo : lo + step] - origin
-                np.einsum("ij,ij->i", moved, moved, out=norms[lo : lo + step])
-        return norms
-    if sp.issparse(X):
-        from svmkit.kernels.tile_dots import csr_square_norms
-
-        norms = np.empty(X.shape[0])
-        csr_square_norms(X.data, X.indptr, norms)
-        return norms
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -273,27 +242,6 @@ class Sigmoid(_WithGamma):
     def diag(self, X) -> np.ndarray:
         _, gamma, coef0, _ = self.scalars
         return np.tanh(gamma * square_norms(X) + coef0)
-
-
-class Asymmetry(NamedTuple):
-    """The largest |X[i, j] - X[j, i]| of a square matrix, and where it is."""
-
-    size: float = 0.0
-    i: int = 0
-    j: int = 0
-
-
-def asymmetry(X) -> Asymmetry:
-    """Return how far a square X, dense or CSR, is from its transpose; a few rows at a time."""
-    found = Asymmetry()
-    step = max(1, (1 << 20) // max(X.shape[0], 1))
-    for lo in range(0, X.shape[0], step):
-        difference = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
-        difference = difference.toarray() if sp.issparse(difference) else difference
-        i, j = np.unravel_index(int(difference.argmax()), difference.shape)
-        if difference[i, j] > found.size:
-            found = Asymmetry(float(difference[i, j]), lo + int(i), int(j))
-    return found
 
 
 @dataclass(frozen=True)

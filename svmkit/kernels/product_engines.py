@@ -13,7 +13,8 @@ from svmkit.kernels import few
 from svmkit.kernels.engine import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
 from svmkit.kernels.extent import FAR, FARTHEST, NOWHERE, Extent, fits_float32, require_computable
 from svmkit.kernels.form import Form
-from svmkit.kernels.functions import Kernel, square_norms
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.norms import square_norms
 from svmkit.kernels.rounding import difference_error, largest_value, value_error
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed

@@ -7,6 +7,7 @@ import numpy as np
 from svmkit.model.one_vs_one import pair_classes
 
 VALUES = 1 << 22  # entries of the matrices that are solved at a time
+DIGITS = 2.0**40  # of probabilities: the last digits are rounding errors of the solution
 
 
 def coupled(chances: np.ndarray, n_classes: int) -> np.ndarray:
@@ -69,8 +70,14 @@ def of_classes(chances: np.ndarray, n_classes: int, *, by_pairs: bool = True) ->
     Returns
     -------
     ndarray of shape (n_samples, n_classes), float64
-        Numbers from 0 to 1 whose rows sum to 1.
+        Numbers from 0 to 1 whose rows sum to 1, up to 1e-12.
     """
     if n_classes == 2:
         return np.concatenate([1.0 - chances, chances], axis=1)
-    return coupled(chances, n_classes) if by_pairs else normalised(chances)
+    return _rounded(coupled(chances, n_classes) if by_pairs else normalised(chances))
+
+
+def _rounded(p: np.ndarray) -> np.ndarray:
+    """Round to 40 binary digits: rounding errors then make no difference, and whatever differs has two logarithms."""
+    mantissa, exponent = np.frexp(p)
+    return np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent)

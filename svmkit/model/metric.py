@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ from svmkit.model.accuracy import comparable
 from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
 from svmkit.model.probability_scores import ProbabilityScores
+from svmkit.model.scorers import probe, scored
 from svmkit.model.scores import balanced_accuracy
 
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
@@ -54,7 +52,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
         raise InputError(f"metric {name!r} is not known; {hint}")
     if measures_quantities(name):
         return name
-    failures = [_probe(name, n_classes).failure for n_classes in (2, 3)]
+    failures = [probe(name, n_classes).failure for n_classes in (2, 3)]
     if all(failures):
         if any("predict_proba" in str(failure) for failure in failures):
             raise InputError(
@@ -141,10 +139,10 @@ class Metric:
             raise InputError(f"metric {name} measures quantities, not classes: give one of {_USUAL}")
         if name in COUNTED:
             return cls(name, classes)
-        failure = _probe(name, min(len(classes), 3)).failure
+        failure = probe(name, min(len(classes), 3)).failure
         if failure is not None:
             raise InputError(_wrong_number(name, len(classes), failure))
-        if len(classes) > 2 or not _probe(name, 2).takes_sides:
+        if len(classes) > 2 or not probe(name, 2).takes_sides:
             return cls(name, classes)
         if set(classes.tolist()) <= {-1, 0, 1}:
             return cls(name, classes, str(classes[1]))
@@ -175,7 +173,7 @@ class Metric:
         """Whether predicted labels do not suffice."""
         return (
             self.name not in (*COUNTED, *OF_PROBABILITIES)
-            and _probe(self.name, min(len(self.classes), 3)).needs_decisions
+            and probe(self.name, min(len(self.classes), 3)).needs_decisions
         )
 
     def shown(self, value: float | None) -> str:
@@ -218,7 +216,7 @@ class Metric:
             truth, predicted = (np.where(c < 2, 1 - c, c) for c in (truth, predicted))
             decision = None if decision is None else -decision
         try:
-            return _scored(self.name, truth, predicted, decision, len(self.classes))
+            return scored(self.name, truth, predicted, decision, len(self.classes))
         except (ValueError, AttributeError):
             return math.nan
 
@@ -278,74 +276,3 @@ def _wrong_number(name: str, n_classes: int, failure: Exception) -> str:
     known = [f"{name}_{kind}" for kind in ("macro", "weighted")]
     known = [other for other in known if other in get_scorer_names()] or ["balanced_accuracy", "f1_macro"]
     return f"metric {name} is one of two classes, and there are {n_classes}: give {' or '.join(known)}"
-
-
-@dataclass(frozen=True)
-class _Probe:
-    """What a scorer does with a few made-up predictions.
-
-    Attributes
-    ----------
-    failure : Exception or None
-        Why it cannot be taken.
-    needs_decisions : bool
-        Whether predicted labels do not suffice.
-    takes_sides : bool
-        Whether it changes when two classes change places.
-    """
-
-    failure: Exception | None = None
-    needs_decisions: bool = False
-    takes_sides: bool = False
-
-
-@lru_cache
-def _probe(name: str, n_classes: int) -> _Probe:
-    truth = np.repeat(np.arange(n_classes), (4, 3, 2)[:n_classes])
-    predicted = np.roll(truth, 1)
-    decision = np.eye(n_classes)[predicted] + np.linspace(0.0, 0.3, len(truth))[:, None] * np.arange(n_classes)
-    if n_classes == 2:
-        decision = decision[:, 1] - decision[:, 0]
-    try:
-        value = _scored(name, truth, predicted, decision, n_classes)
-    except Exception as error:
-        return _Probe(error)
-    try:
-        _scored(name, truth, predicted, None, n_classes)
-        needs = False
-    except AttributeError:
-        needs = True
-    if n_classes > 2:
-        return _Probe(None, needs)
-    return _Probe(None, needs, not math.isclose(value, _scored(name, 1 - truth, 1 - predicted, -decision, 2)))
-
-
-def _scored(name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int) -> float:
-    """Return the value of a scorer of scikit-learn for predictions of the classes 0 to n_classes - 1."""
-    from sklearn.metrics import get_scorer
-
-    answers = _answers()(predicted, decision, np.arange(n_classes))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an undefined value is told by the value
-        return float(get_scorer(name)(answers, np.empty((len(truth), 0)), truth))
-
-
-@lru_cache(maxsize=1)
-def _answers() -> Callable[..., Any]:
-    """Return the class of classifiers that know their answers; a scorer of scikit-learn asks a classifier."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils.metaestimators import available_if
-
-    class Answers(ClassifierMixin, BaseEstimator):
-        def __init__(self, predicted, decision, classes):
-            self.predicted, self.decision, self.classes = predicted, decision, classes
-            self.classes_ = classes
-
-        def predict(self, X):
-            return self.predicted
-
-        @available_if(lambda self: self.decision is not None)
-        def decision_function(self, X):
-            return self.decision
-
-    return Answers

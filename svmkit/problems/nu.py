@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.errors import Infeasible, InputError
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs
+from svmkit.problems.base import GRAIN, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
@@ -165,6 +165,7 @@ class NuBoxQP(NuQP):
                 f"{math.floor(2e4 * least / total) / 1e4:g}"
             )
         self.nu, self.half = float(nu), min(0.5 * nu * total, least)
+        self.grain = GRAIN * (2.0 * self.half) ** 2 * float(np.abs(self.diag).max())
 
     @classmethod
     def formulation(cls, **terms) -> str:

@@ -10,7 +10,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.engine import ALL
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.base import GRAIN, DecisionFunction, Problem
 from svmkit.problems.box import infeasible_in_box
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
@@ -69,6 +69,7 @@ class OneClassQP(Problem):
         self.C, self.ridge, self.diag = self.upper, np.zeros(self.m), gram.diag
         self.signs, self.origin = self.y, np.zeros(self.m)
         self.total = self.nu * float(self.upper.sum())
+        self.grain = GRAIN * self.total**2 * float(np.abs(self.diag).max())
 
     @classmethod
     def formulation(cls, **terms) -> str:

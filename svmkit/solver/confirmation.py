@@ -66,6 +66,10 @@ class Confirmation:
             ending = self._stalled()
             if ending:
                 return ending
+        if 0.0 < self._iterate.problem.grain >= info.gap_abs:
+            ending = self._exhausted()
+            if ending:
+                return ending
         estimate = info if info.full else info._replace(gap=info.gap / self._tightening)
         reached = self._rules.reached(estimate, self._iterate.n_iter, self._iterate.epochs, seconds)
         near = any(rule.status is Status.CONVERGED for rule in reached)
@@ -124,6 +128,24 @@ class Confirmation:
             self._tightening *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
         self._resync(certificate)
         return None
+
+    def _exhausted(self) -> Status | None:
+        """Certify an iterate near an optimum of 0; return how the solve ends if nothing but rounding is left."""
+        if self._limit == math.inf or self._iterate.n_iter < self._next_check:
+            return None
+        certificate = self._iterate.certify()
+        self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
+        if self.proves(certificate):
+            status = Status.CONVERGED
+        elif certificate.flaw is not None:
+            status = Status.NOT_CERTIFIED
+        elif certificate.is_exhausted:
+            status = Status.STALLED
+        else:
+            self._resync(certificate)
+            return None
+        self.certificate = certificate
+        return status
 
     def _stalled(self) -> Status | None:
         """Certify an iterate that no step improves; return STALLED only if exact values have not helped either."""

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 import tempfile
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401  enables the next import
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, StratifiedKFold
 
 from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError
@@ -29,38 +24,14 @@ from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.data import TrainingData
 from svmkit.tune import backends
-from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
+from svmkit.tune.estimator import PathClassifier, PathRegressor, Training
 from svmkit.tune.grids import Values
+from svmkit.tune.progress import Report, watched
 from svmkit.tune.records import Records
 from svmkit.tune.result import Result, Tried, from_records, from_results, ranked, reasons
+from svmkit.tune.searcher import divided, require_folds, searcher
 from svmkit.tune.space import Path, plan
 from svmkit.tune.supervision import supervised
-
-Report = Callable[["Progress"], Any]
-LOOK = 0.3  # seconds between two looks at the finished folds
-FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a search.
-
-    Attributes
-    ----------
-    fits : int
-        The number of models trained so far.
-    of : int or None
-        The number of models of the whole search; None if it is unknown (halving).
-    seconds : float
-        Time since the search began.
-    best : float
-        The highest mean of the metric so far; nan before the first.
-    """
-
-    fits: int
-    of: int | None
-    seconds: float
-    best: float
 
 
 class Interrupted(SvmkitError):
@@ -226,16 +197,16 @@ def run(
     if data.targets is None and paths[0].epsilon is not None:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, classes, codes = data.raw, data.classes, data.codes
-    _require_folds(cv, classes, codes)
+    require_folds(cv, classes, codes)
     metric = metric if isinstance(metric, Metric) else metric_for(metric, classes, codes, class_weight)
     if search == "halving" and factor < 2:
         raise InputError(f"factor must be at least 2, not {factor}")
     began = time.perf_counter()
     halving = search == "halving"
     if halving:  # if only C is searched, the values of C compete with each other
-        paths = _divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
+        paths = divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
-        paths = _divided(paths, math.ceil(jobs / cv / len(paths)))
+        paths = divided(paths, math.ceil(jobs / cv / len(paths)))
     # threads that have not yet noticed the end of the search may still write
     scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
     with threads.using(n_threads) as all_threads, scratch as folder:
@@ -257,7 +228,7 @@ def run(
             n_threads=max(1, all_threads // jobs),
         )
         estimator = PathClassifier(training=training) if data.targets is None else PathRegressor(training=training)
-        searcher = _searcher(estimator, paths, codes, search, factor, cv, seed)
+        searches = searcher(estimator, paths, codes, search, factor, cv, seed)
         records = Records(folder)
         n_fits = None if halving else cv * sum(len(path.Cs) for path in paths)
 
@@ -268,9 +239,9 @@ def run(
                 if cluster is None
                 else backends.running_on(cluster, records, X, y)
             )
-            with _watched(records, cv, n_fits, report), where:
-                _fit(searcher, X, y)
-            return from_results(searcher.cv_results_, cv, X.shape[0])
+            with watched(records, cv, n_fits, report), where:
+                _fit(searches, X, y)
+            return from_results(searches.cv_results_, cv, X.shape[0])
 
         kill = backends.end_workers if jobs > 1 else None
         if cluster is not None:
@@ -287,36 +258,6 @@ def run(
     return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
 
 
-class _Halving(HalvingGridSearchCV):
-    best_index_ = 0  # with several scores and no refit it is not set, but `fit` reads it
-
-
-def _searcher(
-    estimator: PathClassifier | PathRegressor,
-    paths: list[Path],
-    codes: np.ndarray,
-    search: str,
-    factor: int,
-    cv: int,
-    seed: int,
-) -> GridSearchCV | _Halving:
-    kind = StratifiedKFold if isinstance(estimator, PathClassifier) else KFold
-    folds = kind(cv, shuffle=True, random_state=seed)
-    if search != "halving":
-        return GridSearchCV(estimator, {"path": paths}, scoring=score, cv=folds, refit=False)
-    return _Halving(
-        estimator,
-        {"path": paths},
-        scoring=score,
-        cv=folds,
-        refit=False,
-        factor=factor,
-        min_resources=_fewest_rows(len(paths), codes, factor, cv),
-        random_state=seed,
-        return_train_score=False,
-    )
-
-
 def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
@@ -326,61 +267,3 @@ def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:
             raise SvmkitError(
                 "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
             ) from None
-
-
-def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
-    if cv < 2:
-        raise InputError(f"cv must be at least 2 folds, not {cv}")
-    counts = np.bincount(codes)
-    fewest = counts.min()
-    if cv > fewest:
-        mend = f"give --cv {fewest}" if fewest > 1 else "it cannot be cross-validated"
-        if not len(classes):
-            raise InputError(f"cv={cv} folds need as many samples, and there are {fewest}: {mend}")
-        name = classes[counts.argmin()]
-        raise InputError(f"cv={cv} folds need {cv} samples of each class, but class {name} has {fewest}: {mend}")
-
-
-def _divided(paths: Sequence[Path], pieces: int) -> list[Path]:
-    """Divide each path into `pieces`, or into one for each C if it has fewer C; number the pieces from 0."""
-    parts = []
-    for path in paths:
-        cut = np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))
-        parts += [replace(path, Cs=path.Cs[at[0] : at[-1] + 1]) for at in cut]
-    return [replace(part, number=k) for k, part in enumerate(parts)]
-
-
-def _fewest_rows(n_paths: int, codes: np.ndarray, factor: int, cv: int) -> int:
-    """Return the number of samples of the first round of halving, such that the last round has all samples.
-
-    Unlike scikit-learn's "exhaust", it ensures that the first round has some samples of each class.
-    """
-    n, counts = len(codes), np.bincount(codes)
-    rounds = math.floor(math.log(n_paths, factor) + 1e-9)
-    needed = math.ceil(FEWEST * n / counts.min() * cv / (cv - 1))
-    return min(n, max(n // factor**rounds, needed, 2 * cv * len(counts)))
-
-
-@contextmanager
-def _watched(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
-    """Start a thread that calls `report` with the progress while the block runs."""
-    if report is None:
-        yield
-        return
-    over, began = threading.Event(), time.perf_counter()
-
-    def look() -> None:
-        while not over.wait(LOOK):
-            done = records.all()
-            means = [fact.mean() for t in from_records(done, cv) for k, fact in t.scores.items() if k == "score"]
-            known = [mean for mean in means if not math.isnan(mean)]
-            fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
-            report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

@@ -18,8 +18,8 @@ from svmkit.runtime.threads import most
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop
+from svmkit.training.path import c_path
 from svmkit.training.result import Fit
-from svmkit.training.train import c_path
 from svmkit.tune.prediction import decisions
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS

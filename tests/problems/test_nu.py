@@ -8,12 +8,12 @@ from support.problems import blobs
 
 from svmkit import InputError, Status, plugins
 from svmkit.kernels.complete import CompleteKernel
-from svmkit.kernels.functions import RBF
+from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.nu import NuBoxQP, NuQP, NuTubeQP
 from svmkit.solver import by_name
 from svmkit.solver.loop import solve
-from svmkit.solver.stopping import Gap
+from svmkit.solver.stopping import Gap, Iterations
 
 SOLVERS = [name for name in plugins.solvers_where(lambda solver: NuQP in solver.further) if name != "auto"]
 C = 2.0
@@ -177,3 +177,13 @@ def test_classes_without_a_margin_have_no_certificate():
     problem = NuBoxQP(Gram(RBF(1.0), X), np.tile([1.0, -1.0], 6), 1.0, 1.0)
     found = solve(problem, by_name.solver("smo"))
     assert found.status is Status.NOT_CERTIFIED and "leaves no margin" in found.certificate.flaw
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
+@pytest.mark.parametrize("name", ["smo", "fcsmo"])
+def test_classes_without_a_margin_end_soon(name, kernel):
+    """The optimum is 0, near which relative gaps are never small."""
+    X = np.tile(np.random.default_rng(0).normal(size=(100, 2)), (2, 1))
+    problem = NuBoxQP(Gram(kernel, X), np.repeat([1.0, -1.0], 100), 1.0, 0.5)
+    found = solve(problem, by_name.solver(name), stop=Gap(1e-3) | Iterations(2_000_000))
+    assert found.status is Status.NOT_CERTIFIED and found.n_iter < 200_000

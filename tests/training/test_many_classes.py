@@ -17,8 +17,9 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds
 from svmkit.tracking import RunRecord
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.path import c_path
 from svmkit.training.result import Fit, untrained
-from svmkit.training.train import c_path, fit
+from svmkit.training.train import fit
 
 CLASSES = 40
 

@@ -12,7 +12,8 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
-from svmkit.training.train import c_path, fit
+from svmkit.training.path import c_path
+from svmkit.training.train import fit
 
 CS = [0.1, 0.3, 1.0, 3.0, 10.0]
 

@@ -189,8 +189,8 @@ def over_sets(results: Results) -> list[Tests]:
 def tests(results: Results, metric: str) -> Tests:
     """Test a metric over the data sets.
 
-    The unit is the data set: results at several C, gammas or kernels of one set depend on each other, so a solver's
-    value is its mean over them. A problem counts where each treatment has a value in all its runs.
+    The unit is the data set: results at several C, gammas, kernels or multiclass of one set depend on each other, so a
+    solver's value is its mean over them. A problem counts where each treatment has a value in all its runs.
     """
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]

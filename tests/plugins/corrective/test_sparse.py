@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from support.problems import make, posed, state_of
 from svmkit_corrective import sparse
+from svmkit_corrective.face import Phase
 from svmkit_corrective.sparse import SparseSquare
 from svmkit_corrective.square import Square
-from svmkit_corrective.state import Phase
 
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from support.crew import local_crew, of_all_rows, posed, rows
-from svmkit_corrective.state import Phase
+from svmkit_corrective.face import Phase
 from svmkit_dask.answers import Message
 from svmkit_dask.crew import LocalCrew
 from svmkit_dask.dfcsmo import DFCSMO

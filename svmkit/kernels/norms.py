@@ -1,0 +1,39 @@
+"""Square norms of the rows of X."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+CHUNK = 1 << 17  # entries of X that are moved at a time
+
+
+def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
+    """Return |x|^2 of each row as float64, for dense and CSR storage of either precision.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+        The rows.
+    origin : ndarray of float64, shape (d,), optional
+        Where norms are measured from, for a dense X; by default 0. X is not copied as a whole.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    if origin is not None and origin.size:
+        norms = np.empty(X.shape[0])
+        step = max(1, CHUNK // X.shape[1])
+        with np.errstate(over="ignore"):
+            for lo in range(0, X.shape[0], step):
+                moved = X[lo : lo + step] - origin
+                np.einsum("ij,ij->i", moved, moved, out=norms[lo : lo + step])
+        return norms
+    if sp.issparse(X):
+        from svmkit.kernels.tile_dots import csr_square_norms
+
+        norms = np.empty(X.shape[0])
+        csr_square_norms(X.data, X.indptr, norms)
+        return norms
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)

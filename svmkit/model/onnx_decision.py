@@ -1,0 +1,90 @@
+"""The part of an ONNX graph from features to decisions: imputing, scaling, kernel values and their sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.errors import InputError
+from svmkit.kernels.extent import FAR
+from svmkit.kernels.form import Form
+from svmkit.kernels.product_engines import CANCELS
+from svmkit.kernels.rounding import value_error
+from svmkit.model.model import SVMModel
+from svmkit.model.one_vs_one import coefficients_by_column
+from svmkit.model.onnx_graph import Graph
+
+
+def decision_of(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
+    """Return the name of the decisions (n, n_pairs) of X, and the advice about float32 or None."""
+    form = model.kernel.form
+    if form is Form.LINEAR:
+        X = _preprocessed(graph, X, model, np.zeros(model.width))
+        weights, offset = graph.constant(model.weights.T), graph.constant(model.intercept)
+        return graph.node("Gemm", X, weights, offset), None
+    Z, coef = _vectors(model)
+    # these two kernels depend on x - z only; centred columns lose fewer digits in |x|^2 + |z|^2 - 2 x'z
+    middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.width)
+    X, Z = _preprocessed(graph, X, model, middle), Z - middle
+    _, gamma, _, _ = model.kernel.scalars
+    with np.errstate(over="ignore"):
+        reach = float(np.einsum("ij,ij->i", Z, Z).max())
+    cancels = form is Form.RBF and value_error(model.kernel, Z.shape[1], reach) > CANCELS
+    if cancels and graph.dtype == np.float32:
+        raise InputError(
+            f"gamma |x|^2 reaches {gamma * reach:.3g}, where float32 loses the kernel values: export the model with "
+            "--dtype float64, or scale the columns and train anew"
+        )
+    values = _kernel(graph, model, X, Z, differences=cancels or form is Form.LAPLACIAN)
+    decision = graph.node("Gemm", values, graph.constant(coef), graph.constant(model.intercept))
+    if form is Form.RBF and graph.dtype == np.float32 and gamma * reach > FAR:
+        far = f"gamma |x|^2 reaches {gamma * reach:.3g}: float32 loses digits of distances there; float64 does not"
+        return decision, far
+    return decision, None
+
+
+def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
+    """Return dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), in float64."""
+    Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
+    one_each = model.has_class_scores or model.regresses
+    coef = model.coef.T if one_each else coefficients_by_column(model.coef, model.n_support)
+    if not len(Z):  # runtimes disagree about matrices without rows: write a vector with coefficient 0
+        return np.zeros((1, model.width)), np.zeros((1, coef.shape[1]))
+    # the classes alternate: sorted by class, the float32 sum of many vectors would first grow large and then cancel
+    turn = np.argsort(np.concatenate([(np.arange(n) + 0.5) / max(n, 1) for n in model.n_support]), kind="stable")
+    return Z[turn].astype(np.float64), coef[turn]
+
+
+def _preprocessed(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
+    """Impute and scale X as the model does and subtract `middle`, in float64 for both dtypes of the graph."""
+    center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.width))
+    center = center + middle * scale
+    moved, stretched = bool(center.any()), bool((scale != 1.0).any())
+    if not (moved or stretched or model.imputing):
+        return X
+    single = graph.dtype == np.float32
+    X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if single else X
+    X = graph.imputed(X, model.imputing.statistics, model.imputing.holed) if model.imputing else X
+    X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
+    X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
+    return graph.node("Cast", X, to=graph.element) if single else X
+
+
+def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray, *, differences: bool) -> str:
+    """Add the nodes of the kernel values (n, n_sv), from products or from differences; return their name."""
+    _, gamma, coef0, degree = model.kernel.scalars
+    form = model.kernel.form
+    if differences:
+        distances = graph.distances(X, Z, squared=form is Form.RBF)
+        return graph.node("Exp", graph.node("Mul", distances, graph.constant([-gamma])))
+    if form is Form.RBF:
+        axis = graph.constant([1], np.int64)
+        norms = graph.node("ReduceSum", graph.node("Mul", X, X), axis, keepdims=1)
+        ours = graph.constant(-gamma * np.einsum("ij,ij->i", Z, Z))
+        exponent = graph.node("Gemm", X, graph.constant(2.0 * gamma * Z.T), ours)
+        exponent = graph.node("Sub", exponent, graph.node("Mul", norms, graph.constant([gamma])))
+        return graph.node("Exp", graph.node("Min", exponent, graph.constant([0.0])))  # rounding may make it positive
+    inner = graph.node("Gemm", X, graph.constant(gamma * Z.T), graph.constant([coef0]))
+    if form is Form.SIGMOID:
+        return graph.node("Tanh", inner)
+    return graph.node("Pow", inner, graph.constant([degree]))
