@@ -111,6 +111,7 @@ def warn_unless_converged(
     gap: float | None,
     remedy: str,
     *,
+    exhausted: str = "centre and scale the features, or lower C",
     rounding: float | None = None,
     flaw: str | None = None,
     budgeted: bool = False,
@@ -128,6 +129,8 @@ def warn_unless_converged(
         The certified gap.
     remedy : str
         What helps against a gap that is too large.
+    exhausted : str, default="centre and scale the features, or lower C"
+        What helps if rounding errors make up most of the gap.
     rounding, flaw : float and str, default=None
         As in the certificate.
     budgeted : bool, default=False
@@ -157,7 +160,7 @@ def warn_unless_converged(
     if flaw is not None:
         reached, remedy = " without a certificate", flaw
     elif status is not Status.INTERRUPTED and gap is not None and is_rounding(gap, rounding or 0.0):
-        remedy = "rounding errors allow no smaller one; centre and scale the features, or lower C"
+        remedy = f"rounding errors allow no smaller one; {exhausted}"
     warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=stacklevel)
 
 

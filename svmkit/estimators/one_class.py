@@ -220,6 +220,7 @@ class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
             self.status_,
             self.gap_,
             "raise tol or nu, or take another solver",
+            exhausted="no plane in the kernel's space may keep the samples from the origin: take the RBF kernel",
             rounding=self.certificate_.rounding,
             flaw=self.certificate_.flaw,
             budgeted=self.max_iter is not None,
