@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit import plugins
 from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.labels import as_labels
 from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import class_pairs, pair_coefficients, signed_pair
+from svmkit.model.one_vs_one import class_pairs, signed_pair
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
@@ -25,6 +24,7 @@ from svmkit.solver.solution import Solution, Status
 from svmkit.training.data import TrainingData
 from svmkit.training.online_input import StreamInput, codes_among, require_streamable, streaming_solver
 from svmkit.training.online_pair import WAITING, OnlinePair, Rows, joined
+from svmkit.training.online_start import begin
 from svmkit.training.result import Fit
 from svmkit.training.weights import require_C, training_weights
 
@@ -111,7 +111,7 @@ class Online:
         self.history = History()
         self._warned = False
         if start is not None:
-            self._begin(start, kernel.name)
+            begin(self, start, kernel.name)
 
     def _announced(self, classes: Any) -> np.ndarray:
         """Return the announced labels, sorted."""
@@ -126,44 +126,6 @@ class Online:
         share = max(1, memory // len(pairs))
         signed = [signed_pair(a, b, len(self.classes)) for a, b in pairs]
         return [OnlinePair(plus, minus, self.solver, memory=share, **options) for plus, minus in signed]
-
-    def _begin(self, model: SVMModel, name: str) -> None:
-        if model.task != self.task:
-            raise InputError(f"cannot go on from a model that was trained to {model.task}, to {self.task}")
-        if not np.array_equal(model.classes, self.classes) or model.kernel.name != name:
-            raise InputError(
-                f"cannot go on from a model of the classes {', '.join(map(str, model.classes))} with the kernel "
-                f"{model.kernel.name}: classes and kernel must be the same"
-            )
-        codes = np.repeat(np.arange(len(model.n_support)), model.n_support)
-        self.before, self.received = int(model.about.get("n_samples", 0)), len(codes)
-        seen = round(self.before * 2 / max(len(self.classes), 2))
-        if self.solver.problem_of(self.input.kernel, self.task).is_linear:
-            self.seen[:] = 1
-            for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
-                pair.begin_weights(w, float(intercept), seen)
-            return
-        self._require_vectors(model)
-        self.seen = model.n_support.astype(np.int64)
-        weights = self.C * training_weights(codes, self.classes, self.class_weight, None)
-        for (a, b), pair in zip(class_pairs(len(self.classes)), self.pairs, strict=True):
-            at, coef = pair_coefficients(model.coef, codes, a, b)
-            at, coef = at[coef != 0.0], coef[coef != 0.0]
-            if len(at):
-                rows = Rows(model.vectors[at], pair.signs(codes[at]), weights[at], at)
-                pair.begin(rows, coef, self.input.kernel, seen)
-
-    def _require_vectors(self, model: SVMModel) -> None:
-        """Raise InputError for a model whose vectors are weights of the columns: they are no samples."""
-        made = model.about.get("solver")
-        if (
-            made in plugins.names("solver")
-            and plugins.build("solver", made).problem_of(model.kernel, self.task).is_linear
-        ):
-            raise InputError(
-                f"cannot go on from a model of {made} with {self.solver.name}: it has weights of the columns and no "
-                f"support vectors; go on with {made}, or start anew"
-            )
 
     def update(self, X, y, sample_weight=None, *, test: bool = True, until: Callable[[], bool] = lambda: False) -> int:
         """Learn from a block of samples.
