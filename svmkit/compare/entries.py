@@ -99,8 +99,9 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
     kernels = [_kernel(where, value) for value in fields.as_list(entry.get("kernel", default_kernel))]
     gammas = fields.as_list(entry["gamma"]) if "gamma" in entry else [None]
     Cs = [fields.number(f"{where}.C", C, positive=True) for C in fields.as_list(entry.get("C", 1.0))]
-    if not (kernels and gammas and Cs and modes):
-        raise InputError(f"{where}: kernel, gamma, C and multiclass must not be empty lists")
+    for key, values in (("kernel", kernels), ("gamma", gammas), ("C", Cs), ("multiclass", modes)):
+        if not values:
+            raise InputError(f"{where}.{key} must not be empty: leave it out")
     if len(kernels) * len(gammas) * len(Cs) * len(modes) > MOST:
         raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma, C and multiclass: give fewer")
     found: dict[str, dict] = {}

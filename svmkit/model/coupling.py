@@ -23,7 +23,7 @@ def coupled(chances: np.ndarray, n_classes: int) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_samples, n_classes), float64
-        Numbers >= 0 whose rows sum to 1.
+        Numbers >= 0 whose rows sum to 1, up to 1e-12.
 
     Notes
     -----
@@ -45,7 +45,7 @@ def coupled(chances: np.ndarray, n_classes: int) -> np.ndarray:
         p = np.linalg.solve(Q, np.ones((len(part), n_classes, 1)))[:, :, 0]
         np.maximum(p, 0.0, out=p)  # a probability of 0 may round to less
         out[lo : lo + step] = p / p.sum(axis=1, keepdims=True)
-    return out
+    return _rounded(out)
 
 
 def normalised(chances: np.ndarray) -> np.ndarray:
@@ -70,11 +70,11 @@ def of_classes(chances: np.ndarray, n_classes: int, *, by_pairs: bool = True) ->
     Returns
     -------
     ndarray of shape (n_samples, n_classes), float64
-        Numbers from 0 to 1 whose rows sum to 1, up to 1e-12.
+        Numbers from 0 to 1 whose rows sum to 1.
     """
     if n_classes == 2:
         return np.concatenate([1.0 - chances, chances], axis=1)
-    return _rounded(coupled(chances, n_classes) if by_pairs else normalised(chances))
+    return coupled(chances, n_classes) if by_pairs else normalised(chances)
 
 
 def _rounded(p: np.ndarray) -> np.ndarray:

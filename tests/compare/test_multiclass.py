@@ -35,7 +35,7 @@ def test_all_classes_at_once_take_the_linear_kernel():
     ("more", "message"),
     [
         ({"multiclass": "ova"}, r"data.iris: multiclass='ova' is not known; there are: ovo, ovr, crammer_singer"),
-        ({"multiclass": []}, "must not be empty lists"),
+        ({"multiclass": []}, "data.iris.multiclass must not be empty"),
         ({"multiclass": ["ovr", "ovr"]}, "come twice"),
         ({"multiclass": "crammer_singer", "kernel": "rbf"}, "needs the linear kernel, not rbf"),
         ({"multiclass": "crammer_singer", "solvers": ["smo"]}, "data.iris, solvers.smo: .*smo has no .*; those"),

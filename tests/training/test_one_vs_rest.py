@@ -17,7 +17,8 @@ from svmkit.estimators import SVMClassifier
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.solver import Gap, Iterations, Seconds, Status
 from svmkit.training.checkpoint import Checkpoint
-from svmkit.training.train import c_path, fit
+from svmkit.training.path import c_path
+from svmkit.training.train import fit
 
 KERNEL = RBF(0.2)
 

@@ -14,7 +14,8 @@ from svmkit.problems.loss import Loss
 from svmkit.solver.loop import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
-from svmkit.training.train import c_path, fit
+from svmkit.training.path import c_path
+from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

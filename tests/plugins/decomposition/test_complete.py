@@ -18,7 +18,8 @@ from svmkit.kernels.functions import RBF
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Violation
 from svmkit.training import at_once, side_by_side
-from svmkit.training.train import c_path, fit
+from svmkit.training.path import c_path
+from svmkit.training.train import fit
 
 LOSSES = ["hinge", "squared_hinge"]
 SETS = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
