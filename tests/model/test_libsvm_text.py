@@ -15,37 +15,14 @@ from support.text_models import ROWS, libsvm_text
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.model.calibration import Isotonic
 from svmkit.model.exchange import libsvm_writer
-from svmkit.model.exchange.reading import read_text_model
-from svmkit.model.model import SVMModel
 from svmkit.training.train import fit
 
 X, CODES = load_iris(return_X_y=True)
 
 
 @pytest.fixture
-def read(tmp_path):
-    """read(text) -> SVMModel, which has been through a model file."""
-
-    def from_text(text, n_features=None):
-        file = tmp_path / "text.model"
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        read_text_model(file, n_features).save(tmp_path / "m.svmkit")
-        return SVMModel.load(tmp_path / "m.svmkit")
-
-    return from_text
-
-
-@pytest.fixture
-def again(tmp_path, read):
-    """again(model) -> the model that is read from the text that is written of it."""
-
-    def through_text(model):
-        written = libsvm_writer.write(model, tmp_path / "out.model")
-        content = (tmp_path / "out.model").read_bytes()
-        assert written.n_bytes == len(content)
-        return read(content, model.n_features)
-
-    return through_text
+def write():
+    return libsvm_writer.write
 
 
 def test_the_decisions_of_three_classes_are_those_of_libsvm(read):
