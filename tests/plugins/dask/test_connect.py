@@ -310,9 +310,10 @@ def test_a_scheduler_that_goes_away_fails_all_calls(processes, tmp_path):
 # --- processes of local:N
 
 DRIVER = """
-import sys, time
+import signal, sys, time
 from svmkit.cluster import connect
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which who started the tests may ignore
     cluster = connect("local:2")
     print(cluster.n_workers, flush=True)
     if sys.argv[1] == "raise":
