@@ -24,7 +24,7 @@ from svmkit.solver.solution import Solution, Status
 from svmkit.training.data import TrainingData
 from svmkit.training.online_input import StreamInput, codes_among, require_streamable, streaming_solver
 from svmkit.training.online_pair import WAITING, OnlinePair, Rows, joined
-from svmkit.training.online_start import begin
+from svmkit.training.online_start import begin, require_kind
 from svmkit.training.result import Fit
 from svmkit.training.weights import require_C, training_weights
 
@@ -111,7 +111,8 @@ class Online:
         self.history = History()
         self._warned = False
         if start is not None:
-            begin(self, start, kernel.name)
+            require_kind(start, self.task, self.classes, kernel.name)
+            self.before, self.received, self.seen = begin(self.pairs, start, self.solver, self.input, C, class_weight)
 
     def _announced(self, classes: Any) -> np.ndarray:
         """Return the announced labels, sorted."""
