@@ -111,21 +111,12 @@ class Confirmation:
         if measured is None and self._iterate.n_iter < self._next_check:
             return None
         certificate = self._iterate.certify() if measured is None else measured
-        gap, status = certificate.gap, None
-        if certificate.flaw is not None:
-            status = Status.NOT_CERTIFIED
-        elif gap is not None and gap <= limit:
-            status = Status.CONVERGED
-        elif certificate.is_exhausted:
-            status = Status.STALLED
+        status = self._verdict(certificate, limit)
         if status is not None:
-            self.certificate = certificate
             return status
         self._looks.restart()
-        # a certificate costs as much as many steps: compute the next one when it is likely to hold, and not too soon
-        self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
-        if not sampled and gap is not None:
-            self._tightening *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap)))
+        if not sampled and certificate.gap is not None:
+            self._tightening *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / certificate.gap)))
         self._resync(certificate)
         return None
 
@@ -134,15 +125,22 @@ class Confirmation:
         if self._limit == math.inf or self._iterate.n_iter < self._next_check:
             return None
         certificate = self._iterate.certify()
-        self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
-        if self.proves(certificate):
-            status = Status.CONVERGED
-        elif certificate.flaw is not None:
+        status = self._verdict(certificate, self._limit)
+        if status is None:
+            self._resync(certificate)
+        return status
+
+    def _verdict(self, certificate: Certificate, limit: float) -> Status | None:
+        """Return the status that a certificate allows for a gap of `limit`, and keep it; None puts the next one off."""
+        if certificate.flaw is not None:
             status = Status.NOT_CERTIFIED
+        elif certificate.gap is not None and certificate.gap <= limit:
+            status = Status.CONVERGED
         elif certificate.is_exhausted:
             status = Status.STALLED
         else:
-            self._resync(certificate)
+            # a certificate costs as much as many steps: compute the next one when it is likely to hold, not too soon
+            self._next_check = self._iterate.n_iter + self._iterate.solver.recheck + self._iterate.n_iter // 16
             return None
         self.certificate = certificate
         return status
