@@ -28,7 +28,7 @@ from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.runtime import threads
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 
 OURS = ("svmperf", "bmrm", "ocas", "dcd")

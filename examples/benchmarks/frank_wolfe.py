@@ -21,8 +21,8 @@ from svmkit.data import load
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SquaredHinge
-from svmkit.solver.iterate import Progress
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Absolute, Iterations, Seconds
 
 FAMILY = ("fw", "mfw", "swap", "swap2o", "mdm", "partan")

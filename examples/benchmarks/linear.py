@@ -36,7 +36,7 @@ from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Solution
 from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, Violation
 from svmkit.training.train import fit

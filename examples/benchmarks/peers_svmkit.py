@@ -12,7 +12,7 @@ from svmkit import plugins
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, parse_stop
 from svmkit.training.train import fit
 

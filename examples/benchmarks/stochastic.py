@@ -28,7 +28,7 @@ from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws
 from svmkit.solver.stopping import Gap, Iterations
 

@@ -18,7 +18,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.matrix import ArrayMatrix, MatrixGram
 from svmkit.problems.simplex import SimplexQP
 from svmkit.runtime.compiling import njit
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion
 

@@ -16,7 +16,7 @@ from svmkit.errors import InputError
 from svmkit.estimators.base import seed_of, warn_unless_converged
 from svmkit.estimators.callbacks import Tasks, followed
 from svmkit.estimators.classifier import SVMClassifier
-from svmkit.solver import by_name
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.training.display import displayed, tell_end
 from svmkit.training.result import Fit

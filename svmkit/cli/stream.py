@@ -32,8 +32,8 @@ from svmkit.solver.history import HistoryPoint
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Status
 from svmkit.tracking import Tracker
-from svmkit.training.online import Online
-from svmkit.training.online_input import require_streamable, streaming_solver
+from svmkit.training.stream.input import require_streamable, streaming_solver
+from svmkit.training.stream.online import Online
 
 NAME = "standard input"
 BLOCK = 1024

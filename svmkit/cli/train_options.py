@@ -28,10 +28,10 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.model.metric import require_metric
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.nu import with_nu
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
+from svmkit.solver.selection.nu import with_nu
 from svmkit.solver.stopping import Criterion, Stop, is_limited
 from svmkit.training.checkpoint import EVERY
 from svmkit.training.class_pair import require_multiclass

@@ -15,7 +15,7 @@ from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.runtime import threads
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Iterations
 from svmkit.training.data import TrainingData

@@ -15,9 +15,9 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.metric import require_metric
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
+from svmkit.solver.selection import by_name
 from svmkit.training.class_pair import require_multiclass
 from svmkit.training.weights import require_C
 

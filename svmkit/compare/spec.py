@@ -45,7 +45,7 @@ from svmkit.compare import entries, fields, testing
 from svmkit.compare.probabilities import SCORES, require_calibration, with_calibration
 from svmkit.compare.sets import OF_A_TABLE, digests
 from svmkit.errors import InputError
-from svmkit.solver import by_name
+from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import parse_stop
 
 METRICS = (

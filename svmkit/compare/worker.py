@@ -30,9 +30,9 @@ from svmkit.model.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.model.quantities import QuantityScores, metric_for, scores_of
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, is_limited, parse_stop
 from svmkit.tracking import RunRecord

@@ -19,7 +19,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds

@@ -16,7 +16,7 @@ from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Requires, Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds

@@ -7,7 +7,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit.conformance.result import Check
 from svmkit.conformance.solvers import problem_for, tolerance, toy
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.stopping import Gap
 

@@ -17,12 +17,12 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.history import HistoryPoint
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Full, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
-from svmkit.training.online_pair import Arriving
+from svmkit.training.stream.subproblem import Arriving
 
 TOL = 1e-3
 LOOSE = 1e-2  # for solvers without a dual point of their own, which converge slowly in the end

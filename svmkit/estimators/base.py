@@ -19,7 +19,7 @@ from svmkit.data.features import Features, as_features, is_sparse, pad_or_refuse
 from svmkit.errors import InputError, meant
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
-from svmkit.training.online_input import streaming_solver
+from svmkit.training.stream.input import streaming_solver
 
 Init = TypeVar("Init", bound=Callable[..., None])
 

@@ -21,12 +21,12 @@ from svmkit.estimators.base import (
 from svmkit.estimators.probabilities import Probabilities
 from svmkit.estimators.supervised import Supervised
 from svmkit.model.model import SVMModel
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.nu import with_nu
+from svmkit.solver.selection import by_name
+from svmkit.solver.selection.nu import with_nu
 from svmkit.solver.stopping import is_limited
-from svmkit.training.online import Online
 from svmkit.training.result import Fit
+from svmkit.training.stream.online import Online
 
 
 class SVMClassifier(Probabilities, ClassifierMixin, Supervised):

@@ -16,9 +16,9 @@ from svmkit.estimators.callbacks import TakesCallbacks, Tasks, followed
 from svmkit.estimators.html import Shown
 from svmkit.kernels.functions import Precomputed
 from svmkit.problems.loss import Loss
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.recorder import Callback
+from svmkit.solver.loop.recorder import Callback
+from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Criterion, Stop, is_limited, stop_rules
 from svmkit.training.display import displayed, tell_end
 from svmkit.training.one_class import fit_one_class, require_one_class

@@ -21,10 +21,10 @@ from svmkit.estimators.base import (
 )
 from svmkit.estimators.supervised import Supervised
 from svmkit.problems.loss import Loss
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.nu import with_nu
-from svmkit.training.online_regression import OnlineRegression
+from svmkit.solver.selection import by_name
+from svmkit.solver.selection.nu import with_nu
+from svmkit.training.stream.regression import OnlineRegression
 
 
 class SVMRegressor(RegressorMixin, Supervised):

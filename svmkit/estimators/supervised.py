@@ -11,12 +11,12 @@ from svmkit.estimators.callbacks import TakesCallbacks, Tasks, followed
 from svmkit.estimators.fitted import ModelAttributes
 from svmkit.estimators.html import Shown
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop, stop_rules
-from svmkit.training.online import Online
 from svmkit.training.result import Fit
+from svmkit.training.stream.online import Online
 from svmkit.training.train import fit
 
 

@@ -15,10 +15,10 @@ from .base import Solver
 from .capabilities import LearnsFromStreams, LimitsSupport
 from .exact_search import line_search
 from .history import History, HistoryPoint
-from .iterate import Progress
-from .loop import solve
-from .minimize import minimize_simplex
-from .recorder import Callback, Saver, Score
+from .loop.iterate import Progress
+from .loop.minimize import minimize_simplex
+from .loop.recorder import Callback, Saver, Score
+from .loop.solve import solve
 from .requirements import Reads, Requires
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
 from .solution import Solution, Status

@@ -138,7 +138,7 @@ class Support(Criterion):
     Notes
     -----
     A solver that `LimitsSupport` keeps within the limit and goes on. Any other solver ends when a step passes the
-    limit, and its answer is the best point within it (`svmkit.solver.support_limit`).
+    limit, and its answer is the best point within it (`svmkit.solver.loop.support_limit`).
     """
 
     status = Status.MAX_SUPPORT

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from svmkit.errors import InputError, SvmkitWarning, one_line
 from svmkit.kernels.functions import Kernel
 from svmkit.model import file
-from svmkit.solver.iterate import Progress
+from svmkit.solver.loop.iterate import Progress
 
 EVERY = 30.0  # seconds between two writes
 

@@ -11,7 +11,7 @@ from typing import Any
 from svmkit.errors import InputError
 from svmkit.runtime import progress
 from svmkit.solver.history import HistoryPoint
-from svmkit.solver.recorder import Callback
+from svmkit.solver.loop.recorder import Callback
 
 PAUSE = 0.1  # seconds between two texts
 DELAY = 0.5  # seconds after which a live line appears

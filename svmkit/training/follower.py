@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from svmkit.model.model import SVMModel
 from svmkit.solver.history import HistoryPoint
-from svmkit.solver.recorder import Callback
+from svmkit.solver.loop.recorder import Callback
 
 MakeModel = Callable[[], SVMModel]
 """Makes the model of an iterate; of several problems, with what is known of the others."""

@@ -18,8 +18,8 @@ from svmkit.problems.loss import Loss
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
-from svmkit.solver.recorder import Callback
+from svmkit.solver.loop.recorder import Callback
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Cyclic, Sampler
 from svmkit.solver.solution import Solution
 from svmkit.solver.stopping import Criterion, Stop, Support

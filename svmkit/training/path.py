@@ -12,13 +12,13 @@ from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
-from svmkit.training.allowance import Allowance, rests
 from svmkit.training.data import TrainingData
-from svmkit.training.pair_trainer import Start, Watch
-from svmkit.training.part import Part
 from svmkit.training.result import Fit
-from svmkit.training.trainer import Trainer
-from svmkit.training.validation import Held
+from svmkit.training.subproblems.allowance import Allowance, rests
+from svmkit.training.subproblems.pair_trainer import Start, Watch
+from svmkit.training.subproblems.part import Part
+from svmkit.training.subproblems.trainer import Trainer
+from svmkit.training.subproblems.validation import Held
 from svmkit.training.weights import require_C
 
 

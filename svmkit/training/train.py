@@ -12,19 +12,19 @@ import numpy as np
 from svmkit.kernels.functions import Kernel
 from svmkit.model.metric import Metric
 from svmkit.runtime import interrupt, threads
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.nu import nu_of, with_nu
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
+from svmkit.solver.selection.nu import nu_of, with_nu
 from svmkit.solver.stopping import Criterion, Stop
-from svmkit.training.calibrate import calibrated
+from svmkit.training.calibration.folds import calibrated
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
 from svmkit.training.display import displayed, tell_end
-from svmkit.training.pair_trainer import Start, Watch
 from svmkit.training.result import Fit
-from svmkit.training.trainer import Trainer
-from svmkit.training.validation import Held
+from svmkit.training.subproblems.pair_trainer import Start, Watch
+from svmkit.training.subproblems.trainer import Trainer
+from svmkit.training.subproblems.validation import Held
 from svmkit.training.weights import require_C
 
 

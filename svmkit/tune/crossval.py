@@ -18,9 +18,9 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.model.metric import Metric
 from svmkit.model.quantities import metric_for
 from svmkit.runtime import threads
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.data import TrainingData
 from svmkit.tune import backends

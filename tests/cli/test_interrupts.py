@@ -114,7 +114,7 @@ FOLDS = """
 import sys
 from svmkit.cli import main
 from svmkit.solver.stopping import Gap, Iterations, Stop
-from svmkit.training import calibrate
+from svmkit.training.calibration import folds as calibrate
 
 begun = calibrate._OutOfFold._fold
 

@@ -23,7 +23,7 @@ from svmkit.compare.spec import load_spec
 from svmkit.data import load
 from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel
-from svmkit.solver.iterate import Progress
+from svmkit.solver.loop.iterate import Progress
 from svmkit.training.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.posix

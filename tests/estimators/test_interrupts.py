@@ -13,9 +13,9 @@ from support.problems import blobs
 from svmkit.estimators import base
 from svmkit.estimators.classifier import SVMClassifier
 from svmkit.estimators.one_class import SVMOneClass
-from svmkit.solver import recorder
+from svmkit.solver.loop import recorder
 from svmkit.solver.solution import Status
-from svmkit.training import trainer
+from svmkit.training.subproblems import trainer
 
 pytestmark = pytest.mark.posix
 

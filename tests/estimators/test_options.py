@@ -11,7 +11,7 @@ from support.problems import blobs
 from support.refusals import refused
 
 from svmkit import SVMClassifier, SVMOneClass
-from svmkit.solver import by_name
+from svmkit.solver.selection import by_name
 
 SQUARED = {"loss": "squared_hinge"}
 LOOSE = "tol=1e-3 is looser than the check's 1e-7"

@@ -15,7 +15,7 @@ from svmkit import SVMClassifier
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
 from svmkit.solver.solution import Status
-from svmkit.training.online import Online
+from svmkit.training.stream.online import Online
 
 EXACT = "one pass of sfw is no optimum: the check asks for 1e-7"
 LOOSE = {

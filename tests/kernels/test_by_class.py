@@ -13,8 +13,8 @@ from svmkit.kernels.by_class import SharedGram, SharedKernel
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
 from svmkit.training.data import TrainingData
+from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.train import fit
-from svmkit.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 MEMBERS = [np.flatnonzero(np.random.default_rng(0).integers(4, size=240) == c) for c in range(4)]

@@ -12,9 +12,9 @@ from support.sample import ONE_A_FAMILY
 
 from svmkit import plugins
 from svmkit.kernels.gram import Gram
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
 

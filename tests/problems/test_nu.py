@@ -11,8 +11,8 @@ from svmkit.kernels.complete import CompleteKernel
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.nu import NuBoxQP, NuQP, NuTubeQP
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Gap, Iterations
 
 SOLVERS = [name for name in plugins.solvers_where(lambda solver: NuQP in solver.further) if name != "auto"]

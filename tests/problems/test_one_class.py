@@ -12,8 +12,8 @@ from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Gap
 
 SOLVERS = [name for name in plugins.solvers_where(lambda solver: OneClassQP in solver.further) if name != "auto"]

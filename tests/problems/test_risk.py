@@ -15,7 +15,7 @@ from svmkit.problems.linear_risk import LinearDual, LinearRisk
 from svmkit.problems.loss import Loss, best_bias
 from svmkit.problems.risk import KernelRisk
 from svmkit.problems.simplex import SquaredHinge
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")

@@ -13,7 +13,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
 from svmkit.problems.tube import BiasedTubeQP
 from svmkit.problems.tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")

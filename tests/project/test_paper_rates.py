@@ -14,7 +14,7 @@ from svmkit.data import load
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SquaredHinge
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Iterations
 

@@ -17,7 +17,7 @@ from svmkit.errors import SvmkitWarning
 from svmkit.kernels.functions import RBF
 from svmkit.plotting import COLOURS, STYLES, WORDS
 from svmkit.solver.history import History, HistoryPoint
-from svmkit.solver.minimize import minimize_simplex
+from svmkit.solver.loop.minimize import minimize_simplex
 
 CURVE = History(
     [

@@ -11,10 +11,10 @@ from support.refusals import refused
 from svmkit import plugins
 from svmkit.errors import InputError, UnknownName
 from svmkit.kernels.functions import Kernel
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
 
 BUILT_IN = {
     "solver": {

@@ -13,10 +13,10 @@ from svmkit import plugins
 from svmkit.cli.plugins import as_dict, lines, markdown, table
 from svmkit.cli.solver_table import FACTS, facts
 from svmkit.kernels.gram import Gram
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
+from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Iterations
 
 DOCS = Path(__file__).parents[2] / "docs" / "solvers.md"

@@ -19,7 +19,7 @@ from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.auto import SHARE, SMALL, SMALL_ONE_CLASS, Auto, fastest
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full, Shuffled
 from svmkit.solver.stopping import Gap, Iterations, Support
 from svmkit.solver.task import Task

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.confirmation import Confirmation
+from svmkit.solver.loop.confirmation import Confirmation
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation

@@ -13,8 +13,8 @@ from support.solve import problem
 
 from svmkit.errors import InputError
 from svmkit.solver.base import Solver
-from svmkit.solver.iterate import Progress
-from svmkit.solver.loop import OVERTIME, solve
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.solve import OVERTIME, solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Uniform
 from svmkit.solver.solution import Status

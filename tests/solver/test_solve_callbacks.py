@@ -12,7 +12,7 @@ import pytest
 from support.problems import make
 from support.solve import Replay, problem
 
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 

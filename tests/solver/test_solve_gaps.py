@@ -11,7 +11,7 @@ from support.solve import Replay, problem
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear, Poly
 from svmkit.problems.base import Problem
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds

@@ -11,8 +11,8 @@ from support.solve import problem
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.solver.history import Clock, Schedule
-from svmkit.solver.iterate import Progress
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Epochs, Gap, Iterations, Seconds

@@ -8,7 +8,7 @@ from support.solve import Replay, problem
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop

@@ -16,7 +16,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.linear_risk import LinearRisk
 from svmkit.solver import history
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Epochs, Gap, Iterations, Seconds, Violation, parse_stop

@@ -9,8 +9,8 @@ from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.solver import LimitsSupport
-from svmkit.solver.iterate import Progress
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Support, parse_stop

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.problems import make, state_of
 
-from svmkit.solver import by_name
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
 
 METHODS = [("sfw", {}), ("msfw", {"away": "set"}), ("msfw", {"away": "support"})]
 every_method = pytest.mark.parametrize(("name", "options"), METHODS, ids=["sfw", "msfw-set", "msfw-support"])

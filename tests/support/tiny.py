@@ -14,7 +14,7 @@ from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.solution import Solution
 from svmkit.solver.stopping import Gap, Iterations

@@ -19,12 +19,12 @@ from support.problems import blobs
 from svmkit import SVMClassifier, fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
-from svmkit.solver import by_name
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
-from svmkit.training.calibrate import Folds
+from svmkit.training.calibration.curves import fitted_calibration
+from svmkit.training.calibration.folds import Folds
 from svmkit.training.data import TrainingData
-from svmkit.training.fit_calibration import fitted_calibration
 
 SETS = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer, "digits": load_digits}
 

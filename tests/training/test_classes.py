@@ -8,7 +8,7 @@ from support.problems import FAST, make, overlapping, problem_of
 
 from svmkit.kernels.functions import RBF
 from svmkit.model.one_vs_one import class_pairs
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.train import fit
 

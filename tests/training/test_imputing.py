@@ -15,7 +15,7 @@ from support.refusals import refused
 from svmkit import c_path, fit
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.model.model import SVMModel
-from svmkit.training.online import Online
+from svmkit.training.stream.online import Online
 
 
 def holed():

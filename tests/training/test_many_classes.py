@@ -11,8 +11,8 @@ from support.problems import overlapping
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.model.model import SVMModel
 from svmkit.problems.certificate import Certificate
-from svmkit.solver import by_name
-from svmkit.solver.iterate import Iterate
+from svmkit.solver.loop.iterate import Iterate
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds
 from svmkit.tracking import RunRecord

@@ -12,12 +12,12 @@ from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.runtime import interrupt
 from svmkit.solver.capabilities import LearnsFromStreams
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Epochs
-from svmkit.training.online import Online
-from svmkit.training.online_pair import WAITING
+from svmkit.training.stream.online import Online
+from svmkit.training.stream.subproblem import WAITING
 
 STREAMING = [name for name in SOLVERS if issubclass(plugins.load("solver", name), LearnsFromStreams)]  # of SimplexQP
 every_stream = pytest.mark.parametrize("name", STREAMING)

@@ -10,7 +10,7 @@ from svmkit import plugins
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import RBF, Kernel, Linear, Precomputed
 from svmkit.solver.solution import Status
-from svmkit.training.online import Online
+from svmkit.training.stream.online import Online
 
 GAMMA = RBF(0.5)
 

@@ -9,7 +9,7 @@ from support.problems import SOLVERS, every_solver, overlapping
 
 from svmkit.errors import InputError, UnknownName
 from svmkit.kernels.functions import RBF, FromFunction, Linear, Poly, Precomputed
-from svmkit.solver import by_name
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.checkpoint import Checkpoint

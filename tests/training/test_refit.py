@@ -11,10 +11,10 @@ from support.problems import FAMILY, blobs, make, overlapping, problem_of
 
 from svmkit import fit
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Support
-from svmkit.training.refit import refit
+from svmkit.training.subproblems.refit import refit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -19,8 +19,8 @@ from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.data import TrainingData
-from svmkit.training.trainer import Trainer
-from svmkit.training.warm_start import ModelStart
+from svmkit.training.subproblems.trainer import Trainer
+from svmkit.training.subproblems.warm_start import ModelStart
 
 fit = partial(svmkit.fit, solver="swap2o")  # its points sum to 1, and a point nearby saves it most iterations
 IRIS = load_iris(return_X_y=True)

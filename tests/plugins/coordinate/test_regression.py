@@ -14,7 +14,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.loss import Loss
 from svmkit.problems.tube_risk import LinearTubeDual
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.stopping import Gap
 

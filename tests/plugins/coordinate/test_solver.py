@@ -12,9 +12,9 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.loss import Loss
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full, Shuffled
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
 from svmkit.training.train import fit

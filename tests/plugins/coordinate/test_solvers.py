@@ -11,8 +11,8 @@ from support.storages import frozen, int64
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
-from svmkit.solver.by_name import sampler
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection.by_name import sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.train import fit

@@ -11,7 +11,7 @@ from svmkit.kernels.functions import Linear
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs
 from svmkit.problems.loss import Loss
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
 from svmkit.training.path import c_path

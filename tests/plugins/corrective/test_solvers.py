@@ -11,7 +11,7 @@ from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 

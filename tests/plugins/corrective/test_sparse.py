@@ -11,7 +11,7 @@ from svmkit_corrective.square import Square
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.solver import smo_box
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.smo_box import Box
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap

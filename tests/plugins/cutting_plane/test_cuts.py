@@ -8,7 +8,7 @@ from support.problems import blobs, make, posed
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import infeasible_in_box
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
 

@@ -17,8 +17,8 @@ from svmkit.kernels import complete
 from svmkit.kernels.functions import RBF
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Violation
-from svmkit.training import at_once, side_by_side
 from svmkit.training.path import c_path
+from svmkit.training.subproblems import at_once, side_by_side
 from svmkit.training.train import fit
 
 LOSSES = ["hinge", "squared_hinge"]

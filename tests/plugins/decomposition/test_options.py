@@ -8,7 +8,7 @@ from support.problems import blobs, make
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
 

@@ -7,7 +7,7 @@ from support.decomposition import pose
 from support.problems import blobs, make
 
 from svmkit.kernels.functions import RBF
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
 from svmkit.training.train import fit

@@ -13,7 +13,7 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import RBF, Linear, Poly, Sigmoid
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
 from svmkit.training.train import fit

@@ -11,8 +11,8 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Epochs, Gap, Iterations
 

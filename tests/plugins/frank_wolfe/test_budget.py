@@ -9,9 +9,9 @@ from support.problems import CLASSIC, FAMILY, blobs, dense_A, make, problem_of, 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver import by_name
-from svmkit.solver.confirmation import FULL
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.confirmation import FULL
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Support
 

@@ -22,8 +22,8 @@ from support.problems import (
 from svmkit import plugins
 from svmkit.kernels import few
 from svmkit.kernels.functions import RBF, Linear, Poly
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 

@@ -6,8 +6,8 @@ from support.problems import CLASSIC, blobs, make, problem_of
 from svmkit_frank_wolfe import loops, slices
 
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.iterate import Progress
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full, Goal
 from svmkit.solver.stopping import Gap, Iterations
 

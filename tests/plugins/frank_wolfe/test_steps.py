@@ -19,8 +19,8 @@ from svmkit_frank_wolfe import loops
 from svmkit_frank_wolfe.line_search import Direction, line_search
 
 from svmkit.kernels.functions import RBF
-from svmkit.solver import by_name
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Gap, Iterations
 

@@ -12,7 +12,7 @@ from svmkit_frank_wolfe.working_set import KEPT, LATE, WorkingRows
 
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.solver import by_name
+from svmkit.solver.selection import by_name
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -17,7 +17,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 
@@ -127,7 +127,7 @@ def test_the_process_ends_with_its_parent():
 import os, signal, sys, threading, time
 sys.path[:0] = [sys.argv[1]]
 from test_outside import endless, running
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit_reference.libsvm import LIBSVM
 problem = endless()
 print(*running(), flush=True)

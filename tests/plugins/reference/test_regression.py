@@ -10,7 +10,7 @@ from svmkit_reference.libsvm import LIBSVM
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Laplacian
 from svmkit.problems.loss import Loss
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Violation
 

@@ -15,7 +15,7 @@ from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly,
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.tube import TubeQP
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
 

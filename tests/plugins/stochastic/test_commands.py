@@ -15,7 +15,7 @@ from support.stream import feed
 from svmkit import SVMClassifier, SVMModel, load
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.training.online import Online
+from svmkit.training.stream.online import Online
 
 
 def test_partial_fit():

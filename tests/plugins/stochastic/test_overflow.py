@@ -9,7 +9,7 @@ from svmkit.errors import InputError, NotFinite
 from svmkit.kernels.functions import Linear
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
-from svmkit.training.online import Online
+from svmkit.training.stream.online import Online
 from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")

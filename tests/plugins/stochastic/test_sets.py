@@ -7,7 +7,7 @@ from support.stochastic import state_of
 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations
 
 pytestmark = [pytest.mark.data, pytest.mark.usefixtures("one_pool")]

@@ -8,7 +8,7 @@ from support.stochastic import LINEAR, Replay, after, means, rows, state_of
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
-from svmkit.solver.loop import solve
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Full, Shuffled, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Epochs, Gap, Iterations

@@ -14,8 +14,8 @@ from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations
-from svmkit.training.online import Online
-from svmkit.training.online_pair import WAITING
+from svmkit.training.stream.online import Online
+from svmkit.training.stream.subproblem import WAITING
 
 LINEAR = Linear()
 GAMMA = RBF(0.5)

@@ -34,7 +34,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "max(abs(dual), abs(gap + dual), 1e-300) -> max(abs(dual), abs(gap + dual), 2e-300)",
     ): A_LIMIT,
     (
-        "svmkit/solver/confirmation.py",
+        "svmkit/solver/loop/confirmation.py",
         "Confirmation._certified",
         "min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap))) -> min(1.6, max(0.05, 0.8 * math.sqrt(limit / gap)))",
     ): "a certificate that refuses has a gap above the limit, so that the root is below 1",
@@ -70,7 +70,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/model/model.py", "SVMModel.predict", "len(self.classes) > 2 -> len(self.classes) >= 2"): (
         "the decision of two classes is the one column whatever columns are asked for"
     ),
-    ("svmkit/solver/loop.py", "solve", "run.status = Status.INTERRUPTED -> pass"): "a run begins with this status",
+    (
+        "svmkit/solver/loop/solve.py",
+        "solve",
+        "run.status = Status.INTERRUPTED -> pass",
+    ): "a run begins with this status",
 }
 """(path, where, before -> after) and the reason."""
 

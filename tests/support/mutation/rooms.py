@@ -67,8 +67,8 @@ SMO = ["tests/solver/test_smo_by_hand.py", "tests/solver/test_smo_kinks.py"]
 
 ROOMS = [
     Room("svmkit/solver/stopping.py", STOPPING),
-    Room("svmkit/solver/loop.py", LOOP),
-    Room("svmkit/solver/confirmation.py", ["tests/solver/test_confirmation.py"]),
+    Room("svmkit/solver/loop/solve.py", LOOP),
+    Room("svmkit/solver/loop/confirmation.py", ["tests/solver/test_confirmation.py"]),
     Room("svmkit/solver/smo_steps.py", SMO),
     Room("svmkit/solver/smo_box.py", SMO),
     Room("svmkit/problems/base.py", PROBLEMS),

@@ -20,11 +20,11 @@ from svmkit.kernels.matrix import (
     require_mirrored,
 )
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
-from svmkit.solver.loop import solve
-from svmkit.solver.recorder import Callback
+from svmkit.solver.loop.recorder import Callback
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Solution
 from svmkit.solver.stopping import Absolute, Criterion, Stop, stop_rules
 

@@ -16,9 +16,9 @@ from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.model import SVMModel
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
+from svmkit.solver.selection import by_name
 
 
 def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> LearnsFromStreams:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from svmkit.problems.base import DecisionFunction
 from svmkit.solver.history import History
-from svmkit.solver.iterate import Progress
+from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.solution import Solution
 from svmkit.training.checkpoint import Slot
 

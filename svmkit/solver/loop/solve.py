@@ -12,15 +12,15 @@ from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
-from svmkit.solver.confirmation import Confirmation
 from svmkit.solver.history import Clock
-from svmkit.solver.iterate import Iterate, Progress
-from svmkit.solver.recorder import Callback, Recorder, Saver, Score
+from svmkit.solver.loop.confirmation import Confirmation
+from svmkit.solver.loop.iterate import Iterate, Progress
+from svmkit.solver.loop.recorder import Callback, Recorder, Saver, Score
+from svmkit.solver.loop.support_limit import SupportLimit
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds, Stop
-from svmkit.solver.support_limit import SupportLimit
 from svmkit.solver.task import Task
 
 OVERTIME = (

@@ -17,8 +17,8 @@ from svmkit.model.one_vs_one import columns_of
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Seconds, Stop
+from svmkit.training.calibration.curves import fitted_calibration
 from svmkit.training.data import TrainingData
-from svmkit.training.fit_calibration import fitted_calibration
 from svmkit.training.result import Fit
 
 WORK = 1e9  # nanoseconds of training a fold, roughly: folds are worth threads of their own

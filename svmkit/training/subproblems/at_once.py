@@ -18,16 +18,16 @@ from svmkit.runtime.threads import in_use, spread, using
 from svmkit.solver.at_once import Answers, Pairs, Room
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
-from svmkit.solver.iterate import Progress
+from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.sampler import Goal
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Gap, Stop
-from svmkit.training.allowance import Allowance
 from svmkit.training.class_pair import ClassPair
 from svmkit.training.data import TrainingData
 from svmkit.training.display import Display
-from svmkit.training.part import Part
-from svmkit.training.side_by_side import WORK
+from svmkit.training.subproblems.allowance import Allowance
+from svmkit.training.subproblems.part import Part
+from svmkit.training.subproblems.side_by_side import WORK
 
 BUDGET = 6e6  # kernel values and entries of vectors that a call may compute and read: some milliseconds
 MOST = 1 << 22  # samples of all class pairs that a thread has results of at a time
@@ -169,7 +169,7 @@ def _histories(lines: list[list[float]], owners: list[int], steps: list[int], to
 
 
 class Pairwise(Protocol):
-    """What is asked of a `svmkit.training.trainer.Trainer`."""
+    """What is asked of a `svmkit.training.subproblems.trainer.Trainer`."""
 
     data: TrainingData
     solvers: list[Solver]

@@ -8,8 +8,8 @@ import numpy as np
 
 from svmkit.data.targets import as_targets, require_epsilon
 from svmkit.training.data import TrainingData
-from svmkit.training.online import Online
-from svmkit.training.online_pair import OnlinePair, Rows
+from svmkit.training.stream.online import Online
+from svmkit.training.stream.subproblem import OnlinePair, Rows
 
 
 class OnlineRegression(Online):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.iterate import Iterate
+from svmkit.solver.loop.iterate import Iterate
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Criterion, Gap, Stop

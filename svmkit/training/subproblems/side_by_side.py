@@ -9,16 +9,16 @@ import numpy as np
 
 from svmkit.runtime.interrupt import Flag
 from svmkit.runtime.threads import in_use, spread, using
-from svmkit.training.allowance import Allowance
 from svmkit.training.class_pair import ClassPair
 from svmkit.training.data import TrainingData
-from svmkit.training.part import Part
+from svmkit.training.subproblems.allowance import Allowance
+from svmkit.training.subproblems.part import Part
 
 WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads
 
 
 class OnePair(Protocol):
-    """What is asked of a `svmkit.training.trainer.Trainer`."""
+    """What is asked of a `svmkit.training.subproblems.trainer.Trainer`."""
 
     data: TrainingData
     interrupted: bool

@@ -15,27 +15,27 @@ from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.solver import by_name
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint, Measured
-from svmkit.solver.iterate import Progress
-from svmkit.solver.loop import solve
-from svmkit.solver.recorder import Callback, Score, is_true
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.recorder import Callback, Score, is_true
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Cyclic, Sampler
+from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Stop, is_limited
-from svmkit.training.allowance import Allowance
 from svmkit.training.checkpoint import Slot
 from svmkit.training.choice import tasks
 from svmkit.training.class_pair import ClassPair
 from svmkit.training.data import TrainingData
 from svmkit.training.display import Display
 from svmkit.training.follower import Follower
-from svmkit.training.part import Part, Saved
-from svmkit.training.refit import by_size, refitted
-from svmkit.training.validation import Held, Measure, Validation
-from svmkit.training.warm_start import ModelStart
+from svmkit.training.subproblems.allowance import Allowance
+from svmkit.training.subproblems.part import Part, Saved
+from svmkit.training.subproblems.refit import by_size, refitted
+from svmkit.training.subproblems.validation import Held, Measure, Validation
+from svmkit.training.subproblems.warm_start import ModelStart
 
 Watch = Callable[[int, int, str], Sequence[Callback]]
 """Called with (k, number of problems, "a vs b") before problem k; returns the callbacks of its solve."""

@@ -12,8 +12,8 @@ from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, pair_coefficients
 from svmkit.solver.base import Solver
-from svmkit.training.online_input import StreamInput
-from svmkit.training.online_pair import OnlinePair, Rows
+from svmkit.training.stream.input import StreamInput
+from svmkit.training.stream.subproblem import OnlinePair, Rows
 from svmkit.training.weights import training_weights
 
 

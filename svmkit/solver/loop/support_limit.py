@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.capabilities import LimitsSupport
-from svmkit.solver.iterate import Iterate
+from svmkit.solver.loop.iterate import Iterate
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Stop, Support
 

@@ -22,10 +22,10 @@ from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
 from svmkit.training.data import TrainingData
-from svmkit.training.online_input import StreamInput, codes_among, require_streamable, streaming_solver
-from svmkit.training.online_pair import WAITING, OnlinePair, Rows, joined
-from svmkit.training.online_start import begin, require_kind
 from svmkit.training.result import Fit
+from svmkit.training.stream.input import StreamInput, codes_among, require_streamable, streaming_solver
+from svmkit.training.stream.start import begin, require_kind
+from svmkit.training.stream.subproblem import WAITING, OnlinePair, Rows, joined
 from svmkit.training.weights import require_C, training_weights
 
 

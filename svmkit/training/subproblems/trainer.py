@@ -9,17 +9,17 @@ import numpy as np
 
 from svmkit.errors import Gone
 from svmkit.runtime import interrupt
-from svmkit.solver.nu import WithNu
+from svmkit.solver.selection.nu import WithNu
 from svmkit.solver.solution import Status
-from svmkit.training.allowance import Allowance, rests
-from svmkit.training.at_once import at_once
 from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.choice import choices, in_words
 from svmkit.training.display import Display
-from svmkit.training.pair_trainer import PairTrainer, nothing
-from svmkit.training.part import Part
 from svmkit.training.result import Fit, untrained
-from svmkit.training.side_by_side import side_by_side
+from svmkit.training.subproblems.allowance import Allowance, rests
+from svmkit.training.subproblems.at_once import at_once
+from svmkit.training.subproblems.pair_trainer import PairTrainer, nothing
+from svmkit.training.subproblems.part import Part
+from svmkit.training.subproblems.side_by_side import side_by_side
 
 
 class Trainer(PairTrainer):

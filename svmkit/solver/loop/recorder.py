@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.history import History, HistoryPoint, Measured, Schedule
-from svmkit.solver.iterate import Iterate, Progress
+from svmkit.solver.loop.iterate import Iterate, Progress
 from svmkit.solver.step_info import StepInfo
 
 Callback = Callable[[HistoryPoint], Any]

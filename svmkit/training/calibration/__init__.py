@@ -1,0 +1,1 @@
+"""From decisions to probabilities: the folds that decide on unseen samples, and the curves that are fitted to them."""

@@ -1,0 +1,1 @@
+"""Learning from samples as they arrive, block by block."""
