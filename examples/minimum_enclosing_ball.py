@@ -26,7 +26,7 @@ import numpy as np
 
 import svmkit
 from svmkit import plugins
-from svmkit.cli import warming
+from svmkit.cli.extending import warming
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.solution import Solution
 

@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from svmkit import SVMClassifier, load, plot_history
-from svmkit.cli import warming
+from svmkit.cli.extending import warming
 
 
 def main() -> None:

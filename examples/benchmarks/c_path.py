@@ -20,7 +20,7 @@ import argparse
 from matplotlib.figure import Figure
 
 from svmkit import c_path, fit, load
-from svmkit.cli import warming
+from svmkit.cli.extending import warming
 from svmkit.kernels.functions import RBF
 from svmkit.solver.stopping import Gap
 from svmkit.training.result import Fit

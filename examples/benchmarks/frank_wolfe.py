@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from svmkit import plugins
-from svmkit.cli import warming
+from svmkit.cli.extending import warming
 from svmkit.data import load
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram

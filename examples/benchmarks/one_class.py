@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 import svmkit
-from svmkit.cli import warming
+from svmkit.cli.extending import warming
 from svmkit.data.scaling import Scaling
 from svmkit.kernels.gamma import resolve_gamma
 

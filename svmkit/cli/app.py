@@ -14,22 +14,12 @@ from typer.core import TyperCommand, TyperGroup
 
 from svmkit import plugins as plugin_registry
 from svmkit._version import __version__
-from svmkit.cli import (
-    check,
-    compare,
-    curve,
-    datasets,
-    evaluate,
-    export,
-    imports,
-    new,
-    plugins,
-    predict,
-    show,
-    train,
-    tune,
-    warmup,
-)
+from svmkit.cli import datasets, export, imports, show
+from svmkit.cli.comparing import compare, curve
+from svmkit.cli.evaluating import evaluate, predict
+from svmkit.cli.extending import check, new, plugins, warmup
+from svmkit.cli.training import train
+from svmkit.cli.tuning import tune
 from svmkit.errors import InputError
 
 

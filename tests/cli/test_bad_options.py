@@ -153,7 +153,7 @@ def test_options_are_checked_before_the_work(refused, monkeypatch, args):
     def never(*args, **kwargs):
         raise AssertionError("training began")
 
-    monkeypatch.setattr("svmkit.cli.job.fit_prepared", never)
+    monkeypatch.setattr("svmkit.cli.training.job.fit_prepared", never)
     refused([args[1]], "train", "iris", "--no-track", *args)
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.cli import process
 
 from svmkit import plugins
-from svmkit.cli.warming import steps
+from svmkit.cli.extending.warming import steps
 
 pytestmark = pytest.mark.usefixtures("alone")
 

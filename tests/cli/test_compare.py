@@ -9,7 +9,7 @@ import yaml
 from support.cli import lopsided, people, svmlight
 from support.compare import misbehaving  # noqa: F401  a fixture
 
-from svmkit.cli import comparison
+from svmkit.cli.comparing import comparison
 from svmkit.compare import runner
 
 pytestmark = pytest.mark.usefixtures("alone")

@@ -8,7 +8,7 @@ from sklearn import metrics
 from support.cli import clouds, lopsided, people, svmlight
 from support.problems import write
 
-from svmkit.cli import evaluation_table
+from svmkit.cli.evaluating import evaluation_table
 from svmkit.data import load
 from svmkit.model.model import SVMModel
 
@@ -106,8 +106,8 @@ def test_what_is_drawn(monkeypatch, n_classes, panels):
     """Two classes have curves; many classes have a bar of colours instead of numbers."""
     from matplotlib.figure import Figure
 
-    from svmkit.cli import evaluation_picture
-    from svmkit.cli.evaluation import Evaluation
+    from svmkit.cli.evaluating import evaluation_picture
+    from svmkit.cli.evaluating.evaluation import Evaluation
     from svmkit.model.scores import Scores
 
     figures, save = [], Figure.savefig

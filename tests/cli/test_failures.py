@@ -12,7 +12,7 @@ def test_work_that_fails_is_exit_1(svmkit, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("the machine is on fire\nand more")
 
-    monkeypatch.setattr("svmkit.cli.job.fit_prepared", broken)
+    monkeypatch.setattr("svmkit.cli.training.job.fit_prepared", broken)
     done = svmkit("train", "iris", "--no-track")
     assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1
     assert "RuntimeError" in done.err and "on fire" in done.err and "--debug" in done.err
@@ -22,7 +22,7 @@ def test_out_of_memory_is_exit_1(svmkit, monkeypatch):
     def full(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr("svmkit.cli.job.fit_prepared", full)
+    monkeypatch.setattr("svmkit.cli.training.job.fit_prepared", full)
     done = svmkit("train", "iris", "--no-track")
     assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1 and "memory" in done.err
 
@@ -31,7 +31,7 @@ def test_interrupt_before_the_work_is_exit_1(svmkit, monkeypatch):
     def stopped(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("svmkit.cli.job.fit_prepared", stopped)
+    monkeypatch.setattr("svmkit.cli.training.job.fit_prepared", stopped)
     done = svmkit("train", "iris", "--no-track", "--out", "m.model")
     assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1 and "interrupted" in done.err
     assert not Path("m.model").exists()

@@ -5,7 +5,7 @@ import pytest
 from support.cli import lopsided
 from support.problems import write
 
-from svmkit.cli import quality
+from svmkit.cli.evaluating import quality
 from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
 from svmkit.model.scores import Scores

@@ -54,7 +54,7 @@ def test_human_output(svmkit):
 
 def test_the_training_matrix_is_scaled_once(svmkit, monkeypatch):
     """Also when gamma of the scaled data is logged as the run begins; the model scales what it predicts on its own."""
-    from svmkit.cli import job
+    from svmkit.cli.training import job
     from svmkit.data.scaling import Scaling
     from svmkit.tracking import Tracker
 
@@ -74,7 +74,7 @@ def test_the_training_matrix_is_scaled_once(svmkit, monkeypatch):
 
     monkeypatch.setattr(Scaling, "apply", counted)
     monkeypatch.setattr(job, "finish", finished)
-    monkeypatch.setattr("svmkit.cli.tracked.tracker", Recorder)
+    monkeypatch.setattr("svmkit.cli.training.tracked.tracker", Recorder)
     result = svmkit("train", "wine", "--scale", "standard", "--json").json
     assert before == [1] and scaled == [(178, 13)] * 2
     assert params["gamma"] == result["kernel"]["params"]["gamma"] > 0

@@ -93,7 +93,7 @@ def test_a_verdict_with_pairs_points_to_them():
 
 
 def test_the_command_line_says_what_a_small_p_without_a_pair_means(capsys):
-    from svmkit.cli.comparison_table import print_tables
+    from svmkit.cli.comparing.comparison_table import print_tables
 
     print_tables(ranked([(1.0, 2.0, 3.0)] * 4))
     out = " ".join(capsys.readouterr().out.split())

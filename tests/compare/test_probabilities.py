@@ -9,7 +9,7 @@ from sklearn import metrics
 from support.report import made
 
 import svmkit as package
-from svmkit.cli.comparison_table import print_tables
+from svmkit.cli.comparing.comparison_table import print_tables
 from svmkit.compare.report import html, pictures, stats, words
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import read

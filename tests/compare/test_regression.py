@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.report import made
 
-from svmkit.cli.comparison_table import print_tables
+from svmkit.cli.comparing.comparison_table import print_tables
 from svmkit.compare.report import html, stats, words
 from svmkit.compare.spec import read
 from svmkit.errors import InputError

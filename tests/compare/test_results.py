@@ -121,7 +121,7 @@ def test_a_file_of_another_kind_is_not_touched(tmp_path, text):
 def test_a_narrow_terminal_has_the_columns_that_matter_most_and_no_cell_is_cut(width, capsys):
     from rich.console import Console
 
-    from svmkit.cli.comparison_table import _one_set
+    from svmkit.cli.comparing.comparison_table import _one_set
 
     results = made(every(fit_s=1.25, gap=1e-4, n_iter=123456, n_support=77, kernel_values=1e7, test_accuracy=0.9))
     console = Console(width=width, highlight=False)

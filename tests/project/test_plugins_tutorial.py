@@ -8,7 +8,7 @@ import pytest
 from support.plugin import package, unloaded  # noqa: F401  fixtures
 
 from svmkit import plugins
-from svmkit.cli.template import Template
+from svmkit.cli.extending.template import Template
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "third_party_plugin"
@@ -106,6 +106,6 @@ def test_compare_and_warmup_take_it(svmkit, example, alone, monkeypatch):
     example()
     report = svmkit("compare", "iris", "--solvers", "coord,swap2o", "--no-track", "--json")
     assert report.code == 0 and "coord" in report.out
-    from svmkit.cli.warming import steps
+    from svmkit.cli.extending.warming import steps
 
     assert "solver coord" in {name for name, _ in steps()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit.cli.common import emit, note
-from svmkit.cli.compare_options import CompareOptions
+from svmkit.cli.comparing.compare_options import CompareOptions
 from svmkit.cli.progress import cells_shown
 from svmkit.compare import runner
 from svmkit.compare.frame import results_frame

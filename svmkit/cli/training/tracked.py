@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from svmkit.cli.train_options import TrainOptions
+from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset
 from svmkit.tracking import Tracker, tracker
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from svmkit.cli.common import note
 from svmkit.cli.options import require_regression
-from svmkit.cli.train_options import OUTLIERS, TrainOptions
+from svmkit.cli.training.train_options import OUTLIERS, TrainOptions
 from svmkit.data import Dataset, load, scaling
 from svmkit.data.classes import REGRESS, with_labels_like, with_task
 from svmkit.data.encoding import LAST

@@ -41,8 +41,8 @@ from svmkit.cli.spelling import (
 )
 
 if TYPE_CHECKING:
-    from svmkit.cli.finish import Outcome
-    from svmkit.cli.tuning import TuneJob
+    from svmkit.cli.training.finish import Outcome
+    from svmkit.cli.tuning.search import TuneJob
 
 SEARCH = "Search"
 SHOWN = 10  # candidates in the table
@@ -127,7 +127,7 @@ def tune(
     all folds count.
     """
     from svmkit.cli.common import emit, warnings_as_notes
-    from svmkit.cli.tuning import TuneJob
+    from svmkit.cli.tuning.search import TuneJob
 
     with warnings_as_notes():
         job = TuneJob(**{k: v for k, v in context.params.items() if k not in ("json", "plugin")})
@@ -142,8 +142,8 @@ def tune(
 
 def report(job: TuneJob, outcome: Outcome) -> None:
     """Print the best candidates, then the model of the best one as `svmkit train` prints it."""
-    from svmkit.cli.candidates import table
-    from svmkit.cli.train import report as report_model
+    from svmkit.cli.training.train import report as report_model
+    from svmkit.cli.tuning.candidates import table
 
     found = job.found
     print(

@@ -35,7 +35,7 @@ def new(
     from pathlib import Path
 
     from svmkit.cli.common import emit
-    from svmkit.cli.template import Template
+    from svmkit.cli.extending.template import Template
     from svmkit.errors import InputError
 
     if kind not in KINDS:

@@ -10,10 +10,10 @@ from typing import Any
 from svmkit import tracking
 from svmkit.cli import progress
 from svmkit.cli.common import note
-from svmkit.cli.finish import Outcome, finish
-from svmkit.cli.sets import Sets
-from svmkit.cli.tracked import tracked
-from svmkit.cli.train_options import OUTLIERS, Method, TrainOptions
+from svmkit.cli.training.finish import Outcome, finish
+from svmkit.cli.training.sets import Sets
+from svmkit.cli.training.tracked import tracked
+from svmkit.cli.training.train_options import OUTLIERS, Method, TrainOptions
 from svmkit.cluster import Cluster, connect, scheme_of
 from svmkit.data import Dataset, load
 from svmkit.data.classes import CLASSIFY, REGRESS, with_labels_like

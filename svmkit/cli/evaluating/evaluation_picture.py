@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.cli.evaluation import Evaluation
+from svmkit.cli.evaluating.evaluation import Evaluation
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.probability_scores import Reliability
 from svmkit.plotting import COLOURS, draw_reliability

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from svmkit import tracking
-from svmkit.cli import lineage, progress
+from svmkit.cli import progress
 from svmkit.cli.common import note, rows, where
-from svmkit.cli.finish import Keeper, Outcome
 from svmkit.cli.options import stop_rules
-from svmkit.cli.sets import advise_scaling, tell
-from svmkit.cli.tracked import tracked
-from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.cli.training import lineage
+from svmkit.cli.training.finish import Keeper, Outcome
+from svmkit.cli.training.sets import advise_scaling, tell
+from svmkit.cli.training.tracked import tracked
+from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset, load
 from svmkit.data.features import Features, require_finite
 from svmkit.data.imputing import require_values
@@ -237,7 +238,7 @@ def _measured(model: SVMModel, data: Dataset, options: TrainOptions) -> tuple[fl
 
 def show(outcome: Outcome) -> None:
     """Print the result as lines for a reader."""
-    from svmkit.cli.words import certified, taken
+    from svmkit.cli.training.words import certified, taken
 
     result = outcome.result
     kernel, gap, nu, n = result["kernel"], result["gap"], result["params"]["nu"], result["n_samples"]

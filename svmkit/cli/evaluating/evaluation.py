@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.cli import quality
+from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.errors import InputError
 from svmkit.model.metric import Metric
@@ -101,7 +101,7 @@ class Evaluation:
 
     @property
     def doubt(self) -> str | None:
-        """Why the model may be no use (`svmkit.cli.quality.doubt`); None if nothing speaks against it."""
+        """Why the model may be no use (`svmkit.cli.evaluating.quality.doubt`); None if nothing speaks against it."""
         about, n_support = self.model.about, int(self.model.n_support.sum())
         n_samples, settings = about.get("n_samples"), about.get("params")
         if not isinstance(n_samples, int) or len(self.model.classes) > 2 or self.model.kernel.name == "linear":

@@ -28,12 +28,12 @@ def evaluate(
     import time
     from typing import Any
 
-    from svmkit.cli import evaluation, evaluation_table, quantity_evaluation
     from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
+    from svmkit.cli.evaluating import evaluation, evaluation_table, quantity_evaluation
     from svmkit.model.decided import decided
 
     if plot:
-        from svmkit.cli import evaluation_picture
+        from svmkit.cli.evaluating import evaluation_picture
 
         evaluation_picture.require_drawable(plot)
     with warnings_as_notes():

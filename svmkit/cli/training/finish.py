@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli import lineage, probabilities, quality
 from svmkit.cli.common import labels_of, note, where
-from svmkit.cli.sets import Sets
-from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.cli.evaluating import probabilities, quality
+from svmkit.cli.training import lineage
+from svmkit.cli.training.sets import Sets
+from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS
 from svmkit.errors import InputError, SvmkitError
@@ -86,7 +87,7 @@ def finish(
     metric : Metric
         What is measured besides accuracy and balanced accuracy.
     curve : list of dict, default=None
-        Accuracy by size for the report (`svmkit.cli.size_curve.points`).
+        Accuracy by size for the report (`svmkit.cli.evaluating.size_curve.points`).
     points : sequence of HistoryPoint, default=None
         The points of the history that have not been logged yet; None stands for all points.
     more : mapping of str to float, default=None

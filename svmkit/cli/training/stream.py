@@ -14,10 +14,10 @@ import numpy as np
 from svmkit import tracking
 from svmkit.cli import progress
 from svmkit.cli.common import note
-from svmkit.cli.finish import Outcome, finish
-from svmkit.cli.sets import Sets, advise_scaling
-from svmkit.cli.tracked import tracked
-from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.cli.training.finish import Outcome, finish
+from svmkit.cli.training.sets import Sets, advise_scaling
+from svmkit.cli.training.tracked import tracked
+from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset, load
 from svmkit.data.features import pad_or_refuse_columns
 from svmkit.data.layout import integral, settled

@@ -42,8 +42,8 @@ from svmkit.cli.spelling import (
 )
 
 if TYPE_CHECKING:
-    from svmkit.cli.finish import Outcome
-    from svmkit.cli.train_options import TrainOptions
+    from svmkit.cli.training.finish import Outcome
+    from svmkit.cli.training.train_options import TrainOptions
 
 STREAM = "Streams"
 
@@ -124,7 +124,7 @@ def train(
     """
     from svmkit.cli.common import warnings_as_notes
     from svmkit.cli.options import merged
-    from svmkit.cli.train_options import TrainOptions
+    from svmkit.cli.training.train_options import TrainOptions
 
     given = {k: v for k, v in context.params.items() if k not in ("config", "json")}
     with warnings_as_notes():
@@ -141,36 +141,36 @@ def _run(options: TrainOptions) -> Outcome:
     from svmkit.errors import InputError
 
     if options.scheduler is not None:
-        from svmkit.cli import cluster
+        from svmkit.cli.training import cluster
 
         return cluster.run(options)
     if options.is_stream:
         if options.task == "outliers":
             raise InputError("--task outliers needs a file: a stream is learnt from by its labels")
-        from svmkit.cli.stream import StreamJob
+        from svmkit.cli.training.stream import StreamJob
 
         return StreamJob(options).run()
     if options.task == "outliers":
-        from svmkit.cli import outliers
+        from svmkit.cli.training import outliers
 
         return outliers.run(options)
-    from svmkit.cli import job
+    from svmkit.cli.training import job
 
     return job.run(options)
 
 
 def report(outcome: Outcome, as_json: bool) -> None:
     """Print the result, as one JSON object or as lines for a reader."""
-    from svmkit.cli import probabilities, quality
     from svmkit.cli.common import emit, rows
-    from svmkit.cli.words import certified, taken
+    from svmkit.cli.evaluating import probabilities, quality
+    from svmkit.cli.training.words import certified, taken
 
     result = outcome.result
     if as_json:
         emit(result)
         return
     if result["task"] == "outliers":
-        from svmkit.cli import outliers
+        from svmkit.cli.training import outliers
 
         return outliers.show(outcome)
     kernel = result["kernel"]
@@ -240,6 +240,6 @@ def labelled(label: dict[str, Any] | None) -> str:
 
 def curve_rows(curve: list[dict[str, Any]] | None, metric: str) -> list[tuple[str, str]]:
     """Return rows with the metric on the test rows at several numbers of support vectors."""
-    from svmkit.cli.size_curve import lines
+    from svmkit.cli.evaluating.size_curve import lines
 
     return [("" if k else "curve", line) for k, line in enumerate(lines(curve, metric) if curve else [])]

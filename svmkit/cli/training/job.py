@@ -6,12 +6,13 @@ import time
 from dataclasses import replace
 
 from svmkit import tracking
-from svmkit.cli import progress, size_curve
+from svmkit.cli import progress
 from svmkit.cli.common import note
-from svmkit.cli.finish import Outcome, finish
-from svmkit.cli.sets import Sets, advise_scaling, read
-from svmkit.cli.tracked import tracked
-from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.cli.evaluating import size_curve
+from svmkit.cli.training.finish import Outcome, finish
+from svmkit.cli.training.sets import Sets, advise_scaling, read
+from svmkit.cli.training.tracked import tracked
+from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data.classes import CLASSIFY, REGRESS
 from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel

@@ -19,7 +19,7 @@ def warmup(
     import time
 
     from svmkit.cli.common import emit, note
-    from svmkit.cli.warming import performed, steps
+    from svmkit.cli.extending.warming import performed, steps
 
     began = time.perf_counter()
     order = [name for name, _ in steps(solvers or ())]

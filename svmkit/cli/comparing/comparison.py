@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 
 from svmkit.cli.common import emit, note, where
-from svmkit.cli.compare_options import CompareOptions
+from svmkit.cli.comparing.compare_options import CompareOptions
 from svmkit.cli.progress import cells_shown
-from svmkit.cli.tracked import closing
+from svmkit.cli.training.tracked import closing
 from svmkit.cluster import Cluster, ClusterLost, connect
 from svmkit.compare import advice, runner
 from svmkit.compare.results import Results, as_line
@@ -203,7 +203,7 @@ class Comparison:
             for record in self.results.records:
                 emit(as_line(record))
         else:
-            from svmkit.cli.comparison_table import print_tables
+            from svmkit.cli.comparing.comparison_table import print_tables
 
             print_tables(self.results)
             self._where()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.cli import quality
 from svmkit.cli.common import rows
+from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS, targets_of
 from svmkit.errors import SvmkitError

@@ -58,7 +58,7 @@ def plugins(
 
 def as_dict(row: Listed) -> dict[str, Any]:
     """Return all facts about a plugin, by name."""
-    from svmkit.cli.solver_table import FACTS
+    from svmkit.cli.extending.solver_table import FACTS
 
     keys = ("kind", "name", "package", "doc", "options", "error", "status")
     nothing = dict.fromkeys(FACTS) if row.kind == "solver" else {}
@@ -66,7 +66,7 @@ def as_dict(row: Listed) -> dict[str, Any]:
 
 
 def _facts(row: Listed) -> dict[str, Any]:
-    from svmkit.cli.solver_table import facts
+    from svmkit.cli.extending.solver_table import facts
 
     return facts(row) if row.kind == "solver" else {}
 
@@ -132,7 +132,7 @@ def _cell(value: Any, between: str = ", ") -> str:
 
 def markdown(rows: list[Listed]) -> str:
     """Return a Markdown table of all facts about plugins of one kind, whether they work here or not."""
-    from svmkit.cli.solver_table import FACTS
+    from svmkit.cli.extending.solver_table import FACTS
 
     names = FACTS if rows[0].kind == "solver" else ("what",)
     out = [("id", *names, "options"), ("---",) * (len(names) + 2)]

@@ -80,7 +80,7 @@ def curve(
     compilation off the clock. Ctrl-C ends with the finished fits. (train --curve: the size of one model as it grows.)
     """
     from svmkit.cli.common import warnings_as_notes
-    from svmkit.cli.learning import Learning
+    from svmkit.cli.comparing.learning import Learning
 
     given = {name: value for name, value in context.params.items() if name not in ("json", "plugin")}
     with warnings_as_notes():

@@ -119,8 +119,8 @@ def compare(
     finished cells; the same command goes on from there. Exit 1 when a cell failed.
     """
     from svmkit.cli.common import warnings_as_notes
-    from svmkit.cli.compare_options import CompareOptions
-    from svmkit.cli.comparison import Comparison
+    from svmkit.cli.comparing.compare_options import CompareOptions
+    from svmkit.cli.comparing.comparison import Comparison
 
     given = {name: value for name, value in context.params.items() if name not in ("json", "plugin")}
     with warnings_as_notes():

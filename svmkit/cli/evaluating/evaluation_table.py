@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.cli import quality
 from svmkit.cli.common import rows
+from svmkit.cli.evaluating import quality
 
 WHOLE = 12  # classes up to which tables are whole
 MOST = 10  # classes and confusions that are shown of more
 
 
 def show(result: dict[str, Any]) -> None:
-    """Print the result of `svmkit evaluate` (`svmkit.cli.evaluation.Evaluation.result`)."""
+    """Print the result of `svmkit evaluate` (`svmkit.cli.evaluating.evaluation.Evaluation.result`)."""
     positive = result["positive"]
     against = " (mean of each class against the rest)" if positive is None else f" (class {positive})"
     rows(

@@ -12,13 +12,13 @@ from typing import Any
 
 from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
-from svmkit.cli.candidates import SCORES, numbers, progress_line, row, text
 from svmkit.cli.common import labels_of, note
-from svmkit.cli.finish import Outcome
-from svmkit.cli.job import fit_and_finish, prepare
-from svmkit.cli.sets import advise_scaling, read
-from svmkit.cli.tracked import tracked
-from svmkit.cli.train_options import Method, TrainOptions
+from svmkit.cli.training.finish import Outcome
+from svmkit.cli.training.job import fit_and_finish, prepare
+from svmkit.cli.training.sets import advise_scaling, read
+from svmkit.cli.training.tracked import tracked
+from svmkit.cli.training.train_options import Method, TrainOptions
+from svmkit.cli.tuning.candidates import SCORES, numbers, progress_line, row, text
 from svmkit.cluster import connect, scheme_of
 from svmkit.data.classes import CLASSIFY, REGRESS, answers
 from svmkit.errors import InputError, SvmkitError, one_line

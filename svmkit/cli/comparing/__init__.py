@@ -1,0 +1,1 @@
+"""`svmkit compare` and `svmkit curve`: options, runs, and their tables."""

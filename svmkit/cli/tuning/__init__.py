@@ -1,0 +1,1 @@
+"""`svmkit tune`: the candidates, the search, and its report."""
