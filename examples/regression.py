@@ -25,7 +25,7 @@ from svmkit.data import load
 from svmkit.data.classes import with_task
 from svmkit.data.splitting import split
 from svmkit.kernels.functions import RBF
-from svmkit.model.quantities import QuantityScores
+from svmkit.scoring.quantities import QuantityScores
 from svmkit.solver.stopping import Gap
 
 

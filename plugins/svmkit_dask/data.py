@@ -18,9 +18,9 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, pair_classes
-from svmkit.model.scores import Scores
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.loss import Loss
+from svmkit.scoring.scores import Scores
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.class_pair import REST, require_multiclass
 from svmkit.training.joined import joined

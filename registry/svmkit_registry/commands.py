@@ -92,7 +92,7 @@ def promote(
     It is refused too when one of the two is unknown, or they were measured on different test sets.
     """
     from svmkit.cli.common import emit, note
-    from svmkit.model.metric import title
+    from svmkit.scoring.metric import title
     from svmkit_registry import models
 
     done = models.promote(name, version, alias.lstrip("@"), force=force, uri=tracking_uri, metric=metric)
@@ -207,7 +207,7 @@ def _outliers(version: dict[str, Any], part: str) -> str | None:
 
 
 def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:
-    from svmkit.model.metric import OF_QUANTITIES, shown, title
+    from svmkit.scoring.metric import OF_QUANTITIES, shown, title
 
     metric, values = version["metric"], {"balanced_accuracy": version["test_balanced_accuracy"]}
     if metric and metric not in ("accuracy", "balanced_accuracy", *OF_QUANTITIES):

@@ -11,9 +11,9 @@ from typing import Any
 
 from svmkit.cli.common import require_model_name
 from svmkit.errors import InputError, SvmkitError
-from svmkit.model.metric import require_metric
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files
+from svmkit.scoring.metric import require_metric
 from svmkit.tracking import scalars
 from svmkit_registry import fetching, lineage, store
 from svmkit_registry.promotion import metric_of, objection

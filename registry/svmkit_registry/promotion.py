@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.model.metric import MAE, R2, RMSE, shown, title
+from svmkit.scoring.metric import MAE, R2, RMSE, shown, title
 
 _ERRORS = {RMSE: "test_rmse", MAE: "test_mae"}  # greater is better: a metric is minus the error
 

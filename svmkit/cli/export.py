@@ -40,7 +40,7 @@ def export(
 
 def _as_onnx(loaded: SVMModel, model: str, onnx: str, dtype: str, json: bool) -> None:
     from svmkit.cli.common import emit, note, rows
-    from svmkit.model import onnx_export
+    from svmkit.model.onnx import export as onnx_export
 
     written = onnx_export.write(loaded, onnx, dtype)
     outputs = onnx_export.outputs_of(loaded)

@@ -14,7 +14,7 @@ from svmkit.data.targets import require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
-from svmkit.model.metric import require_metric
+from svmkit.scoring.metric import require_metric
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.selection import by_name

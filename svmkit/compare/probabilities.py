@@ -10,9 +10,9 @@ from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS, answers
 from svmkit.errors import InputError
 from svmkit.model.calibration import require_kind
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
-from svmkit.model.probability_scores import ProbabilityScores
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.training.result import Fit
 
 SCORES = ("test_log_loss", "test_brier_score")

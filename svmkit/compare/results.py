@@ -13,7 +13,7 @@ import numpy as np
 from svmkit.compare.probabilities import SCORES
 from svmkit.compare.spec import Cell, Spec
 from svmkit.compare.store import FAILED, TIMEOUT
-from svmkit.model.metric import title
+from svmkit.scoring.metric import title
 
 HIGHER = ("test_accuracy", "test_r2", "test_metric")  # better when larger; all other metrics are better when smaller
 NO_MODEL = (FAILED, TIMEOUT)

@@ -26,10 +26,10 @@ from svmkit.data.scaling import standard_note
 from svmkit.errors import SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.model.calibration import FOLDS
-from svmkit.model.metric import COUNTED, OF_QUANTITIES, Metric
-from svmkit.model.quantities import QuantityScores, metric_for, scores_of
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
+from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History
 from svmkit.solver.selection import by_name

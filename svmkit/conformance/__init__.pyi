@@ -1,5 +1,5 @@
 from .checks import KERNEL, SAMPLER, SOLVER, check_plugin
-from .judge import Verdict, judge_fit, judge_one_class
+from .judging.judge import Verdict, judge_fit, judge_one_class
 from .result import Check, Result, told
 
 __all__ = [

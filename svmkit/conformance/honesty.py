@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.conformance.judge import judge_fit
+from svmkit.conformance.hostile.trial import run
+from svmkit.conformance.judging.judge import judge_fit
 from svmkit.conformance.result import Check
 from svmkit.conformance.solvers import TOL, toy
-from svmkit.conformance.trial import run
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
 from svmkit.solver.base import Solver

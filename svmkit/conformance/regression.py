@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.conformance.judging.tubes import judge_regression
 from svmkit.conformance.result import Check
 from svmkit.conformance.solvers import TOL, toy
-from svmkit.conformance.tubes import judge_regression
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
 from svmkit.kernels.gram import Gram

@@ -241,6 +241,6 @@ class SVMModel(HasProbabilities):
         InputError
             The estimator is not fitted, another one, or has a callable kernel.
         """
-        from svmkit.model.exchange.scikit_learn import from_sklearn  # here: few models come from there
+        from svmkit.model.scikit_learn import from_sklearn  # here: few models come from there
 
         return cls(**from_sklearn(estimator))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
-from svmkit.model.quantities import QuantityScores
-from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.quantities import QuantityScores
+from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking.interface import Tracker

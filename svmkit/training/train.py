@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from svmkit.kernels.functions import Kernel
-from svmkit.model.metric import Metric
 from svmkit.runtime import interrupt, threads
+from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name

@@ -15,9 +15,9 @@ import numpy as np
 from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.gram import parse_bytes
-from svmkit.model.metric import Metric
-from svmkit.model.quantities import metric_for
 from svmkit.runtime import threads
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.quantities import metric_for
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name

@@ -12,9 +12,9 @@ from svmkit.cluster import here
 from svmkit.data.classes import REGRESS
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.decided import decided
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.runtime.threads import most
+from svmkit.scoring.metric import Metric
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Stop

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.model.metric import Metric
+from svmkit.scoring.metric import Metric
 from svmkit.tune.result import Candidate
 from svmkit.tune.space import Path as Setting
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit.kernels.functions import Kernel
-from svmkit.model.metric import Metric
+from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.tune.space import Path
 

@@ -108,7 +108,7 @@ def test_what_is_drawn(monkeypatch, n_classes, panels):
 
     from svmkit.cli.evaluating import evaluation_picture
     from svmkit.cli.evaluating.evaluation import Evaluation
-    from svmkit.model.scores import Scores
+    from svmkit.scoring.scores import Scores
 
     figures, save = [], Figure.savefig
     monkeypatch.setattr(Figure, "savefig", lambda self, *a, **k: (figures.append(self), save(self, *a, **k)))

@@ -8,7 +8,7 @@ from support.problems import write
 from svmkit.cli.evaluating import quality
 from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
-from svmkit.model.scores import Scores
+from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 
 pytestmark = pytest.mark.usefixtures("alone")

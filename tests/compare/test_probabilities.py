@@ -14,7 +14,7 @@ from svmkit.compare.report import html, pictures, stats, words
 from svmkit.compare.sets import prepare
 from svmkit.compare.spec import read
 from svmkit.errors import InputError
-from svmkit.model.probability_scores import ProbabilityScores, Reliability
+from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
 from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("alone")

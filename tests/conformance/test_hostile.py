@@ -11,8 +11,8 @@ from support.sample import ONE_A_FAMILY
 
 from svmkit import plugins
 from svmkit.conformance import grid
-from svmkit.conformance.hostile import CASES
-from svmkit.conformance.trial import OUTCOMES, Trial, as_row, run_named, trials
+from svmkit.conformance.hostile.cases import CASES
+from svmkit.conformance.hostile.trial import OUTCOMES, Trial, as_row, run_named, trials
 
 SAMPLE = [
     "C=1e+08",

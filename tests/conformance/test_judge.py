@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit import SVMOneClass, fit, plugins
-from svmkit.conformance.exact import Exact, Values, is_indefinite
 from svmkit.conformance.honesty import judged, ordinary
-from svmkit.conformance.judge import costs, judge_fit, judge_one_class
-from svmkit.conformance.truth import Objective
+from svmkit.conformance.judging.exact import Exact, Values, is_indefinite
+from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class
+from svmkit.conformance.judging.truth import Objective
 from svmkit.kernels.functions import RBF, Linear, Sigmoid
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Support

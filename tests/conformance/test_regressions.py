@@ -7,8 +7,8 @@ from sklearn.svm import SVR
 
 from svmkit import plugins
 from svmkit.conformance import regression
-from svmkit.conformance.exact import Exact, Values
-from svmkit.conformance.tubes import Tube, tube_objective
+from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance.judging.tubes import Tube, tube_objective
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram

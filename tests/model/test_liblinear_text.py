@@ -9,8 +9,9 @@ from support.refusals import refused
 from support.text_models import ROWS
 
 from svmkit.kernels.functions import RBF, Linear
+from svmkit.model import layout
 from svmkit.model.calibration import Sigmoid
-from svmkit.model.exchange import layout, liblinear_writer, libsvm_writer
+from svmkit.model.exchange import liblinear_writer, libsvm_writer
 from svmkit.training.train import fit
 
 W, BIAS = np.array([0.5, -0.25, 0.0]), 2 * 0.125

@@ -10,9 +10,10 @@ from support.exact import exact_values
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.model import file, one_vs_rest, onnx_export
+from svmkit.model import file, one_vs_rest
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_rest import class_scores, merge_rest, trained_classes
+from svmkit.model.onnx import export as onnx_export
 
 CLASSES = np.array(["a", "b", "c", "d"])
 

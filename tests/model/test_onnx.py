@@ -13,9 +13,9 @@ from support.registry import make_model
 from svmkit import SVMOneClass, fit, kernels
 from svmkit.data import load
 from svmkit.errors import InputError
-from svmkit.model import onnx_export
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
+from svmkit.model.onnx import export as onnx_export
 from svmkit.solver.stopping import Iterations
 
 onnx = pytest.importorskip("onnx", reason="needs onnx (extra `test`)")

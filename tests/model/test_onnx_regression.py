@@ -7,7 +7,7 @@ import pytest
 
 from svmkit import fit, kernels
 from svmkit.data import load
-from svmkit.model import onnx_export
+from svmkit.model.onnx import export as onnx_export
 from svmkit.solver.stopping import Iterations
 
 onnx = pytest.importorskip("onnx", reason="needs onnx (extra `test`)")

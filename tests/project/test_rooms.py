@@ -10,7 +10,7 @@ import svmkit
 ROOT = Path(svmkit.__file__).parent.parent
 GROUND = ["_version", "errors", "runtime"]
 CORE = [*GROUND, "plugins", "data", "kernels", "problems", "solver"]
-TRAINING = [*CORE, "model", "training"]
+TRAINING = [*CORE, "model", "scoring", "training"]
 MAY_IMPORT = {
     "_version": [],
     "errors": [],
@@ -21,8 +21,9 @@ MAY_IMPORT = {
     "kernels": [*GROUND, "data"],
     "problems": [*GROUND, "data", "kernels"],
     "model": [*GROUND, "plugins", "data", "kernels"],
+    "scoring": [*GROUND, "plugins", "data", "kernels", "model"],
     "solver": CORE[:-1],
-    "training": [*CORE, "model"],
+    "training": [*CORE, "model", "scoring"],
     "plotting": [*GROUND, "data", "solver", "model"],
     "estimators": TRAINING,
     "tracking": TRAINING,

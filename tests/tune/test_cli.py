@@ -235,7 +235,7 @@ def test_a_store_that_fails_costs_one_warning(svmkit):
 
 def test_progress_in_words():
     from svmkit.cli.tuning.candidates import progress_line
-    from svmkit.model.metric import Metric
+    from svmkit.scoring.metric import Metric
     from svmkit.tune import Progress
 
     metric = Metric("accuracy", np.array([0, 1]))

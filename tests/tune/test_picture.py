@@ -8,7 +8,7 @@ import pytest
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
-from svmkit.model.metric import Metric
+from svmkit.scoring.metric import Metric
 from svmkit.tune import Candidate, picture, plan
 
 SMO = plugins.build("solver", "smo")

@@ -18,8 +18,8 @@ from svmkit.cli.options import (
 from svmkit.cluster import scheme_of
 from svmkit.compare.spec import Spec, load_spec, read
 from svmkit.errors import InputError
-from svmkit.model.metric import require_metric
 from svmkit.runtime import files
+from svmkit.scoring.metric import require_metric
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (

@@ -23,7 +23,7 @@ from svmkit.compare.spec import Cell
 from svmkit.compare.store import FAILED, Store
 from svmkit.compare.worker import Tracking
 from svmkit.errors import SvmkitError, SvmkitWarning, one_line
-from svmkit.model.metric import title
+from svmkit.scoring.metric import title
 from svmkit.tracking import Tracker, tracker
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.errors import InputError
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
-from svmkit.model.probability_scores import ProbabilityScores, Reliability
-from svmkit.model.scores import Scores
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
+from svmkit.scoring.scores import Scores
 
 
 @dataclass(frozen=True)

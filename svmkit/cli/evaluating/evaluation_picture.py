@@ -9,9 +9,9 @@ import numpy as np
 
 from svmkit.cli.evaluating.evaluation import Evaluation
 from svmkit.errors import InputError, SvmkitError
-from svmkit.model.probability_scores import Reliability
 from svmkit.plotting import COLOURS, draw_reliability
 from svmkit.runtime import files
+from svmkit.scoring.probability_scores import Reliability
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
 NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svmkit.model.calibration import Calibration
-from svmkit.model.probability_scores import ProbabilityScores
+from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.training.result import Fit
 
 Found = Mapping[str, ProbabilityScores | None]

@@ -10,12 +10,12 @@ import numpy as np
 from svmkit.data.classes import REGRESS
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.form import Form
-from svmkit.model.metric import COUNTED, OF_QUANTITIES, shown
-from svmkit.model.metric import title as in_words
 from svmkit.model.model import SVMModel
-from svmkit.model.quantities import QuantityScores
-from svmkit.model.scores import Scores
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, shown
+from svmkit.scoring.metric import title as in_words
+from svmkit.scoring.quantities import QuantityScores
+from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 from svmkit.training.result import Fit
 

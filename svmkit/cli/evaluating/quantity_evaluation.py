@@ -14,8 +14,8 @@ from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS, targets_of
 from svmkit.errors import SvmkitError
 from svmkit.model.model import SVMModel
-from svmkit.model.quantities import QuantityScores
 from svmkit.plotting import COLOURS
+from svmkit.scoring.quantities import QuantityScores
 
 OF_CLASSES = (
     *("test_accuracy", "majority", "majority_share", "balanced_accuracy", "recall", "precision", "f1", "rows"),

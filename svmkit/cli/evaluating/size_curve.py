@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.model.metric import shown as in_words
-from svmkit.model.metric import title
+from svmkit.scoring.metric import shown as in_words
+from svmkit.scoring.metric import title
 from svmkit.training.result import Fit
 
 LINES = 8

@@ -18,10 +18,10 @@ from svmkit.cluster import Cluster, connect, scheme_of
 from svmkit.data import Dataset, load
 from svmkit.data.classes import CLASSIFY, REGRESS, with_labels_like
 from svmkit.errors import Gone, InputError, SvmkitError
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
-from svmkit.model.scores import Scores
 from svmkit.runtime import compiling
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint

@@ -19,12 +19,12 @@ from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.decided import decided
-from svmkit.model.metric import COUNTED, OF_PROBABILITIES, R2, Metric
 from svmkit.model.model import SVMModel
-from svmkit.model.probability_scores import ProbabilityScores
-from svmkit.model.quantities import QuantityScores, scores_of
-from svmkit.model.scores import Scores
 from svmkit.runtime import files
+from svmkit.scoring.metric import COUNTED, OF_PROBABILITIES, R2, Metric
+from svmkit.scoring.probability_scores import ProbabilityScores
+from svmkit.scoring.quantities import QuantityScores, scores_of
+from svmkit.scoring.scores import Scores
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import RunRecord, Tracker
 from svmkit.training.result import Fit

@@ -14,11 +14,11 @@ from svmkit.cli.training.sets import Sets, advise_scaling, read
 from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data.classes import CLASSIFY, REGRESS
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
-from svmkit.model.quantities import metric_for
 from svmkit.problems.tube import TubeQP
 from svmkit.runtime import compiling
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.quantities import metric_for
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.choice import choices, in_words, tasks

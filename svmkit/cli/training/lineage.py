@@ -12,9 +12,9 @@ from typing import Any
 
 from svmkit._version import __version__
 from svmkit.data import Dataset
-from svmkit.model.metric import Metric
-from svmkit.model.quantities import QuantityScores
-from svmkit.model.scores import Scores
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.quantities import QuantityScores
+from svmkit.scoring.scores import Scores
 
 _ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of the model say the same
 

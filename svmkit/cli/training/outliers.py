@@ -24,14 +24,14 @@ from svmkit.data.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
-from svmkit.model.scores import Scores
 from svmkit.problems.loss import Loss
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
 from svmkit.runtime import compiling
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
 from svmkit.solver.task import Task
 from svmkit.tracking import RunRecord, Tracker

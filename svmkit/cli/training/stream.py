@@ -24,10 +24,10 @@ from svmkit.data.layout import integral, settled
 from svmkit.data.sources import find
 from svmkit.data.stream import SvmlightStream
 from svmkit.errors import InputError, SvmkitError
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.runtime import interrupt
 from svmkit.runtime.interrupt import Flag
+from svmkit.scoring.metric import Metric
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Status

@@ -25,9 +25,9 @@ from svmkit.data.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
-from svmkit.model.metric import require_metric
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
+from svmkit.scoring.metric import require_metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from svmkit import tune
-from svmkit.model.metric import Metric
+from svmkit.scoring.metric import Metric
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 

@@ -22,8 +22,8 @@ from svmkit.cli.tuning.candidates import SCORES, numbers, progress_line, row, te
 from svmkit.cluster import connect, scheme_of
 from svmkit.data.classes import CLASSIFY, REGRESS, answers
 from svmkit.errors import InputError, SvmkitError, one_line
-from svmkit.model.quantities import metric_for
 from svmkit.runtime import files
+from svmkit.scoring.quantities import metric_for
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
 

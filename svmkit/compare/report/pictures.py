@@ -15,8 +15,8 @@ from svmkit.compare.report.curves import Curve, Style, curves, floor, style, tre
 from svmkit.compare.report.words import short_names
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
-from svmkit.model.probability_scores import Reliability
 from svmkit.plotting import draw_reliability
+from svmkit.scoring.probability_scores import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ import numpy as np
 
 from svmkit.kernels.functions import Linear
 from svmkit.model.calibration import Sigmoid
-from svmkit.model.exchange.layout import linear_machine, one_function, stored
 from svmkit.model.exchange.text import LARGEST_INDEX, Header, read_rows
+from svmkit.model.layout import linear_machine, one_function, stored
 from svmkit.model.model import SVMModel
 
 LOGISTIC = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")

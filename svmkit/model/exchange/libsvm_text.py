@@ -10,8 +10,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration
-from svmkit.model.exchange.layout import one_function, sort_classes
 from svmkit.model.exchange.text import LARGEST_INDEX, Header, feature_rows, read_rows
+from svmkit.model.layout import one_function, sort_classes
 from svmkit.model.model import SVMModel
 
 CLASSIFIERS, REGRESSION = ("c_svc", "nu_svc"), ("epsilon_svr", "nu_svr")

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 from svmkit.errors import Gone, InputError
-from svmkit.model.metric import Metric
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint, Measured
 from svmkit.solver.loop.iterate import Progress

@@ -14,11 +14,11 @@ from svmkit.data.features import as_features, pad_or_refuse_columns, require_fin
 from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
-from svmkit.model.accuracy import accuracy, comparable
-from svmkit.model.metric import Metric
 from svmkit.model.one_vs_one import signs
-from svmkit.model.quantities import QuantityMetric
 from svmkit.problems.base import ClassDecisions, DecisionFunction
+from svmkit.scoring.accuracy import accuracy, comparable
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.history import Measured
 from svmkit.training.class_pair import REST, ClassPair
 from svmkit.training.data import TrainingData

@@ -12,7 +12,7 @@ from svmkit import fit
 from svmkit.errors import Gone
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.model.model import SVMModel
-from svmkit.model.scores import Scores
+from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.checkpoint import Checkpoint

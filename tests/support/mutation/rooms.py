@@ -83,9 +83,9 @@ ROOMS = [
     Room("plugins/svmkit_stochastic/kernel.py", ["tests/plugins/stochastic/test_kernel_by_hand.py"]),
     Room("svmkit/model/model.py", MODEL),
     Room("svmkit/model/one_vs_one.py", ["tests/model/test_one_vs_one.py"]),
-    Room("svmkit/model/accuracy.py", ["tests/model/test_accuracy.py"]),
+    Room("svmkit/scoring/accuracy.py", ["tests/scoring/test_accuracy.py"]),
     Room("svmkit/kernels/row_cache.py", ["tests/kernels/test_row_cache.py"]),
-    Room("svmkit/model/scores.py", ["tests/model/test_scores.py"]),
+    Room("svmkit/scoring/scores.py", ["tests/scoring/test_scores.py"]),
     Room("svmkit/training/result.py", ["tests/training/test_result.py"]),
     Room("svmkit/training/weights.py", ["tests/training/test_weights.py"]),
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.model.calibration import Isotonic, Sigmoid
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_classes
-from svmkit.model.onnx_graph import Graph
+from svmkit.model.onnx.graph import Graph
 
 
 def probability(graph: Graph, model: SVMModel, decision: str) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.exact import Exact, Values
-from svmkit.conformance.judge import DECISION, ROUNDING, Verdict, judge_pair
-from svmkit.conformance.truth import Objective, Pair
+from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance.judging.judge import DECISION, ROUNDING, Verdict, judge_pair
+from svmkit.conformance.judging.truth import Objective, Pair
 from svmkit.solver.base import Solver
 from svmkit.training.result import Fit
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.exact import Exact, Values, is_indefinite
-from svmkit.conformance.truth import Objective, Pair
+from svmkit.conformance.judging.exact import Exact, Values, is_indefinite
+from svmkit.conformance.judging.truth import Objective, Pair
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import Solver
 from svmkit.solver.solution import Status

@@ -10,8 +10,8 @@ from sklearn.metrics import get_scorer_names
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.model.metric import Metric, measures_quantities, require_metric
 from svmkit.model.model import SVMModel
+from svmkit.scoring.metric import Metric, measures_quantities, require_metric
 
 TWO, ROWS = np.array(["no", "yes"]), np.array([30, 10])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.conformance.exact import Exact, Values
+from svmkit.conformance.judging.exact import Exact, Values
 
 
 @dataclass(frozen=True)

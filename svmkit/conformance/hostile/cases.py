@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance import hostile_data as data
+from svmkit.conformance.hostile import data
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
 
 

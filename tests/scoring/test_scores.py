@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from svmkit.model.scores import Scores, balanced_accuracy
+from svmkit.scoring.scores import Scores, balanced_accuracy
 
 KINDS = {
     "ints": (np.array([-1, 1]), np.array),

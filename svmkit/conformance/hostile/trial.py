@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.conformance.exact import Values
-from svmkit.conformance.hostile import CASES, Case
-from svmkit.conformance.hostile_data import Data, base
-from svmkit.conformance.judge import Verdict, judge_fit, judge_one_class
+from svmkit.conformance.hostile.cases import CASES, Case
+from svmkit.conformance.hostile.data import Data, base
+from svmkit.conformance.judging.exact import Values
+from svmkit.conformance.judging.judge import Verdict, judge_fit, judge_one_class
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.problems.simplex import SimplexQP

@@ -12,7 +12,7 @@ from svmkit.kernels.product_engines import CANCELS
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import coefficients_by_column
-from svmkit.model.onnx_graph import Graph
+from svmkit.model.onnx.graph import Graph
 
 
 def decision_of(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError, one_line
-from svmkit.model.accuracy import comparable
 from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
-from svmkit.model.probability_scores import ProbabilityScores
-from svmkit.model.scorers import probe, scored
-from svmkit.model.scores import balanced_accuracy
+from svmkit.scoring.accuracy import comparable
+from svmkit.scoring.probability_scores import ProbabilityScores
+from svmkit.scoring.scorers import probe, scored
+from svmkit.scoring.scores import balanced_accuracy
 
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
 R2, RMSE, MAE = OF_QUANTITIES = "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error"  # with numpy, too

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.layout import integral
-from svmkit.model.accuracy import comparable
+from svmkit.scoring.accuracy import comparable
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Scores:
 
     @classmethod
     def of(cls, predicted: np.ndarray, labels: np.ndarray, classes: np.ndarray | None = None) -> Scores:
-        """Count predictions against labels, which compare as in `svmkit.model.accuracy.accuracy`.
+        """Count predictions against labels, which compare as in `svmkit.scoring.accuracy.accuracy`.
 
         Parameters
         ----------

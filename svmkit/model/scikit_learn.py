@@ -12,7 +12,7 @@ from svmkit.data.scaling import Scaling
 from svmkit.errors import InputError, one_line
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration
-from svmkit.model.exchange.layout import linear_machine, one_function, stored
+from svmkit.model.layout import linear_machine, one_function, stored
 
 KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 LINEAR_MACHINES = ("LinearSVC", "LinearSVR")

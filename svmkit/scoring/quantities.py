@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.model.metric import MAE, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
 from svmkit.model.model import SVMModel
-from svmkit.model.scores import Scores
+from svmkit.scoring.metric import MAE, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
+from svmkit.scoring.scores import Scores
 
 LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
 

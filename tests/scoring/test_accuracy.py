@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from svmkit.model.accuracy import accuracy
+from svmkit.scoring.accuracy import accuracy
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.model.accuracy import comparable
+from svmkit.scoring.accuracy import comparable
 
 LEAST = np.finfo(np.float64).eps  # the probability that counts for one of 0, as in scikit-learn
 BINS = 10

@@ -13,9 +13,9 @@ from svmkit.errors import InputError
 from svmkit.kernels.form import Form
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import vote_signs
-from svmkit.model.onnx_calibration import probability
-from svmkit.model.onnx_decision import decision_of
-from svmkit.model.onnx_graph import Graph
+from svmkit.model.onnx.calibration import probability
+from svmkit.model.onnx.decision import decision_of
+from svmkit.model.onnx.graph import Graph
 from svmkit.runtime import files
 from svmkit.runtime.jsonable import plain
 

@@ -1,0 +1,1 @@
+"""Hostile data: the cases, and the trial of a solver on one of them."""

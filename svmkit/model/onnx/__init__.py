@@ -1,0 +1,1 @@
+"""Models as ONNX graphs: the graph builder, decisions, probabilities, and the file."""
