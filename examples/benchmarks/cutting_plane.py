@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 from svmkit import plugins
 from svmkit.data import load
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.linear_risk import LinearRisk

@@ -29,7 +29,7 @@ from sklearn.svm import OneClassSVM
 
 import svmkit
 from svmkit.cli.extending import warming
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.kernels.gamma import resolve_gamma
 
 TRAIN, TEST = 20_000, 20_000  # rows of the connections: to train, of each kind to test

@@ -18,10 +18,10 @@ from comparison import figures, tables
 from comparison.results import Results
 from comparison.spec import load_paper
 
-from svmkit.compare import runner
+from svmkit.compare.cells import runner
+from svmkit.compare.cells.store import Store
+from svmkit.compare.plan.spec import Cell
 from svmkit.compare.results import NO_MODEL
-from svmkit.compare.spec import Cell
-from svmkit.compare.store import Store
 from svmkit.errors import SvmkitError
 
 

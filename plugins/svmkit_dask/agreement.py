@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.layout import DENSE_FROM
-from svmkit.data.table import listed
+from svmkit.data.formats.layout import DENSE_FROM
+from svmkit.data.tables.table import listed
 from svmkit.errors import InputError
 from svmkit_dask.part import Layout
 from svmkit_dask.survey import Answers, Facts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.table import listed
+from svmkit.data.tables.table import listed
 from svmkit.errors import InputError, meant
 from svmkit_dask.sources import ChunkPart
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from svmkit.cluster import Cluster, Needs, scheme_of
-from svmkit.data.reading import Reading
+from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, Unavailable, one_line
 
 REACH = 7.0  # seconds in which a scheduler must answer

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.data.encoding import Encoding
-from svmkit.data.features import Features as Rows
-from svmkit.data.preprocessing import Preprocessing
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.features import Features as Rows
+from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.extent import fits_float32_rows
 from svmkit.kernels.functions import Kernel

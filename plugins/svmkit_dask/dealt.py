@@ -11,10 +11,10 @@ from itertools import accumulate
 import numpy as np
 
 from svmkit.data.classes import quantity_of_counts
-from svmkit.data.encoding import Encoding
-from svmkit.data.layout import integral
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.formats.layout import integral
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import gamma_of_moments
@@ -79,7 +79,7 @@ class Dealt:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """The labels of all parts, sorted as `svmkit.data.labels.encode_labels` sorts them.
+        """The labels of all parts, sorted as `svmkit.data.prepare.labels.encode_labels` sorts them.
 
         Raises
         ------

@@ -10,15 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.data import label_column, refusals
-from svmkit.data.columns import Trouble
-from svmkit.data.encoding import Encoding
-from svmkit.data.features import is_sparse
-from svmkit.data.layout import integral
-from svmkit.data.reading import Reading
-from svmkit.data.svmlight import Stack, read_blocks
-from svmkit.data.table import listed
-from svmkit.data.tables import Learnt, learn_pieces
+from svmkit.data.formats.layout import integral
+from svmkit.data.formats.svmlight import Stack, read_blocks
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.features import is_sparse
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables.columns import Trouble
+from svmkit.data.tables.readers import Learnt, label_column, learn_pieces, refusals
+from svmkit.data.tables.table import listed
 from svmkit.errors import InputError
 from svmkit_dask.part import MemoryPart, Part, Written, csr, cuts, rows_of
 from svmkit_dask.writer import Writer
@@ -142,7 +141,7 @@ class NpzDecoder(Decoder):
     """A NumPy archive, which is read whole."""
 
     def pieces(self) -> Iterator[Piece]:
-        from svmkit.data.npz import read_npz
+        from svmkit.data.formats.npz import read_npz
 
         X, y = read_npz(self.path, True)
         assert y is not None

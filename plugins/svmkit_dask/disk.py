@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.encoding import Encoding
-from svmkit.data.features import Features
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.features import Features
 from svmkit.errors import InputError
 from svmkit_dask.part import MemoryPart, Part, Written, csr, cuts
 

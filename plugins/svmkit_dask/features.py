@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.preprocessing import Preprocessing
+from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.kernels.engine import Engine, with_int32_indices
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent

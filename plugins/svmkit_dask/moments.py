@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.data import scaling
-from svmkit.data.features import Features, is_sparse
+from svmkit.data.prepare import scaling
+from svmkit.data.prepare.features import Features, is_sparse
 from svmkit.kernels.gamma import column_moments
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from svmkit._version import __version__
-from svmkit.data.files import opened
-from svmkit.data.labels import label_array
+from svmkit.data.formats.files import opened
 from svmkit.data.loading import kind_of
-from svmkit.data.reading import Reading
-from svmkit.data.sources import data_files, find
+from svmkit.data.places.sources import data_files, find
+from svmkit.data.prepare.labels import label_array
+from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit_dask.decoding import Decoder, NpzDecoder, SvmlightDecoder, TableDecoder, decode
 from svmkit_dask.disk import DiskPart, sound

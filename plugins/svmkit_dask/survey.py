@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from svmkit.data.features import Features, require_finite
+from svmkit.data.prepare.features import Features, require_finite
 from svmkit.errors import InputError
 from svmkit_dask.moments import Moments
 from svmkit_dask.part import Part, Written

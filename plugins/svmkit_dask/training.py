@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.data.features import Features as Rows
+from svmkit.data.prepare.features import Features as Rows
 from svmkit.errors import InputError
 from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent
 from svmkit.kernels.form import Form

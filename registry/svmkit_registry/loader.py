@@ -65,8 +65,7 @@ class Predictor:
         positions = _positions(frame, encoding)
         if positions is None:
             return _numbers(frame)
-        from svmkit.data import onehot
-        from svmkit.data.tables import Table
+        from svmkit.data.tables.readers import Table, onehot
 
         names = tuple(str(name) for name in frame.columns)
         holes = self.model.preprocessing.takes_holes

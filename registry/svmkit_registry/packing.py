@@ -11,7 +11,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit._version import __version__
 from svmkit.data import Encoding
-from svmkit.data.dates import text_of
+from svmkit.data.prepare.dates import text_of
 from svmkit.model.model import SVMModel
 
 FILE = "model.svmkit"

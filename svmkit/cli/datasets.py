@@ -14,7 +14,7 @@ from svmkit.cli.common import JSON
 from svmkit.cli.spelling import CATEGORICAL, CHARSET, DECIMAL, DROP, LABEL, ONLY
 
 if TYPE_CHECKING:
-    from svmkit.data.download import Progress
+    from svmkit.data.places.download import Progress
 
 NAMES = typer.Argument(help="Sets such as a9a; the test half (a9a.t) comes with it.")
 
@@ -26,7 +26,7 @@ def list_(json: bool = JSON) -> None:
     """Names of the built-in sets, of files in $SVMKIT_DATA and of the download cache, and of what can be fetched."""
     from svmkit.cli.common import emit
     from svmkit.data import available
-    from svmkit.data.remote import REMOTE
+    from svmkit.data.places.remote import REMOTE
 
     here = [(e.name, e.origin, e.path and str(e.path)) for e in available()]
     names = {name for name, _, _ in here}
@@ -54,7 +54,7 @@ def info(
     from svmkit.cli.columns import report
     from svmkit.cli.common import emit, warnings_as_notes
     from svmkit.cli.options import label_column
-    from svmkit.data.reading import Reading
+    from svmkit.data.prepare.reading import Reading
     from svmkit.data.survey import survey
 
     with warnings_as_notes():
@@ -75,7 +75,7 @@ def fetch(
 ) -> None:
     """Download sets into the cache ($SVMKIT_CACHE) and verify them; an interrupted transfer is resumed."""
     from svmkit.cli.common import emit, warnings_as_notes
-    from svmkit.data import fetching
+    from svmkit.data.places import fetching
 
     wanted = fetching.wanted(names)
     width = max(len(name) for name in wanted)

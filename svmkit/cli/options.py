@@ -32,7 +32,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
     """
     if config is None:
         return given
-    from svmkit.compare.fields import read_yaml
+    from svmkit.compare.plan.fields import read_yaml
 
     path = Path(config)
     loaded = read_yaml(path) or {}

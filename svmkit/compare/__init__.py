@@ -1,7 +1,7 @@
 """Comparisons of solvers on data sets: the spec (`load_spec`), its cells in processes (`run`) and the `Results`.
 
-The modules, in the order of the work: `fields` and `entries` (checks), `spec`, `sets` (data), `worker`, `lane` and
-`runner` (cells), `store` (records on disk), `results`; `report/` makes the page and the pictures.
+In the order of the work: `plan/` (the checked spec), `cells/` (workers and their records), `results` and `frame`, then
+`report/` (the page and the pictures) and `learning`.
 It may import all rooms from `errors` to `training`, `tracking`, and `plotting`.
 """
 

@@ -1,10 +1,10 @@
+from .cells.runner import run
+from .cells.store import Store
 from .frame import results_frame
 from .learning import learning_curve, plot_learning_curve
-from .plots import plot_comparison
+from .plan.spec import METRICS, Cell, Spec, load_spec
+from .report.plots import plot_comparison
 from .results import Results, Row
-from .runner import run
-from .spec import METRICS, Cell, Spec, load_spec
-from .store import Store
 
 __all__ = [
     "METRICS",

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmkit.compare.probabilities import SCORES
+from svmkit.compare.cells.store import read_records
+from svmkit.compare.plan.calibration import SCORES
 from svmkit.compare.results import Results, with_suboptimality
-from svmkit.compare.store import read_records
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:

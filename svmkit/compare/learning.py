@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit.compare import runner
+from svmkit.compare.cells import runner
+from svmkit.compare.cells.store import Store
 from svmkit.compare.frame import results_frame
-from svmkit.compare.plots import dress, numbers
+from svmkit.compare.plan.sets import prepare
+from svmkit.compare.plan.spec import Cell, Spec, read
+from svmkit.compare.plan.testing import HOLD_OUT
+from svmkit.compare.report.plots import dress, numbers
 from svmkit.compare.results import Results
-from svmkit.compare.sets import prepare
-from svmkit.compare.spec import Cell, Spec, read
-from svmkit.compare.store import Store
-from svmkit.compare.testing import HOLD_OUT
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.compare.probabilities import SCORES
-from svmkit.compare.spec import Cell, Spec
-from svmkit.compare.store import FAILED, TIMEOUT
+from svmkit.compare.cells.store import FAILED, TIMEOUT
+from svmkit.compare.plan.calibration import SCORES
+from svmkit.compare.plan.spec import Cell, Spec
 from svmkit.scoring.metric import title
 
 HIGHER = ("test_accuracy", "test_r2", "test_metric")  # better when larger; all other metrics are better when smaller

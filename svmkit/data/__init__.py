@@ -1,7 +1,7 @@
-"""Data sets: readers, built-in sets, downloads, checks of features and labels, encoding, imputing and scaling.
+"""Data sets: `load` turns a path or a name into a `Dataset`, `available` lists the names, `fetch` downloads more.
 
-It may import `errors` and `runtime`. `load` turns a path or a name into a `Dataset`, `available` lists the names that
-`load` knows, and `fetch` downloads further sets.
+`formats/` decodes files, `tables/` makes features of columns, `places/` knows where sets lie, `prepare/` checks,
+encodes, imputes and scales features and labels. It may import `errors` and `runtime`.
 """
 
 import lazy_loader as lazy

@@ -1,14 +1,14 @@
 from .dataset import Dataset
-from .encoding import Encoding
-from .features import as_features, require_finite
-from .fetching import fetch
-from .imputing import Imputing
-from .labels import encode_labels
 from .loading import load
-from .preprocessing import Preprocessing
-from .reading import Reading
-from .scaling import Scaling
-from .sources import Entry, available, cache_dir
+from .places.fetching import fetch
+from .places.sources import Entry, available, cache_dir
+from .prepare.encoding import Encoding
+from .prepare.features import as_features, require_finite
+from .prepare.imputing import Imputing
+from .prepare.labels import encode_labels
+from .prepare.preprocessing import Preprocessing
+from .prepare.reading import Reading
+from .prepare.scaling import Scaling
 
 __all__ = [
     "Dataset",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.dataset import Dataset
-from svmkit.data.encoding import LAST
-from svmkit.data.labels import encode_labels
+from svmkit.data.prepare.encoding import LAST
+from svmkit.data.prepare.labels import encode_labels
 from svmkit.errors import InputError
 
 CLASSIFY, REGRESS = TASKS = "classify", "regress"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.encoding import Encoding
+from svmkit.data.prepare.encoding import Encoding
 
 _CHUNK = 1 << 20
 

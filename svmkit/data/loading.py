@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.builtin import load_builtin
 from svmkit.data.dataset import Dataset
-from svmkit.data.encoding import Encoding
-from svmkit.data.features import pad_or_refuse_columns, require_finite
-from svmkit.data.files import read_start, refuse_binary, split_endings
-from svmkit.data.reading import Reading
-from svmkit.data.sources import find
-from svmkit.data.width import without_empty
+from svmkit.data.formats.files import read_start, refuse_binary, split_endings
+from svmkit.data.places.builtin import load_builtin
+from svmkit.data.places.sources import find
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.features import pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.prepare.width import without_empty
 from svmkit.errors import InputError
 
 _SVMLIGHT_LINE = re.compile(rb"\s*\S+(\s+(qid|[-+]?\d+):\S*)+\s*")
@@ -98,18 +98,18 @@ def load(
     if kind == "table" or kind == "parquet":
         if kind == "parquet" and reading.charset is not None:
             raise InputError(f"{found}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
-        from svmkit.data.tables import read_table
+        from svmkit.data.tables.readers import read_table
 
         X, y_or_none, learnt, flags, notes = read_table(
             found, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
     elif kind == "npz":
-        from svmkit.data.npz import read_npz
+        from svmkit.data.formats.npz import read_npz
 
         _refuse_reading(found, reading)
         X, y_or_none = read_npz(found, labelled)
     else:
-        from svmkit.data.svmlight import read_svmlight
+        from svmkit.data.formats.svmlight import read_svmlight
 
         _refuse_reading(found, reading)
         X, y_or_none = read_svmlight(found, n_features, wider=wider)

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data import label_column, onehot, refusals
 from svmkit.data.classes import REGRESS, with_task
-from svmkit.data.columns import Column, Trouble
 from svmkit.data.dataset import Dataset
-from svmkit.data.dates import YEAR_FIRST, text_of
-from svmkit.data.files import split_endings
+from svmkit.data.formats.files import split_endings
 from svmkit.data.loading import kind_of, load
-from svmkit.data.reading import Reading
-from svmkit.data.sources import find
-from svmkit.data.tables import Learnt, learn
+from svmkit.data.places.sources import find
+from svmkit.data.prepare.dates import YEAR_FIRST, text_of
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables.columns import Column, Trouble
+from svmkit.data.tables.readers import Learnt, label_column, learn, onehot, refusals
 from svmkit.errors import InputError
 
 _OFTEN = 3  # the most frequent texts of a column that are listed

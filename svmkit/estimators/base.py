@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from svmkit.data.features import Features, as_features, is_sparse, pad_or_refuse_columns
+from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns
 from svmkit.errors import InputError, meant
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status

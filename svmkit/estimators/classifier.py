@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from svmkit.data.features import as_features
+from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError
 from svmkit.estimators.base import (
     OnlyStreaming,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from svmkit.data.features import as_features, require_finite
+from svmkit.data.prepare.features import as_features, require_finite
 from svmkit.estimators.base import check_names, features_to_predict, options_by_name, seed_of, warn_unless_converged
 from svmkit.estimators.callbacks import TakesCallbacks, Tasks, followed
 from svmkit.estimators.html import Shown

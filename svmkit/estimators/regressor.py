@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from svmkit import plugins
-from svmkit.data.features import as_features
+from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError
 from svmkit.estimators.base import (
     OnlyStreaming,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
-from svmkit.data.preprocessing import Preprocessing
+from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.engine import Engine
 from svmkit.kernels.engines import engine_for

@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.data.features import require_finite
-from svmkit.data.layout import require_sound
-from svmkit.data.preprocessing import Preprocessing
+from svmkit.data.formats.layout import require_sound
+from svmkit.data.prepare.features import require_finite
+from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.calibration import Calibration, from_file

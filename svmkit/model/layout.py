@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.layout import settled
+from svmkit.data.formats.layout import settled
 from svmkit.model.one_vs_one import class_slices, coefficient_row, pair_classes, pair_column, weight_coefficients
 
 FEW_CLASSES = 4096

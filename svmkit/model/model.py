@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from svmkit.data import Encoding
-from svmkit.data.features import pad_or_refuse_columns
-from svmkit.data.imputing import Imputing
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.features import pad_or_refuse_columns
+from svmkit.data.prepare.imputing import Imputing
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model import file

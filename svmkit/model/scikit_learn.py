@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError, one_line
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration

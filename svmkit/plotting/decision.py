@@ -229,7 +229,7 @@ def _draw_curve(ax: Axes, subject: _Subject, x: np.ndarray, y: np.ndarray, like:
 
 def _support_rows(subject: _Subject, X: Any) -> np.ndarray:
     """Return which rows of X are support vectors: those that are among the model's vectors, after preprocessing."""
-    from svmkit.data.features import as_features
+    from svmkit.data.prepare.features import as_features
 
     model = subject.model
     dense = lambda found: np.asarray(found.toarray() if hasattr(found, "toarray") else found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.layout import integral
+from svmkit.data.formats.layout import integral
 from svmkit.scoring.accuracy import comparable
 
 

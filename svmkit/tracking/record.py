@@ -21,7 +21,7 @@ from svmkit.training.result import Fit
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
-    from svmkit.data.encoding import Encoding
+    from svmkit.data.prepare.encoding import Encoding
 
 PAIRS = 1000  # the most class pairs that have a point of their own in the history of a run
 RECALLS = 10  # the most classes whose recall is logged; of more, the lowest

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit.data.features import Features, as_features, require_finite
-from svmkit.data.labels import encode_labels
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.targets import as_targets, require_epsilon
+from svmkit.data.prepare.features import Features, as_features, require_finite
+from svmkit.data.prepare.labels import encode_labels
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.targets import as_targets, require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.by_class import SharedKernel
 from svmkit.kernels.engine import with_int32_indices

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.features import Features
+from svmkit.data.prepare.features import Features
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes

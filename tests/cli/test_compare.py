@@ -10,7 +10,7 @@ from support.cli import lopsided, people, svmlight
 from support.compare import misbehaving  # noqa: F401  a fixture
 
 from svmkit.cli.comparing import comparison
-from svmkit.compare import runner
+from svmkit.compare.cells import runner
 
 pytestmark = pytest.mark.usefixtures("alone")
 KEYS = {

@@ -8,7 +8,7 @@ import pytest
 from support.cli import HOLED, PEOPLE, people, svmlight
 from support.problems import write
 
-from svmkit.compare.spec import load_spec
+from svmkit.compare.plan.spec import load_spec
 from svmkit.data import load
 from svmkit.data.splitting import split
 from svmkit.model.model import SVMModel

@@ -55,7 +55,7 @@ def test_human_output(svmkit):
 def test_the_training_matrix_is_scaled_once(svmkit, monkeypatch):
     """Also when gamma of the scaled data is logged as the run begins; the model scales what it predicts on its own."""
     from svmkit.cli.training import job
-    from svmkit.data.scaling import Scaling
+    from svmkit.data.prepare.scaling import Scaling
     from svmkit.tracking import Tracker
 
     scaled, before, params, apply, finish = [], [], {}, Scaling.apply, job.finish

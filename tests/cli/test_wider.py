@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 from support.cli import people
 
 from svmkit.data import load
-from svmkit.data.features import pad_or_refuse_columns
+from svmkit.data.prepare.features import pad_or_refuse_columns
 from svmkit.model.model import SVMModel
 
 pytestmark = pytest.mark.usefixtures("alone")

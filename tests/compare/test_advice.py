@@ -5,8 +5,8 @@ from sklearn.datasets import dump_svmlight_file
 from support.problems import blobs
 
 from svmkit import plugins
-from svmkit.compare import advice, spec
-from svmkit.compare.sets import prepare
+from svmkit.compare.plan import advice, spec
+from svmkit.compare.plan.sets import prepare
 from svmkit.data import Dataset
 from svmkit.kernels import RBF
 from svmkit.kernels.functions import Linear

@@ -7,10 +7,10 @@ import pytest
 from support.cli import svmlight
 from support.report import made
 
+from svmkit.compare.cells.store import names
+from svmkit.compare.plan.spec import read
 from svmkit.compare.report import stats, words
 from svmkit.compare.results import Results
-from svmkit.compare.spec import read
-from svmkit.compare.store import names
 
 pytestmark = pytest.mark.usefixtures("alone")
 

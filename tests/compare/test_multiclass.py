@@ -5,8 +5,8 @@ import json
 import pytest
 
 import svmkit as package
-from svmkit.compare.sets import prepare
-from svmkit.compare.spec import read
+from svmkit.compare.plan.sets import prepare
+from svmkit.compare.plan.spec import read
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.solver.stopping import Gap, Seconds

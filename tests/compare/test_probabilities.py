@@ -10,9 +10,9 @@ from support.report import made
 
 import svmkit as package
 from svmkit.cli.comparing.comparison_table import print_tables
+from svmkit.compare.plan.sets import prepare
+from svmkit.compare.plan.spec import read
 from svmkit.compare.report import html, pictures, stats, words
-from svmkit.compare.sets import prepare
-from svmkit.compare.spec import read
 from svmkit.errors import InputError
 from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
 from svmkit.solver.stopping import Gap

@@ -7,8 +7,8 @@ import pytest
 from support.report import made
 
 from svmkit.cli.comparing.comparison_table import print_tables
+from svmkit.compare.plan.spec import read
 from svmkit.compare.report import html, stats, words
-from svmkit.compare.spec import read
 from svmkit.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("alone")

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from svmkit.compare.cells.store import Store, names
+from svmkit.compare.plan.spec import read
 from svmkit.compare.results import Results, as_line, with_suboptimality
-from svmkit.compare.spec import read
-from svmkit.compare.store import Store, names
 from svmkit.errors import InputError, SvmkitWarning
 
 SPEC = {"data": ["iris", "wine"], "solvers": ["smo", "fw"], "seeds": 2}

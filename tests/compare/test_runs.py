@@ -14,10 +14,10 @@ from support.compare import misbehaving  # noqa: F401  a fixture
 
 import svmkit
 from svmkit import plugins
-from svmkit.compare import lane, runner
+from svmkit.compare.cells import lane, runner
+from svmkit.compare.cells.store import Store
+from svmkit.compare.plan.spec import read
 from svmkit.compare.results import Results
-from svmkit.compare.spec import read
-from svmkit.compare.store import Store
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 

@@ -12,10 +12,10 @@ from support.compare import misbehaving  # noqa: F401  a fixture
 from support.dask import Processes
 
 from svmkit.cluster import connect
-from svmkit.compare import runner
+from svmkit.compare.cells import runner
+from svmkit.compare.cells.store import Store
+from svmkit.compare.plan.spec import read
 from svmkit.compare.report import html
-from svmkit.compare.spec import read
-from svmkit.compare.store import Store
 
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]

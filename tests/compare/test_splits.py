@@ -8,11 +8,11 @@ import pytest
 from support.cli import svmlight
 from support.refusals import refused as said
 
+from svmkit.compare.cells.store import names
+from svmkit.compare.plan.sets import prepare
+from svmkit.compare.plan.spec import read
 from svmkit.compare.report import words
 from svmkit.compare.results import Results
-from svmkit.compare.sets import prepare
-from svmkit.compare.spec import read
-from svmkit.compare.store import names
 from svmkit.data import load
 from svmkit.data.splitting import fold, split
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from support.refusals import refused
 
-from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
-from svmkit.data.labels import encode_labels
+from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.labels import encode_labels
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from support.fetch import TOY, TOY_T, Files, Server, serving
 
-from svmkit.data import available, download, fetching, load, sources
-from svmkit.data.remote import REMOTE, Remote
+from svmkit.data import available, load
+from svmkit.data.places import download, fetching, sources
+from svmkit.data.places.remote import REMOTE, Remote
 from svmkit.errors import InputError, SvmkitError
 
 pytestmark = pytest.mark.usefixtures("alone")

@@ -13,9 +13,10 @@ import pytest
 from support.fuzz import watched
 from support.refusals import refused
 
-from svmkit.compare import fields
-from svmkit.compare.spec import load_spec
-from svmkit.data import files, load
+from svmkit.compare.plan import fields
+from svmkit.compare.plan.spec import load_spec
+from svmkit.data import load
+from svmkit.data.formats import files
 from svmkit.model import file as model_file
 from svmkit.model.model import SVMModel
 from svmkit.training.checkpoint import Checkpoint

@@ -19,7 +19,7 @@ from support import text_models
 from support.fuzz import exchanged, fuzzed, mutated
 from support.model import IRIS, trained
 
-from svmkit.compare.spec import load_spec
+from svmkit.compare.plan.spec import load_spec
 from svmkit.data import load
 from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel

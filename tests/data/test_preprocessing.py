@@ -7,8 +7,8 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import StandardScaler
 from support.refusals import refused
 
-from svmkit.data.imputing import KINDS, Imputing, require_values
-from svmkit.data.preprocessing import Preprocessing
+from svmkit.data.prepare.imputing import KINDS, Imputing, require_values
+from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 
 
@@ -55,7 +55,7 @@ def test_imputing_is_that_of_scikit_learn(kind, sparse, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_are_read_a_few_at_a_time(kind, monkeypatch):
-    monkeypatch.setattr("svmkit.data.imputing._CHUNK", 150)
+    monkeypatch.setattr("svmkit.data.prepare.imputing._CHUNK", 150)
     for X in (holed(), holed(sparse=True)):
         np.testing.assert_array_equal(dense(Imputing.fit(kind, X).apply(X)), dense(theirs(kind, X).transform(X)))
 

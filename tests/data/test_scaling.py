@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from support.refusals import refused
 
-from svmkit.data.scaling import Scaling, scale_hint, standard_note
+from svmkit.data.prepare.scaling import Scaling, scale_hint, standard_note
 
 SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
 

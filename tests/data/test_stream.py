@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from support.problems import write
 
 from svmkit.data import load
-from svmkit.data.stream import SvmlightStream
+from svmkit.data.formats.stream import SvmlightStream
 from svmkit.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("alone")

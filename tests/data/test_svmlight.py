@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from support.data import PACK, dense, not_loaded
 from support.problems import write
 
-from svmkit.data import load, svmlight
+from svmkit.data import load
+from svmkit.data.formats import svmlight
 from svmkit.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("alone")

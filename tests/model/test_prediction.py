@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import decisions as module

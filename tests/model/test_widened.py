@@ -10,8 +10,8 @@ from support.refusals import refused
 
 from svmkit import SVMClassifier
 from svmkit.data import Dataset, Encoding
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.training.train import fit
 

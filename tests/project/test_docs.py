@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from svmkit.compare.spec import load_spec, read
+from svmkit.compare.plan.spec import load_spec, read
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import yaml
 
-from svmkit.compare import lane, runner, worker
-from svmkit.compare.sets import prepare
-from svmkit.compare.spec import read
+from svmkit.compare.cells import lane, runner, worker
+from svmkit.compare.plan.sets import prepare
+from svmkit.compare.plan.spec import read
 from svmkit.data import load
 from svmkit.errors import InputError
 from svmkit.kernels.gamma import resolve_gamma

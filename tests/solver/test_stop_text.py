@@ -6,7 +6,7 @@ from support.cli import svmlight
 from support.problems import overlapping
 
 from svmkit import SVMClassifier
-from svmkit.compare.spec import read
+from svmkit.compare.plan.spec import read
 from svmkit.errors import InputError
 from svmkit.solver import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
 from svmkit.solver.stopping import stop_rules

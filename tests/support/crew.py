@@ -15,7 +15,7 @@ from svmkit_dask.rows import Spec
 from svmkit_dask.session import Session
 from svmkit_dask.sources import FilePart, Source
 
-from svmkit.data.reading import Reading
+from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from svmkit.compare.cells.store import FAILED, names
+from svmkit.compare.plan.spec import METRICS, Cell, Spec
 from svmkit.compare.results import Results
-from svmkit.compare.spec import METRICS, Cell, Spec
-from svmkit.compare.store import FAILED, names
 
 
 def record(cell, rank=1.0, **changes):

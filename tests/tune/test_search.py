@@ -74,13 +74,13 @@ def test_the_best_is_what_fit_takes():
 
 def test_scaling_is_fitted_within_the_fold(monkeypatch):
     seen = []
-    fit = svmkit.data.scaling.Scaling.fit
+    fit = svmkit.data.prepare.scaling.Scaling.fit
 
     def watched(kind, X, flags):
         seen.append(X.shape[0])
         return fit(kind, X, flags)
 
-    monkeypatch.setattr(svmkit.data.scaling.Scaling, "fit", watched)
+    monkeypatch.setattr(svmkit.data.prepare.scaling.Scaling, "fit", watched)
     X, y = overlapping(90)
     tune.search(X, y, grid={"C": CS}, cv=3, scale="minmax", kernel="linear")
     assert seen == [90, 60, 60, 60]  # all rows once, to check them and for the number behind gamma
@@ -91,14 +91,14 @@ def test_imputing_is_fitted_within_the_fold(monkeypatch):
     X, y = overlapping(90)
     X[::2, 0] = np.nan
     X[1::2, 0] = np.arange(45.0) ** 3
-    seen, fit = [], svmkit.data.imputing.Imputing.fit
+    seen, fit = [], svmkit.data.prepare.imputing.Imputing.fit
 
     def watched(kind, X):
         imputing = fit(kind, X)
         seen.append((X.shape[0], imputing.statistics[0], np.nanmedian(X[:, 0])))
         return imputing
 
-    monkeypatch.setattr(svmkit.data.imputing.Imputing, "fit", watched)
+    monkeypatch.setattr(svmkit.data.prepare.imputing.Imputing, "fit", watched)
     for search in ("grid", "halving"):
         found = tune.search(
             X, y, grid={"C": CS}, cv=3, impute="median", scale="standard", search=search, backend="threading"

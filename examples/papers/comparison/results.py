@@ -8,8 +8,8 @@ import numpy as np
 
 from comparison.spec import Paper
 from svmkit.compare import results
+from svmkit.compare.cells.store import Store, ran_out
 from svmkit.compare.results import NO_MODEL, TITLES
-from svmkit.compare.store import Store, ran_out
 
 TITLE = TITLES | {"solve_s": "seconds"}
 

@@ -1,6 +1,6 @@
 """A paper's comparison: what `svmkit compare --spec` takes, what the paper printed, and how to show both.
 
-    all keys of svmkit.compare.spec, and
+    all keys of svmkit.compare.plan.spec, and
     decades     how many of the stops run, default all; looser ones come first
     published   DATA: {SOLVER: {LABEL: {metric: number}}}
     tables, figure : see `comparison.tables` and `comparison.figures`
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svmkit.compare import fields
-from svmkit.compare.spec import Cell, Spec, load_spec
+from svmkit.compare.plan import fields
+from svmkit.compare.plan.spec import Cell, Spec, load_spec
 from svmkit.errors import InputError
 
 REDUCTIONS = ("best", "mean", "range")
@@ -61,7 +61,7 @@ class Paper:
 
 
 def load_paper(path: str | Path) -> Paper:
-    """The paper in a YAML file. Raises InputError: as svmkit.compare.spec.load_spec, and for what is wrong in `OWN`."""
+    """The paper in a YAML file. Raises InputError: as `load_spec`, and for what is wrong in `OWN`."""
     comparison = load_spec(path, OWN)
     try:
         return _checked(comparison)

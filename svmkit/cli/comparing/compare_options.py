@@ -16,7 +16,7 @@ from svmkit.cli.options import (
     require_task,
 )
 from svmkit.cluster import scheme_of
-from svmkit.compare.spec import Spec, load_spec, read
+from svmkit.compare.plan.spec import Spec, load_spec, read
 from svmkit.errors import InputError
 from svmkit.runtime import files
 from svmkit.scoring.metric import require_metric

@@ -16,12 +16,13 @@ from svmkit.cli.comparing.compare_options import CompareOptions
 from svmkit.cli.progress import cells_shown
 from svmkit.cli.training.tracked import closing
 from svmkit.cluster import Cluster, ClusterLost, connect
-from svmkit.compare import advice, runner
+from svmkit.compare.cells import runner
+from svmkit.compare.cells.store import FAILED, Store
+from svmkit.compare.cells.worker import Tracking
+from svmkit.compare.plan import advice
+from svmkit.compare.plan.sets import label_of, prepare
+from svmkit.compare.plan.spec import Cell
 from svmkit.compare.results import Results, as_line
-from svmkit.compare.sets import label_of, prepare
-from svmkit.compare.spec import Cell
-from svmkit.compare.store import FAILED, Store
-from svmkit.compare.worker import Tracking
 from svmkit.errors import SvmkitError, SvmkitWarning, one_line
 from svmkit.scoring.metric import title
 from svmkit.tracking import Tracker, tracker

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from svmkit.cli.common import emit, note
 from svmkit.cli.comparing.compare_options import CompareOptions
 from svmkit.cli.progress import cells_shown
-from svmkit.compare import runner
+from svmkit.compare.cells import runner
+from svmkit.compare.cells.store import FAILED, Store
 from svmkit.compare.frame import results_frame
 from svmkit.compare.learning import growth, learning_cells, plot_learning_curve, with_test
-from svmkit.compare.plots import numbers
+from svmkit.compare.report.plots import numbers
 from svmkit.compare.results import as_line
-from svmkit.compare.store import FAILED, Store
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import files
 

@@ -18,9 +18,9 @@ from svmkit.cli.training.sets import advise_scaling, tell
 from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset, load
-from svmkit.data.features import Features, require_finite
-from svmkit.data.imputing import require_values
-from svmkit.data.preprocessing import Preprocessing
+from svmkit.data.prepare.features import Features, require_finite
+from svmkit.data.prepare.imputing import require_values
+from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes

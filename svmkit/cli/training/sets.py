@@ -8,10 +8,11 @@ from typing import Any
 from svmkit.cli.common import note
 from svmkit.cli.options import require_regression
 from svmkit.cli.training.train_options import OUTLIERS, TrainOptions
-from svmkit.data import Dataset, load, scaling
+from svmkit.data import Dataset, load
 from svmkit.data.classes import REGRESS, with_labels_like, with_task
-from svmkit.data.encoding import LAST
-from svmkit.data.imputing import require_values
+from svmkit.data.prepare import scaling
+from svmkit.data.prepare.encoding import LAST
+from svmkit.data.prepare.imputing import require_values
 from svmkit.data.splitting import split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel

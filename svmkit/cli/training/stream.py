@@ -19,10 +19,10 @@ from svmkit.cli.training.sets import Sets, advise_scaling
 from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset, load
-from svmkit.data.features import pad_or_refuse_columns
-from svmkit.data.layout import integral, settled
-from svmkit.data.sources import find
-from svmkit.data.stream import SvmlightStream
+from svmkit.data.formats.layout import integral, settled
+from svmkit.data.formats.stream import SvmlightStream
+from svmkit.data.places.sources import find
+from svmkit.data.prepare.features import pad_or_refuse_columns
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime import interrupt

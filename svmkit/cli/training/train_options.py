@@ -19,9 +19,10 @@ from svmkit.cli.options import (
     seconds,
     stop_rules,
 )
-from svmkit.data import Dataset, imputing, scaling
+from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS
-from svmkit.data.reading import Reading
+from svmkit.data.prepare import imputing, scaling
+from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes

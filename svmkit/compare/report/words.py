@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from svmkit.compare.probabilities import SCORES
+from svmkit.compare.cells.store import FAILED, TIMEOUT
+from svmkit.compare.plan.calibration import SCORES
+from svmkit.compare.plan.spec import METRICS
 from svmkit.compare.report.environment import without_places
 from svmkit.compare.report.stats import ALPHA, Tests
 from svmkit.compare.results import TITLES, Results, Row, decimals
-from svmkit.compare.spec import METRICS
-from svmkit.compare.store import FAILED, TIMEOUT
 from svmkit.solver.solution import Status
 
 NONE = "n/a"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear, Poly, Sigmoid
 from svmkit.model.model import SVMModel

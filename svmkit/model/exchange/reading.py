@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from svmkit.data.files import opened, read_start
+from svmkit.data.formats.files import opened, read_start
 from svmkit.errors import InputError
 from svmkit.model.exchange import liblinear_text, libsvm_text
 from svmkit.model.exchange.text import LARGEST_INDEX

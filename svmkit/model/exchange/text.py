@@ -13,8 +13,8 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from svmkit.data.files import shown
-from svmkit.data.layout import csr, settled
+from svmkit.data.formats.files import shown
+from svmkit.data.formats.layout import csr, settled
 from svmkit.errors import InputError, meant
 
 LARGEST_INDEX = 2**31 - 2

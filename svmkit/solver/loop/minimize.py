@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.features import as_features, require_finite
+from svmkit.data.prepare.features import as_features, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes

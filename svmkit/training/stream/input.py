@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.data.features import Features, pad_or_refuse_columns, require_finite
-from svmkit.data.labels import as_labels
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.scaling import Scaling
+from svmkit.data.prepare.features import Features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.labels import as_labels
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.model import SVMModel

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
-from svmkit.data.labels import as_labels
+from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.labels import as_labels
 from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes

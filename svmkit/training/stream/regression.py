@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit.data.targets import as_targets, require_epsilon
+from svmkit.data.prepare.targets import as_targets, require_epsilon
 from svmkit.training.data import TrainingData
 from svmkit.training.stream.online import Online
 from svmkit.training.stream.subproblem import OnlinePair, Rows

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.features import pad_or_refuse_columns
+from svmkit.data.prepare.features import pad_or_refuse_columns
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import DecisionFunction, Problem

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.data import Dataset
-from svmkit.data.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent

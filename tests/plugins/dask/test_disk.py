@@ -17,7 +17,7 @@ from svmkit_dask.part import MemoryPart, cuts
 from svmkit_dask.sources import FilePart
 from svmkit_dask.writer import Writer
 
-from svmkit.data.reading import Reading
+from svmkit.data.prepare.reading import Reading
 
 FORMS = ["svm", "npz"]  # sparse and dense rows on disk
 
@@ -176,7 +176,7 @@ def test_two_processes_decode_one_part_at_once(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["svm", "csv label", "parquet"])
 def test_a_part_that_does_not_fit_is_never_whole_in_memory(tmp_path, form, monkeypatch):
-    monkeypatch.setattr("svmkit.data.svmlight._BLOCK", 1 << 16)
+    monkeypatch.setattr("svmkit.data.formats.svmlight._BLOCK", 1 << 16)
     monkeypatch.setattr(decoding, "_CELLS", 1 << 13)
     monkeypatch.setattr("svmkit_dask.part.BLOCK", 1 << 18)
     X, y = numbers(n=16_000, d=20, density=1.0)

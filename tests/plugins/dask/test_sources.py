@@ -15,9 +15,9 @@ from svmkit_dask.sources import FilePart, from_paths
 from svmkit_dask.survey import facts_of
 
 from svmkit.data import load
-from svmkit.data.features import is_sparse
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.reading import Reading
+from svmkit.data.prepare.features import is_sparse
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.functions import RBF
 
 
@@ -130,7 +130,7 @@ def test_a_part_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     def closed(path, *_):  # root, who may run the tests, may read all
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("svmkit.data.files.open", closed, raising=False)
+    monkeypatch.setattr("svmkit.data.formats.files.open", closed, raising=False)
     refused("p.svm: cannot be opened: Permission denied", FilePart(tmp_path / "p.svm", Reading()).load, None, 0)
 
 

@@ -15,9 +15,9 @@ from svmkit_dask.sources import FilePart
 from svmkit_dask.survey import facts_of
 
 from svmkit.data.classes import quantity
-from svmkit.data.labels import encode_labels
-from svmkit.data.preprocessing import Preprocessing
-from svmkit.data.reading import Reading
+from svmkit.data.prepare.labels import encode_labels
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly, Sigmoid
 
 KERNELS = [*map(RBF, ("scale", "msd", "auto", 0.3, 2)), Poly("scale"), Sigmoid("msd"), Laplacian(), Linear()]

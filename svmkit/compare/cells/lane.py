@@ -1,0 +1,181 @@
+"""A lane: one worker process at a time that runs cells, and is replaced when it dies or has to be stopped.
+
+The clock of a cell is that of its worker. A worker that crashes (or that the system kills for its memory) costs one
+cell, and so does a worker that exceeds the limit: solvers of other software cannot be stopped from inside.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any, TypeVar
+
+from svmkit.compare.cells import worker
+from svmkit.compare.cells.store import FAILED, TIMEOUT, names
+from svmkit.compare.cells.worker import Tracking
+from svmkit.compare.plan.spec import Cell
+from svmkit.plugins import files, load
+from svmkit.runtime import workers
+from svmkit.solver.solution import Status
+
+T = TypeVar("T")
+
+GRACE = 30.0  # seconds beyond the limit for the last step and the certificate
+AROUND = 3600.0  # seconds for loading, compiling, predicting, logging
+_LOOK = 0.1  # seconds between looks at the interrupt flag
+
+
+class Stopped(Exception):
+    """The user has interrupted the comparison."""
+
+
+class WorkerLost(Exception):
+    """A worker process died; the message says how."""
+
+
+def measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracking | None) -> dict[str, Any]:
+    """Run a cell and return its record, whatever happens to the worker."""
+    bare = names(cell) | {"time_limit": limit, "settings": cell.settings}
+    stoppable = not load("solver", cell.settings["solver"]["solver"]).external
+    hard = limit + max(GRACE, limit) if stoppable else limit + 1.0
+    try:
+        lane.call(AROUND, worker.get_ready, cell, files())
+        record = lane.call(hard, worker.run, cell, limit, curve)
+    except NotYet:
+        lane.renew()
+        return bare | {"status": TIMEOUT, "reason": f"stopped after {hard:.0f} s: it did not end on its own"}
+    except WorkerLost as error:
+        return worker.failed(bare, str(error))
+    except Stopped:
+        raise
+    except Exception as error:  # raised in the preparation: the data cannot be used
+        return worker.failed(bare, error)
+    if record["status"] == Status.INTERRUPTED:
+        raise Stopped
+    if record["status"] == FAILED:
+        return record
+    try:
+        return lane.call(AROUND, worker.finish, record, cell, tracking)
+    except NotYet:
+        lane.renew()
+        reason = f"prediction and logging took more than {AROUND:.0f} s"
+    except Stopped:
+        raise
+    except Exception as error:
+        reason = f"prediction or logging failed: {' '.join(str(error).split()) or type(error).__name__}"
+    return record | {"notes": [*record.get("notes", []), reason]}
+
+
+class Lane:
+    """One worker process at a time, with its share of the threads.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of the worker.
+    flag : object
+        True once the user has interrupted.
+    idle : float, default=None
+        Seconds after which a worker ends that is not called; None is never.
+    """
+
+    def __init__(self, threads: int, flag: Any, idle: float | None = None) -> None:
+        self.threads, self.flag, self.idle = threads, flag, idle
+        self.executor: Any = None
+
+    def __enter__(self) -> Lane:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Stop the worker, whatever it is doing; the next call gets a new one."""
+        if self.executor is not None:
+            self.executor.shutdown(wait=True, kill_workers=True)
+            self.executor = None
+
+    def call(self, seconds: float, function: Callable[..., T], *args: Any) -> T:
+        """Call a function in the worker.
+
+        Parameters
+        ----------
+        seconds : float
+            Time limit of the call.
+        function : callable
+            A function of a module, which the worker imports by name.
+        *args : object
+            Its arguments.
+
+        Returns
+        -------
+        object
+            The value that the function returns.
+
+        Raises
+        ------
+        TimeoutError
+            The call took more than `seconds`.
+        WorkerLost
+            The process died.
+        Stopped
+            The user has interrupted.
+        Exception
+            Any that the function itself raises.
+        """
+        if self.executor is None:
+            self.executor = self._worker()
+        future: Future[T] = self.executor.submit(function, *args)
+        give_up = time.monotonic() + seconds
+        while True:
+            if self.flag:
+                self.renew()
+                raise Stopped
+            try:
+                return future.result(timeout=min(_LOOK, max(give_up - time.monotonic(), 0.0)))
+            except NotYet:
+                if time.monotonic() >= give_up:
+                    raise
+            except Exception as error:
+                if not _is_loss(error):
+                    raise
+                self.renew()
+                if self._is_stopping():
+                    raise Stopped from None
+                raise WorkerLost(_how(error)) from None
+
+    def _is_stopping(self) -> bool:
+        """Whether the user interrupts: a signal to all processes of the group may end the worker first."""
+        end = time.monotonic() + 5 * _LOOK
+        while not self.flag and time.monotonic() < end:
+            time.sleep(_LOOK)
+        return bool(self.flag)
+
+    def _worker(self) -> Any:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        share = str(self.threads)
+        names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        return ProcessPoolExecutor(
+            max_workers=1,
+            timeout=self.idle,
+            env=dict.fromkeys(names, share),
+            initializer=workers.end_with,
+            initargs=(os.getpid(),),
+        )
+
+
+def _is_loss(error: Exception) -> bool:
+    from concurrent.futures.process import BrokenProcessPool
+
+    return isinstance(error, BrokenProcessPool)
+
+
+def _how(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if "SIGKILL" in text:
+        return "its process was killed, probably for its memory: give a smaller memory, or fewer rows"
+    return f"its process died: {text[:300]}"

@@ -1,0 +1,166 @@
+"""Cells on the workers of a cluster: each worker keeps a process for them, as a lane does on this machine.
+
+The fit runs in that process and not in the worker itself: it can be stopped at its limits whatever it computes, its
+crash costs one cell and no worker, nothing else runs in it while it is timed, and the worker's own heartbeat goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from svmkit.cluster import Cluster, Here, WorkerLost, here
+from svmkit.compare.cells import lane as lanes
+from svmkit.compare.cells import worker
+from svmkit.compare.cells.store import names
+from svmkit.compare.cells.worker import Tracking
+from svmkit.compare.plan.sets import digests
+from svmkit.compare.plan.spec import Cell
+from svmkit.errors import InputError, SvmkitError, one_line
+from svmkit.runtime.workers import may_start_processes
+
+IDLE = 30  # seconds that a worker's process waits for the next cell
+LOOK = 0.1
+
+
+@dataclass(frozen=True)
+class Order:
+    """A cell, and what a worker has to know to run it as it would run here.
+
+    Attributes
+    ----------
+    cell : Cell
+        The cell.
+    limit : float
+        Seconds of fitting.
+    curve : bool
+        Whether test accuracy is measured as the model grows.
+    tracking : Tracking or None
+        Where the cell is logged.
+    comparison : str
+        The comparison that the cell belongs to: the process of another one is not used.
+    folder, host : str
+        The working folder and the machine of the comparison.
+    """
+
+    cell: Cell
+    limit: float
+    curve: bool
+    tracking: Tracking | None
+    comparison: str
+    folder: str
+    host: str
+
+    @property
+    def bare(self) -> dict[str, Any]:
+        """The record of the cell before it has been run."""
+        return names(self.cell) | {"time_limit": self.limit, "settings": self.cell.settings}
+
+
+class Unwanted:
+    """True once nobody waits for a call on this worker any more."""
+
+    def __init__(self, at: Here) -> None:
+        self.at = at
+
+    def __bool__(self) -> bool:
+        return not self.at.wanted
+
+
+def run_on(
+    cluster: Cluster,
+    cells: list[Cell],
+    *,
+    limit: float,
+    curve: bool,
+    tracking: Tracking | None,
+    tell: Callable[[Cell, dict[str, Any] | None], None],
+    stop: Any,
+) -> None:
+    """Run cells on the workers of a cluster; parameters as for `svmkit.compare.cells.runner.run`.
+
+    Raises
+    ------
+    ClusterLost
+        The cluster has gone away; the cells that had ended have been told of.
+    """
+    about = (f"{platform.node()}-{os.getpid()}-{id(cells)}", os.getcwd(), platform.node())
+    orders = [Order(cell, limit, curve, tracking, *about) for cell in cells]
+    begun: set[int] = set()
+
+    def began(k: int, _: str) -> None:
+        if k not in begun:  # a second time, if its worker was lost
+            begun.add(k)
+            tell(cells[k], None)
+
+    for k, ended in cluster.map(measured, orders, began=began, stop=stop):
+        error = ended.exception()
+        if error is not None and not isinstance(error, WorkerLost):
+            raise error
+        tell(cells[k], ended.result() if error is None else worker.failed(orders[k].bare, error))
+
+
+# --- on the worker
+
+_busy = threading.Lock()  # one cell at a time, whatever number of threads the worker has
+_kept: tuple[str, lanes.Lane] | None = None  # the comparison of the last cell, and its process
+
+
+def measured(order: Order) -> dict[str, Any]:
+    """Run a cell on this worker and return its record, which names the worker."""
+    at = here()
+    assert at is not None
+    tracking = order.tracking
+    is_server = tracking is not None and str(tracking.uri).startswith(("http://", "https://"))
+    if order.host != platform.node() and not is_server:
+        tracking = None
+    with _lane(order.comparison, at.threads, Unwanted(at)) as lane:
+        try:
+            lane.call(lanes.AROUND, take_place, order, at.worker)
+            record = lanes.measured(lane, order.cell, order.limit, order.curve, tracking)
+        except (SvmkitError, lanes.WorkerLost, TimeoutError) as error:
+            record = worker.failed(order.bare, error)
+    if tracking is not order.tracking:
+        note = f"not logged: the store is on another machine than worker {at.worker}: give --tracking-uri http://..."
+        record["notes"] = [*record.get("notes", []), note]
+    return record | {"worker": at.worker, "worker_threads": at.threads}
+
+
+@contextmanager
+def _lane(comparison: str, threads: int, flag: Unwanted) -> Iterator[lanes.Lane]:
+    """Yield the process of this worker for the cells of a comparison; raise Stopped once nobody waits."""
+    global _kept
+    while not _busy.acquire(timeout=LOOK):
+        if flag:
+            raise lanes.Stopped
+    try:
+        may_start_processes()
+        if _kept is None or _kept[0] != comparison:
+            if _kept is not None:
+                _kept[1].renew()
+            _kept = comparison, lanes.Lane(threads, flag, idle=IDLE)
+        _kept[1].flag = flag
+        yield _kept[1]
+    finally:
+        _busy.release()
+
+
+def take_place(order: Order, address: str) -> None:
+    """Go to the folder of the comparison, if there is one here, and check that the files of a cell are the same."""
+    if os.path.isdir(order.folder):
+        os.chdir(order.folder)
+    for name, digest in order.cell.settings["data"]["files"].items():
+        where = f"worker {address} on {platform.node()}"
+        try:
+            found = digests({"source": name, "test": None})
+        except SvmkitError as error:
+            there = f"in {os.getcwd()}: {one_line(error)}"
+            mend = "a file has to lie at the same path on each worker, a named set in its $SVMKIT_DATA or cache"
+            raise InputError(f"{where} cannot read {name} {there}; {mend}") from None
+        if found.get(name) != digest:
+            raise InputError(f"{where} has a {name} with other content than this machine: copy the file there")

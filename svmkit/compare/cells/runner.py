@@ -1,0 +1,125 @@
+"""The cells of a comparison: lanes of worker processes beside one another, or the workers of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from svmkit.cluster import Cluster
+from svmkit.compare.cells.lane import Lane, Stopped, measured
+from svmkit.compare.cells.store import Store
+from svmkit.compare.cells.worker import Tracking
+from svmkit.compare.plan.spec import Cell
+from svmkit.errors import InputError, SvmkitError
+from svmkit.runtime import interrupt
+from svmkit.runtime.threads import cores
+
+Told = Callable[[Cell, dict[str, Any] | None], None]
+"""Called with a cell and None when it begins, and with its record when it has ended; from any thread, one at a time."""
+
+
+def run(
+    cells: Sequence[Cell],
+    store: Store,
+    *,
+    limit: float,
+    jobs: int = 1,
+    threads: int | None = None,
+    curve: bool = True,
+    tracking: Tracking | None = None,
+    told: Told | None = None,
+    cluster: Cluster | None = None,
+) -> bool:
+    """Run the cells that the store does not have, and add their records to it.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The cells of the comparison.
+    store : Store
+        The finished cells.
+    limit : float
+        Seconds of fitting for one cell.
+    jobs : int, default=1
+        Lanes side by side.
+    threads : int, default=None
+        Threads of all lanes together; None is all cores.
+    curve : bool, default=True
+        Measure test accuracy as models grow, off the clock.
+    tracking : Tracking, default=None
+        Where cells are logged; None logs nothing.
+    told : callable, default=None
+        Called when a cell begins and when it has ended (see `Told`).
+    cluster : Cluster, default=None
+        Run the cells on its workers, one at a time on each, with the worker's threads, in place of `jobs` lanes here.
+
+    Returns
+    -------
+    bool
+        False if the user interrupted; running cells are dropped, and finished cells are in the store.
+
+    Raises
+    ------
+    InputError
+        There are more jobs than threads.
+    SvmkitError
+        A lane failed.
+    ClusterLost
+        The cluster has gone away; finished cells are in the store.
+    """
+    from joblib import Parallel, delayed
+
+    total = threads or cores()
+    if cluster is None and not 1 <= jobs <= total:
+        raise InputError(f"--jobs must be between 1 and the {total} threads that there are, not {jobs}")
+    todo = deque(cell for cell in cells if not store.has(cell, limit))
+    lock = threading.Lock()
+    failure: list[SvmkitError] = []
+
+    def tell(cell: Cell, record: dict[str, Any] | None) -> None:
+        with lock:
+            if record is not None:
+                store.add(record)
+            if told is not None:
+                told(cell, record)
+
+    def lane(first: int) -> None:
+        with Lane(total // jobs + (first < total % jobs), flag) as at:
+            data = None
+            while not flag and not failure:
+                with lock:
+                    cell = _next(todo, data)
+                if cell is None:
+                    return
+                data = cell.settings["data"]
+                try:
+                    tell(cell, None)
+                    tell(cell, measured(at, cell, limit, curve, tracking))
+                except Stopped:
+                    return
+                except SvmkitError as error:
+                    failure.append(error)
+                    return
+
+    with interrupt.catching() as flag:
+        if cluster is not None:
+            from svmkit.compare.cells.remote import run_on  # here: it is not needed without a cluster
+
+            run_on(cluster, [*todo], limit=limit, curve=curve, tracking=tracking, tell=tell, stop=flag)
+            return not flag
+        lanes = min(jobs, max(len(todo), 1))
+        Parallel(n_jobs=lanes, backend="threading")(delayed(lane)(k) for k in range(lanes))
+    if failure:
+        raise failure[0]
+    return not flag
+
+
+def _next(todo: deque[Cell], data: Any) -> Cell | None:
+    """Return the next cell on the data that a lane has loaded, else the first cell."""
+    if not todo:
+        return None
+    found = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
+    todo.remove(found)
+    return found

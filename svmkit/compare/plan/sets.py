@@ -1,0 +1,117 @@
+"""The data of a cell: training and test rows, and the kernel with its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.compare.plan.entries import build_kernel, first_rows
+from svmkit.data import Dataset, load
+from svmkit.data.classes import CLASSIFY, REGRESS, with_labels_like, with_task
+from svmkit.data.loading import kind_of
+from svmkit.data.places.sources import find
+from svmkit.data.prepare.imputing import require_values
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.splitting import fold, part, sample, split
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gamma import resolve_gamma
+
+OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "task")
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The data of a cell.
+
+    Attributes
+    ----------
+    train : Dataset
+        Rows to train on.
+    test : Dataset or None
+        Rows to test on; an svmlight file may have features that the training data do not have.
+    kernel : Kernel
+        The kernel, with sigma and "2 * msd" as numbers.
+    """
+
+    train: Dataset
+    test: Dataset | None
+    kernel: Kernel
+
+
+def prepare(settings: dict[str, Any]) -> Sets:
+    """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
+    where = f"data.{settings['source']}"
+    holes, n_features = "impute" in settings, settings.get("n_features")
+    train = load(settings["source"], n_features=n_features, reading=Reading.of(settings), holes=holes)
+    train = with_task(train, CLASSIFY if "positive" in settings else settings.get("task"))
+    train = part(train, first_rows(where, settings))
+    test, stratify = settings["test"], train.task != REGRESS
+    held: Dataset | None = None
+    if isinstance(test, dict) and "cv" in test:
+        train, held = fold(train, test["fold"], test["cv"], test["seed"], stratify=stratify)
+    elif isinstance(test, dict):
+        train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", stratify))
+    elif test is not None:
+        wider = not (settings.get("strict", False) or holes or train.encoding)
+        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, holes=holes)
+        held = with_labels_like(held, train)
+    if "sample" in settings:  # of a learning curve: the test rows stay the same
+        train = sample(train, *settings["sample"])
+    if "positive" in settings:
+        train = _one_against_rest(train, settings["positive"])
+        held = held and _one_against_rest(held, settings["positive"], must=False)
+    if holes:
+        require_values(train.X, train.encoding.feature_names if train.encoding else None)
+    return Sets(train, held, _kernel(where, settings, train))
+
+
+def label_of(settings: dict[str, Any]) -> str | None:
+    """Return the label column of a table in words; None for data without columns."""
+    found = find(settings["source"])
+    reading = Reading.of(settings)
+    kind = None if isinstance(found, str) else kind_of(found, reading.charset)
+    if isinstance(found, str) or kind not in ("table", "parquet"):
+        return None
+    from svmkit.data.tables.readers import label_of  # here: a comparison of svmlight files needs nothing of it
+
+    return label_of(found, str(kind), reading)
+
+
+def digests(settings: dict[str, Any]) -> dict[str, str]:
+    """Return the SHA-256 of each file in the settings, so that a changed file makes another cell; no built-in sets."""
+    named = [settings["source"], settings["test"]]
+    found = {name: find(name) for name in named if isinstance(name, str)}
+    return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in found.items() if isinstance(path, Path)}
+
+
+@lru_cache(maxsize=256)
+def _digest(path: str, modified: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
+
+
+def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Dataset:
+    assert data.y is not None
+    chosen = data.y.astype(str) == str(positive)
+    if must and not chosen.any():
+        raise InputError(f"{data.name} has no label {positive!r}; it has {', '.join(map(str, np.unique(data.y)[:20]))}")
+    return replace(data, y=np.where(chosen, 1, -1))
+
+
+def _kernel(where: str, settings: dict[str, Any], train: Dataset) -> Kernel:
+    _, times, rule = str(settings["kernel"].get("gamma", "")).partition("*")
+    if not times:
+        return build_kernel(where, settings["kernel"])
+    impute, scale = settings.get("impute"), settings["scale"]
+    _, features = Preprocessing.fit(train.X, impute=impute, scale=scale, flags=train.flags)
+    return build_kernel(where, settings["kernel"], resolve_gamma(rule.strip(), features))

@@ -1,0 +1,342 @@
+"""A comparison: data sets, solvers, stop rules and seeds, checked as a whole before anything runs, and its cells.
+
+    name, about : title and introduction of the report
+    data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
+    test, splits, cv, strict, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets or one
+        source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
+        file lacks the last columns; label : column of a table; positive : this label against the rest;
+        decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;
+        task : classify, where each of many numbers is a class, or regress, where a few numbers are quantities;
+        solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
+        test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
+        impute : what fills holes, median, most_frequent, indicator or none (default);
+        splits : a number of splits, which hold out this fraction (default 0.25) with seeds of their own, stratified;
+        cv : a number of stratified folds, each of which is held out once; strict : refuse a test set with features that
+        the training set does not have;
+        kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
+        gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
+        epsilon : half the width of the tube of regression, default 0.1;
+        multiclass : ovo (default), ovr or crammer_singer, the problems of more than two classes;
+        kernel, gamma, C and multiclass may be lists: each combination is a problem of its own
+        calibrate : sigmoid, isotonic or none (default): probabilities, whose log loss and Brier score are measured
+    plugins     Python files with solvers, kernels or samplers, from the folder of the spec; each runs as code
+    solvers:    names, or NAME: {solver, options, sampler, calibrate, stops, repeats}
+        solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this solver
+    stop:       a rule as `svmkit train --stop` spells it, several joined by " | ", or LABEL: rule; default gap:1e-3
+    seeds       a number of seeds (default 1), or a list of them
+    time_limit  seconds a cell, default 300
+    metrics     metrics to compare, default all: see METRICS
+
+Every stop rule is a run of its own, as in the papers: it is exact, and each cell can be repeated alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from svmkit import plugins
+from svmkit.compare.plan import entries, fields, testing
+from svmkit.compare.plan.calibration import SCORES, require_calibration, with_calibration
+from svmkit.compare.plan.sets import OF_A_TABLE, digests
+from svmkit.errors import InputError
+from svmkit.solver.selection import by_name
+from svmkit.solver.stopping import parse_stop
+
+METRICS = (
+    *("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy"),
+    *("test_r2", "test_rmse", "test_mae", *SCORES, "test_metric"),
+)
+TIME_LIMIT = 300.0
+MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
+
+_SHARED = (
+    *("test", "splits", "cv", "strict", "metric", "kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight"),
+    *("memory", "calibrate", "multiclass"),
+    *OF_A_TABLE,
+)
+_TOP = {"name", "about", "plugins", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
+_SOLVER = {"solver", "options", "sampler", "calibrate", "stops", "repeats"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit of a comparison.
+
+    Attributes
+    ----------
+    data, solver, stop : str
+        Names in the spec.
+    seed : int
+        Seed of all random choices.
+    settings : dict of str to object
+        Everything that determines the fit, in JSON types; cells with equal settings have equal keys.
+    split : int or None, default=None
+        The number of the split or fold; None if the set has one fixed test, or none.
+    """
+
+    data: str
+    solver: str
+    stop: str
+    seed: int
+    settings: dict[str, Any]
+    split: int | None = None
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """The name in messages: set, solver, stop rule if it has a label, split if there are several, and seed."""
+        split = None if self.split is None else f"split {self.split}"
+        return " ".join(filter(None, [self.data, self.solver, self.stop, split, f"seed {self.seed}"]))
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A checked comparison.
+
+    Attributes
+    ----------
+    name, about : str
+        Title and introduction of the report.
+    data : dict of str to dict
+        The problems: each is a set with its kernel and C.
+    solvers : dict of str to dict
+        Solvers with their options.
+    stop : dict of str to str
+        Stop rules by label.
+    seeds : list of int
+    time_limit : float
+        Seconds for one cell.
+    metrics : tuple of str
+        Metrics to compare.
+    extra : dict of str to object
+        Sections that the caller of `read` asked for, as they were written.
+    """
+
+    name: str
+    about: str
+    data: dict[str, dict]
+    solvers: dict[str, dict]
+    stop: dict[str, str]
+    seeds: list[int]
+    time_limit: float
+    metrics: tuple[str, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def cells(
+        self,
+        *,
+        data: Sequence[str] | None = None,
+        solvers: Sequence[str] | None = None,
+        stops: Sequence[str] | None = None,
+        seeds: int | None = None,
+    ) -> list[Cell]:
+        """Return the cells by set, then by split and by seed, so that the solvers alternate.
+
+        Parameters
+        ----------
+        data, solvers, stops : sequence of str, default=None
+            Names to restrict the cells to; None is all.
+        seeds : int, default=None
+            Number of seeds, in place of the spec's.
+
+        Raises
+        ------
+        InputError
+            The spec lacks a name.
+        """
+        fields.known("data", data or [], self.data)
+        fields.known("solvers", solvers or [], self.solvers)
+        fields.known("stops", stops or [], self.stop)
+        found = []
+        places = [(name, *split) for name in data or self.data for split in testing.splits(self.data[name]["test"])]
+        for (name, split, test), at in product(places, range(max(seeds or 0, *self._counts()))):
+            about = self.data[name] | {"test": test}
+            for solver, label in product(solvers or self.solvers, stops or self.stop):
+                how = self.solvers[solver]
+                if solver not in about.get("solvers", self.solvers) or label not in how.get("stops", self.stop):
+                    continue
+                if at < (seeds or how.get("repeats", len(self.seeds))):
+                    seed = self.seeds[at] if at < len(self.seeds) else at
+                    found.append(Cell(name, solver, label, seed, self._settings(about, solver, label, seed), split))
+        return found
+
+    def _counts(self) -> list[int]:
+        return [len(self.seeds), *(how.get("repeats", 1) for how in self.solvers.values())]
+
+    def _settings(self, about: dict[str, Any], solver: str, label: str, seed: int) -> dict[str, Any]:
+        how = self.solvers[solver]
+        sampler = str(how.get("sampler", about.get("sampler"))).partition(":")[0]
+        used = {"solver": how["solver"], "kernel": about["kernel"]["name"], "sampler": sampler}
+        own = {f"{k} {name}": f.sha256 for k, name in used.items() for f in plugins.files_of(**{k: name})}
+        return {
+            "data": {"files": digests(about)}
+            | {key: value for key, value in about.items() if key not in ("solvers", "sampler", "calibrate")},
+            "solver": {key: about[key] for key in ("sampler",) if key in about}
+            | with_calibration(
+                {key: value for key, value in how.items() if key not in ("stops", "repeats")}, about.get("calibrate")
+            ),
+            "stop": self.stop[label],
+            "seed": seed,
+        } | ({"plugins": own} if own else {})
+
+
+def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
+    """Read the comparison in a YAML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    extra : sequence of str, default=()
+        Top-level keys that the caller reads; they are in `Spec.extra`.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is not YAML, a key is unknown or missing, a name is not defined, a solver cannot take
+        the kernel, accuracy is asked for a set without a test, or there is nothing to compare.
+    """
+    raw = fields.read_yaml(path)
+    if isinstance(raw, dict):
+        raw.setdefault("name", Path(path).stem)
+    try:
+        return read(raw, extra, Path(path).parent)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
+    """Return the comparison in a map with the keys of such a file; plugin files are looked for from `folder`.
+
+    Other parameters and errors are as for `load_spec`.
+    """
+    fields.keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
+    plugins.load_files(_plugin_files(raw.get("plugins", []), Path(folder)))
+    solvers = _solvers(raw["solvers"])
+    stop = _stops(raw.get("stop", "gap:1e-3"))
+    for name, how in solvers.items():
+        fields.known(f"solvers.{name}.stops", how.get("stops", []), stop)
+    metrics = _metrics(raw.get("metrics"))
+    linear = any(entries.needs_linear(how) for how in solvers.values())
+    shared = {key: raw[key] for key in _SHARED if key in raw}
+    data: dict[str, dict] = {}
+    for name, entry in _named("data", raw["data"]).items():
+        fields.known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
+        data |= entries.problems(name, entries.joined(shared, entry or {}), "linear" if linear else "rbf")
+        if len(data) > MOST:
+            raise InputError(f"there are more than {MOST} problems: split the comparison")
+    for name, about in data.items():
+        asked_for = {"test_accuracy": "accuracy", "test_r2": "R2", "test_rmse": "RMSE", "test_mae": "MAE"}
+        asked_for |= {"test_log_loss": "log loss", "test_brier_score": "Brier score"}
+        measured = next((asked_for[key] for key in metrics or () if key in asked_for), None)
+        if measured and about["test"] is None:
+            raise InputError(f"data.{name} has no test split and {measured} is asked for: give test, or leave it out")
+        for solver in about.get("solvers", solvers):
+            entries.check_pair(name, about, solver, solvers[solver])
+            how = with_calibration(solvers[solver], about.get("calibrate"))
+            require_calibration(f"data.{name}, solvers.{solver}", how, about.get("task"))
+    spec = Spec(
+        name=str(raw.get("name", "comparison")),
+        about=str(raw.get("about", "")).strip(),
+        data=data,
+        solvers=solvers,
+        stop=stop,
+        seeds=_seeds(raw.get("seeds", 1)),
+        time_limit=fields.number("time_limit", raw.get("time_limit", TIME_LIMIT), positive=True),
+        metrics=metrics or METRICS,
+        extra={key: raw[key] for key in extra if key in raw},
+    )
+    fits = len(solvers) * len(stop) * max(spec._counts())
+    asked = fits * sum(len(testing.splits(about["test"])) for about in data.values())
+    if asked > MOST:
+        product_of = "sets x splits x solvers x stops x seeds"
+        raise InputError(f"{asked} cells ({product_of}) are more than {MOST}: split the comparison")
+    if not spec.cells():
+        raise InputError("there is nothing to compare: no set has a solver and a stop rule")
+    return spec
+
+
+def _plugin_files(raw: Any, folder: Path) -> list[Path]:
+    """Return the paths of plugin files, which a spec gives from its own folder."""
+    names = fields.as_list(raw)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"plugins should be Python files, as in [mine.py], not {raw!r}")
+    return [folder / name for name in names]
+
+
+def _named(where: str, value: Any) -> dict[str, Any]:
+    """Return NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; raise InputError for no name or a repeated name."""
+    if isinstance(value, dict):
+        found = {str(name): entry for name, entry in value.items()}
+        for name, entry in found.items():
+            fields.as_map(f"{where}.{name}", {} if entry is None else entry)
+    else:
+        names = [str(name) for name in fields.as_list(value) if not isinstance(name, dict | list) and name is not None]
+        if len(names) < len(fields.as_list(value)):
+            raise InputError(f"{where} should be names, or a map of names to settings")
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}: {next(n for n in names if names.count(n) > 1)} comes twice: leave one out")
+        found = dict.fromkeys(names)
+    if not found:
+        raise InputError(f"{where} is empty: there is nothing to compare")
+    return found
+
+
+def _solvers(raw: Any) -> dict[str, dict]:
+    found = {}
+    for name, entry in _named("solvers", raw).items():
+        where = f"solvers.{name}"
+        how = {"solver": name, "options": {}, **(entry or {})}
+        fields.keys(where, how, set(), _SOLVER)
+        if "repeats" in how:
+            fields.count(f"{where}.repeats", how["repeats"], most=MOST)
+        how["options"] = {str(k): v for k, v in fields.as_map(f"{where}.options", how["options"]).items()}
+        entries.build_solver(where, how)
+        if "stops" in how:
+            how["stops"] = [str(label) for label in fields.as_list(how["stops"])]
+        found[name] = how
+    return found
+
+
+def _stops(raw: Any) -> dict[str, str]:
+    found = {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {"": str(raw)}
+    if not found:
+        raise InputError("stop is empty: give a rule such as gap:1e-3")
+    for rules in found.values():
+        parse_stop(rules)
+    return found
+
+
+def _seeds(raw: Any) -> list[int]:
+    if not isinstance(raw, list):
+        return list(range(fields.count("seeds", raw, most=MOST)))
+    if not raw or len(set(map(str, raw))) < len(raw):
+        raise InputError("seeds should be different whole numbers, at least one")
+    return [fields.count("seeds", seed, least=0) for seed in raw]
+
+
+def _metrics(raw: Any) -> tuple[str, ...] | None:
+    if raw is None:
+        return None
+    spelt = {"time": "fit_s", "accuracy": "test_accuracy", "metric": "test_metric"}
+    spelt |= {"support": "n_support", "iterations": "n_iter"}
+    spelt |= {key.removeprefix("test_"): key for key in ("test_r2", "test_rmse", "test_mae", *SCORES)}
+    names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
+    fields.known("metrics", names, METRICS, what="metric")
+    if not names:
+        raise InputError("metrics is empty: leave it out to see all")
+    return tuple(names)
+
+
+def sampler_of(settings: dict[str, Any]) -> Any:
+    """Return the sampler that a cell's solver settings name; None stands for the solver's own sampler."""
+    return by_name.sampler(settings.get("sampler"))

@@ -1,0 +1,100 @@
+"""How the sets of a comparison are tested: on a file, on held-out rows, in splits or folds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from svmkit.compare.plan import fields
+from svmkit.data.places.sources import find
+from svmkit.errors import InputError
+
+HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
+MOST = 10_000  # the most splits or folds of a set
+
+
+def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
+    """Return how a set is tested; by default on the file NAME.t if it exists.
+
+    Parameters
+    ----------
+    where : str
+        Place of the entry, for messages.
+    entry : dict of str to object
+        The entry: test, source.
+    several : dict of str to object
+        Of splits and cv what is given.
+
+    Returns
+    -------
+    str, dict or None
+        The name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
+    """
+    if several:
+        return _splits(where, entry, several)
+    if "test" not in entry:
+        beside = f"{entry['source']}.t"
+        try:
+            find(beside)
+        except InputError:
+            return None
+        return beside
+    test = entry["test"]
+    if test is None or test == "none":
+        return None
+    if isinstance(test, int | float | dict) and not isinstance(test, bool):
+        return _held_out(where, test)
+    require_source(f"{where}.test", test)
+    return test
+
+
+def _held_out(where: str, test: float | dict[str, Any]) -> dict[str, Any]:
+    """Return a share of rows, or {hold_out, seed, stratify}, as the latter."""
+    test = {"seed": 0, **(test if isinstance(test, dict) else {"hold_out": test})}
+    fields.keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
+    if not 0 < fields.number(f"{where}.test.hold_out", test["hold_out"]) < 1:
+        raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
+    fields.count(f"{where}.test.seed", test["seed"], least=0)
+    return test
+
+
+def _splits(where: str, entry: dict[str, Any], several: dict[str, Any]) -> dict[str, Any]:
+    """Return {hold_out, seed, splits} or {cv, seed}."""
+    if len(several) > 1:
+        raise InputError(f"{where} has both splits and cv: leave one out")
+    if "cv" in several:
+        if "test" in entry:
+            raise InputError(f"{where} has both cv and test: the folds are the tests, leave one out")
+        return {"cv": fields.count(f"{where}.cv", several["cv"], least=2, most=MOST), "seed": 0}
+    test = entry.get("test", HOLD_OUT)
+    if not isinstance(test, int | float | dict) or isinstance(test, bool):
+        raise InputError(f"{where} has splits and the test set {test!r}: give the share of the rows to hold out")
+    return _held_out(where, test) | {"splits": fields.count(f"{where}.splits", several["splits"], most=MOST)}
+
+
+def splits(test: Any) -> list[tuple[int | None, Any]]:
+    """Return the splits of a set: number, and test in the settings of a cell; one without a number if it is fixed.
+
+    Parameters
+    ----------
+    test : str, dict or None
+        The test of a problem.
+    """
+    if isinstance(test, dict) and "cv" in test:
+        return [(k, test | {"fold": k}) for k in range(test["cv"])]
+    if isinstance(test, dict) and "splits" in test:
+        one = {key: value for key, value in test.items() if key != "splits"}
+        return [(k, one | {"seed": one["seed"] + k}) for k in range(test["splits"])]
+    return [(None, test)]
+
+
+def require_source(where: str, source: Any) -> None:
+    """Raise InputError unless there is a data set of this name or path."""
+    if not isinstance(source, str):
+        raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
+    try:
+        found = find(source)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    if isinstance(found, Path) and not found.is_file():
+        raise InputError(f"{where}: {source} is no regular file: name a data file")

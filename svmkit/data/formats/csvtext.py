@@ -1,0 +1,202 @@
+"""CSV files as text: their delimiter, their header, and the line that an error concerns."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from svmkit.data.formats.cells import MISSING, is_number_somehow
+from svmkit.data.formats.files import opened
+from svmkit.data.prepare.dates import is_date
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.errors import InputError, one_line
+
+UTF_8 = "utf-8-sig"  # a byte order mark is no part of the first name
+
+_SAMPLE = 200  # records that decide delimiter and header
+_DEFAULT_NAMES = 5  # "0,1,2,3,4" on is taken for pandas' default header; shorter runs are plausible data
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The layout of a CSV file: its delimiter, its number of columns, the names if it has a header, its encoding."""
+
+    delimiter: str
+    width: int
+    header: tuple[str, ...] | None
+    charset: str
+
+
+def records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines."""
+    with opened(path) as stream:
+        text = io.TextIOWrapper(stream, encoding=charset, newline="")
+        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=strict)
+        line = 1
+        try:
+            for record in reader:
+                if len(record) > 1 or (record and record[0].strip()):
+                    yield line, record
+                line = reader.line_num + 1
+        except UnicodeError as err:
+            raise not_decoded(path, charset) from err
+        except csv.Error as err:
+            raise InputError(f"{path}:{line}: not CSV ({one_line(err)}): mend the quotes there") from err
+
+
+def not_decoded(path: Path, charset: str) -> InputError:
+    """Return the error for a file that is not in this character encoding, which names the first line that is not."""
+    name, mend = charset, "give --encoding the one that it was written in"
+    if charset == UTF_8:
+        name, mend = "UTF-8", "--encoding latin-1 (or the one that it was written in) reads it, or save it as UTF-8"
+    with opened(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode(charset)
+            except UnicodeDecodeError as err:
+                return InputError(f"{path}:{number}: not {name} text (byte {line[err.start]:#04x}): {mend}")
+            except UnicodeError:
+                break
+    return InputError(f"{path}: not {name} text: {mend}")
+
+
+def charset_of(path: Path, charset: str | None) -> str:
+    """Return the character encoding of a text file: UTF-8 if it begins with the mark of that, else the given one."""
+    with opened(path) as stream:
+        return UTF_8 if charset in (None, "utf-8") or stream.read(3) == codecs.BOM_UTF8 else str(charset)
+
+
+def dialect(
+    path: Path,
+    tabs: bool,
+    encoding: Encoding | None,
+    label: str | int | None,
+    *,
+    charset: str | None = None,
+    decimal: str | None = None,
+) -> Dialect:
+    """Return the delimiter and the header of a CSV file, found from its first 200 records.
+
+    The delimiter is the tab for .tsv, else that of comma, tab and semicolon that gives every record the same number of
+    fields, more than one. If several do, it is the one that leaves the most numbers and dates, a decimal comma allowed;
+    then the first. A first row is a header when
+
+    - it holds most of the names of `encoding`, or the name `label`;
+    - or none of its fields is a number, or a date over dates, and some column below it is numbers or dates throughout;
+    - or all is text, its fields are not empty, all differ, and none occurs below in its own column;
+    - or its numbers are only the column positions that pandas writes for unnamed columns.
+
+    Raises
+    ------
+    InputError
+        If there are no records, or records of different lengths; the message names the line.
+    """
+    charset = charset_of(path, charset)
+    delimiter, rows = ("\t", _sample(path, "\t", charset)) if tabs else _delimited(path, charset, decimal)
+    if not rows:
+        raise InputError(f"{path}: has no rows: it needs one line a sample")
+    width = len(rows[0][1])
+    _require_even(path, rows, width)
+    fields = [[field.strip() for field in record] for _, record in rows]
+    header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, label) else None
+    if header is not None:
+        header = tuple(name or f"column{i + 1}" for i, name in enumerate(header))
+        twice = next((name for name, count in Counter(header).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{path}:{rows[0][0]}: two columns are called {twice!r}: rename one of them")
+    return Dialect(delimiter, width, header, charset)
+
+
+def require_even_lines(path: Path, layout: Dialect, strict: bool = False) -> None:
+    """Refuse the first record with too few or too many fields or, if strict, wrong quotes, and name its line."""
+    _require_even(path, records(path, layout.delimiter, layout.charset, strict), layout.width)
+
+
+def line_of(path: Path, layout: Dialect, row: int) -> tuple[int, list[str]]:
+    """Read the file again for an error message: return line number and fields of a data row, counted from 0."""
+    skip = row + (layout.header is not None)
+    return next(islice(records(path, layout.delimiter, layout.charset), skip, None))
+
+
+def _sample(path: Path, delimiter: str, charset: str) -> list[tuple[int, list[str]]]:
+    return list(islice(records(path, delimiter, charset), _SAMPLE))
+
+
+def _delimited(path: Path, charset: str, decimal: str | None) -> tuple[str, list[tuple[int, list[str]]]]:
+    """Return the delimiter of a CSV file and its first records."""
+    tried: dict[str, list[tuple[int, list[str]]]] = {}
+    even: dict[str, float] = {}  # the share of numbers and dates that a delimiter leaves
+    for mark in (";", "\t", ",") if decimal == "," else (",", "\t", ";"):
+        try:
+            rows = tried[mark] = _sample(path, mark, charset)
+        except InputError:  # without its own delimiter a wide line is one field, perhaps too long
+            if even:
+                continue
+            raise
+        fields = [field.strip() for _, record in rows for field in record]
+        if len({len(record) for _, record in rows}) == 1 and len(rows[0][1]) > 1:
+            even[mark] = sum(_kind(field) is not None for field in fields) / len(fields)
+            if not any(other in field for field in fields for other in ",;\t"):
+                break
+    if even:
+        chosen = max(even, key=even.__getitem__)
+        return chosen, tried[chosen]
+    # no delimiter fits all lines: take one that occurs, so that the error names the line that differs
+    mark = next((mark for mark, rows in tried.items() if any(len(record) > 1 for _, record in rows)), ",")
+    return mark, tried[mark]
+
+
+def _require_even(path: Path, rows: Iterator[tuple[int, list[str]]] | list[tuple[int, list[str]]], width: int) -> None:
+    for line, record in rows:
+        if len(record) != width:
+            raise InputError(
+                f"{path}:{line}: has {len(record)} fields, but the first line has {width}: mend the line "
+                "(a field with a comma in it needs quotes)"
+            )
+
+
+def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | None, label: str | int | None) -> bool:
+    if encoding is not None and encoding.header:
+        known = len(set(first) & set(encoding.columns))
+        if 2 * known > len(encoding.columns):
+            return True
+    if isinstance(label, str) and label in first and not is_number_somehow(label):
+        return True
+    if not below:  # with the encoding of a model, a single row is a sample
+        return encoding is None and not any(map(is_number_somehow, first))
+    columns = [[row[i] for row in below if row[i] not in MISSING] for i in range(len(first))]
+    kinds = [_kind_of_all(column) for column in columns]
+    if any(is_number_somehow(field) for field in first):
+        return _is_default_header(first, [kind == "number" for kind in kinds])
+    if any(kind == "date" == _kind(field) for field, kind in zip(first, kinds, strict=True)):
+        return False
+    if any(kinds):
+        return True
+    return (
+        all(first)
+        and len(set(first)) == len(first)
+        and not any(name in column for name, column in zip(first, columns, strict=True))
+    )
+
+
+def _kind(field: str) -> str | None:
+    """Return "number", with either decimal mark, or "date"; None for any other text."""
+    return "number" if is_number_somehow(field) else "date" if is_date(field) else None
+
+
+def _kind_of_all(column: list[str]) -> str | None:
+    kinds = {_kind(field) for field in column}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _is_default_header(first: list[str], numeric: list[bool]) -> bool:
+    if any(is_number_somehow(field) and field not in (str(i), str(i + 1)) for i, field in enumerate(first)):
+        return False
+    named = [i for i, field in enumerate(first) if not is_number_somehow(field)]
+    return any(numeric[i] for i in named) if named else len(first) >= _DEFAULT_NAMES and first[0] == "0"

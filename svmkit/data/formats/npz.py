@@ -1,0 +1,114 @@
+"""NumPy archives: ``X`` and ``y``, or a matrix saved by scipy.sparse.save_npz with an optional ``y``."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.formats.files import opened
+from svmkit.data.formats.layout import csr, integral, require_sound, settled
+from svmkit.data.prepare.features import as_features
+from svmkit.errors import InputError, one_line
+
+# what numpy and zipfile end in on a damaged, encrypted or mislabelled archive
+_UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFError, zipfile.BadZipFile)
+
+
+def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
+    """Read samples and labels from an NPZ file. Nothing in the file is unpickled.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    labelled : bool
+        Whether a missing ``y`` is an error.
+
+    Returns
+    -------
+    X : float64 ndarray or csr_array of shape (n_samples, n_features)
+        A stored dense matrix stays dense; a sparse one becomes dense when at least half full.
+    y : ndarray of shape (n_samples,) or None
+        int64, float64 or text.
+
+    Raises
+    ------
+    InputError
+        If it is not an NPZ file, holds object arrays, has no X, or has shapes that do not match.
+    """
+    arrays = _arrays(path)
+    X = _sparse(path, arrays) if "format" in arrays else _dense(path, arrays)
+    if "y" not in arrays:
+        if labelled:
+            raise InputError(f"{path}: has no array 'y' (it has {_names(arrays)}): save the labels as y")
+        return X, None
+    return X, _labels(path, arrays["y"], X.shape[0])
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    with opened(path) as stream:
+        try:
+            archive = np.load(stream, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise InputError(f"{path}: is one array (.npy), not an archive: use numpy.savez(file, X=..., y=...)")
+            return {name: archive[name] for name in archive.files}
+        except InputError:
+            raise
+        except _UNREADABLE as err:
+            fact = "holds Python objects, which are never unpickled" if "pickle" in str(err) else "is no NPZ file"
+            raise InputError(
+                f"{path}: {fact} ({one_line(err)}): save numbers and text arrays with numpy.savez"
+            ) from err
+
+
+def _dense(path: Path, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    if "X" not in arrays:
+        raise InputError(f"{path}: has no array 'X' (it has {_names(arrays)}): save the samples as X")
+    try:
+        return as_features(arrays["X"], what="X").astype(np.float64, copy=False)
+    except InputError as err:
+        raise InputError(f"{path}: {err}") from err
+
+
+def _sparse(path: Path, arrays: dict[str, np.ndarray]) -> Any:
+    from scipy import sparse
+
+    kind = arrays["format"].item()
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    try:
+        shape = tuple(int(n) for n in arrays["shape"])
+        if kind in ("csr", "csc", "bsr"):
+            build = getattr(sparse, f"{kind}_array")
+            stored = build((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+            require_sound(stored)  # conversions trust the index arrays
+        elif kind == "coo":
+            place = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
+            stored = sparse.coo_array((arrays["data"], tuple(place)), shape=shape)
+        else:
+            raise InputError(f"its sparse format is {kind!r}: save it as CSR")
+        X = as_features(sparse.csr_array(stored), what="X")
+    except (ValueError, KeyError, TypeError, OverflowError) as err:
+        raise InputError(f"{path}: {one_line(err)}") from err
+    return settled(csr(X.data.astype(np.float64, copy=False), X.indices, X.indptr, X.shape))
+
+
+def _labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y.ravel()
+    if y.shape != (rows,):
+        raise InputError(f"{path}: y has shape {y.shape}, but X has {rows} rows: save one label a row")
+    if y.dtype.kind == "U":
+        return y
+    if y.dtype.kind not in "biuf":
+        raise InputError(f"{path}: y has dtype {y.dtype}: save whole numbers or text")
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y))) + 1
+        raise InputError(f"{path}: y is {y[row - 1]} at row {row} (counted from 1): drop that row or label it")
+    return integral(y)
+
+
+def _names(arrays: dict[str, np.ndarray]) -> str:
+    return ", ".join(arrays) or "no arrays"

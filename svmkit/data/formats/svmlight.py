@@ -1,0 +1,200 @@
+"""svmlight (LIBSVM) text files: ``label index:value index:value ... # comment``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.formats.files import opened, shown
+from svmkit.data.formats.layout import DENSE_FROM, csr, integral
+from svmkit.errors import InputError, one_line
+
+_EXPECTED = "expected 'label index:value ...'"
+_BLOCK = 8 << 20  # bytes of text that are parsed together, which takes some five times as many
+
+
+def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) -> tuple[Any, np.ndarray]:
+    """Read samples and labels from an svmlight file, plain or compressed.
+
+    Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must
+    ascend within a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are
+    refused.
+
+    Parameters
+    ----------
+    path : Path
+    n_features : int or None
+        Number of columns that a model expects; missing columns become zero. None takes the largest index.
+    wider : bool, default=False
+        Whether the file may have more columns than that; X has them too then.
+
+    Returns
+    -------
+    X : float64 ndarray or csr_array of shape (n_samples, n_features)
+        Dense when at least half of the entries are stored.
+    y : int64 ndarray of shape (n_samples,) when every label is a whole number, else float64
+
+    Raises
+    ------
+    InputError
+        If a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are
+        more than `n_features` and `wider` is false.
+    """
+    data, indices, indptr, y = _parse(path)
+    if len(y) == 0:
+        raise InputError(f"{path}: has no samples (only blank lines or comments): {_EXPECTED}")
+    first = int(indices.min()) if len(indices) else 1
+    width = int(indices.max()) + (first == 0) if len(indices) else 0
+    if n_features is not None and width > n_features and not wider:
+        raise InputError(
+            f"{path}: has {width} features, but {n_features} are expected: "
+            f"use a file with the model's own features, or train with --n-features {width}"
+        )
+    if n_features is None and width == 0:
+        raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
+    if first:
+        indices -= 1
+    shape = (len(y), max(width, n_features or 0))
+    if len(data) < DENSE_FROM * shape[0] * shape[1]:
+        return csr(data, indices, indptr, shape), integral(y)
+    return _dense(data, indices, indptr, shape), integral(y)
+
+
+def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return data, indices as they are written, indptr, and labels, of which only a block is held twice."""
+    data, indices, counts, labels = Stack(np.float64), Stack(np.int32), Stack(np.int64), Stack(np.float64)
+    counts.add(np.zeros(1, dtype=np.int64))
+    for block in read_blocks(path):
+        for stack, part in zip((data, indices, counts, labels), block, strict=True):
+            stack.add(part)
+    return data.array, indices.array, counts.array.cumsum(), labels.array
+
+
+def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the samples of an svmlight file, some 8 MiB of text at a time.
+
+    Yields
+    ------
+    data, indices : ndarray of float64, and of int32 or int64
+        The entries and their columns as they are written, from 0 or from 1.
+    counts : ndarray of int
+        The number of entries of each sample.
+    labels : ndarray of float64
+
+    Raises
+    ------
+    InputError
+        A line is wrong; the message begins with ``FILE:LINE:``.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    with opened(path) as stream:
+        try:
+            while block := stream.read(_BLOCK):
+                block += stream.readline()
+                # zero_based=True leaves the indices as written; the shift is decided on the whole file
+                X, y = load_svmlight_file(BytesIO(block), dtype=np.float64, zero_based=True)
+                if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
+                    raise ValueError("a label or value is not finite")
+                indices = X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64)
+                yield X.data, indices, np.diff(X.indptr), y
+            return
+        except InputError:  # the file cannot be read; the parser may be anywhere in it
+            raise
+        except (ValueError, OverflowError, IndexError, TypeError) as err:
+            problem = one_line(err)
+    raise _diagnosis(path, problem)
+
+
+def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the dense array of these CSR arrays, which it frees on the way, from the last row to the first."""
+    dense, step = np.zeros(shape), max(1, _BLOCK // (8 * shape[1]))
+    for lo in range((shape[0] - 1) // step * step, -1, -step):
+        begin, pointers = indptr[lo], indptr[lo : lo + step + 1] - indptr[lo]
+        rows = csr(data[begin:].copy(), indices[begin:].copy(), pointers, (len(pointers) - 1, shape[1]))
+        rows.toarray(out=dense[lo : lo + step])
+        for array in (data, indices):
+            array.resize(begin, refcheck=False)
+    return dense
+
+
+class Stack:
+    """An array that grows in place by blocks, in the widest of their types."""
+
+    def __init__(self, dtype) -> None:
+        self.array = np.empty(0, dtype)
+
+    def add(self, block: np.ndarray) -> None:
+        n = len(self.array)
+        if block.dtype.itemsize > self.array.itemsize:
+            self.array = self.array.astype(block.dtype)
+        self.array.resize(n + len(block), refcheck=False)
+        self.array[n:] = block
+
+
+def _diagnosis(path: Path, otherwise: str) -> InputError:
+    """Find the line at which the parser failed, which it does not say, by reading line by line in Python."""
+    with opened(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            problem = line_problem(line)
+            if problem:
+                return InputError(f"{path}:{number}: {problem}")
+    return InputError(f"{path}: not svmlight ({otherwise}): {_EXPECTED}")
+
+
+def line_problem(line: bytes) -> str | None:
+    tokens = line.partition(b"#")[0].split()
+    if not tokens:
+        return None
+    label, features = tokens[0], tokens[1:]
+    if b":" not in label and b"," in label and all(_number(part) is not None for part in label.split(b",")):
+        return f"several labels a sample ({shown(label)}): give one label a line"
+    value = _number(label)
+    if value is None:
+        return f"not svmlight: {shown(label)} is no label (a number), {_EXPECTED}"
+    if not math.isfinite(value):
+        return f"the label is {shown(label)}: drop that line or label it"
+    if features and features[0].startswith(b"qid:"):
+        features = features[1:]
+    previous = -1
+    for token in features:
+        problem, previous = _feature_problem(token, previous)
+        if problem:
+            return problem
+    return None
+
+
+def _feature_problem(token: bytes, previous: int) -> tuple[str | None, int]:
+    left, colon, right = token.partition(b":")
+    value = _number(right)
+    try:
+        index = int(left)
+    except ValueError:
+        colon, index = b"", 0
+    if not colon or value is None:
+        return f"not svmlight: {shown(token)} is no index:value, {_EXPECTED}", previous
+    if index < 0 or index > np.iinfo(np.int32).max - 1:
+        return (
+            f"not svmlight: {shown(token)} has an index out of range (1 to 2147483646), {_EXPECTED}",
+            previous,
+        )
+    if index <= previous:
+        return (
+            f"not svmlight: {shown(token)} comes after index {previous}, but indices must ascend in a line",
+            previous,
+        )
+    if not math.isfinite(value):
+        return f"the value of {shown(token)} is not finite: drop that line or give a number", previous
+    return None, index
+
+
+def _number(token: bytes) -> float | None:
+    try:
+        return float(token)
+    except ValueError:
+        return None

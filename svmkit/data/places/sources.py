@@ -1,0 +1,175 @@
+"""The places where data sets are found by name: working directory, built-in sets, $SVMKIT_DATA, download cache."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from svmkit.data.formats.files import COMPRESSIONS, FORMATS, shown, split_endings
+from svmkit.data.places.builtin import BUILTIN
+from svmkit.data.places.remote import REMOTE
+from svmkit.errors import InputError
+
+# the file as named first, then compressed, then each format plain and compressed
+_ENDINGS = [kind + packed for kind in ("", *FORMATS) for packed in ("", *COMPRESSIONS)]
+
+_NOT_DATA = (".md", ".rst", ".html", ".json", ".yaml", ".yml", ".py", ".sha256", ".part", ".tmp", ".lock")
+_NOT_DATA_STEMS = ("readme", "license", "licence", "copying", "notice", "checksums", "sha256sums", "md5sums")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set that `load` finds by name.
+
+    Attributes
+    ----------
+    name : str
+        The name to load it by.
+    origin : {"built-in", "$SVMKIT_DATA", "cache"}
+    path : Path or None
+        The file; None for a built-in set.
+    """
+
+    name: str
+    origin: str
+    path: Path | None
+
+
+def cache_dir() -> Path:
+    """Return the folder of downloaded sets, $SVMKIT_CACHE or ~/.cache/svmkit/datasets, which need not exist."""
+    given = os.environ.get("SVMKIT_CACHE")
+    return Path(given).expanduser() if given else Path.home() / ".cache" / "svmkit" / "datasets"
+
+
+def cached(name: str) -> Path | None:
+    """Return the file of the download cache for a bare name, or None if there is none."""
+    return _in_folder(cache_dir(), name)
+
+
+def find(source: str | os.PathLike[str]) -> str | Path:
+    """Return the name of a built-in set or the path of a file.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A path (any Path, or text with a folder in it), or a bare name: a file of the working directory, a built-in
+        set, a file of $SVMKIT_DATA or a file of the cache. In the last two, endings for format and compression may be
+        left out.
+
+    Returns
+    -------
+    str or Path
+        The name of a built-in set, or the path of a file.
+
+    Raises
+    ------
+    InputError
+        If nothing has that name. The message says where it was looked for and offers similar names.
+    """
+    text = os.fspath(source)
+    if not text or "\x00" in text:
+        raise InputError(f"{text!r} names no data set: give a path, or a name such as breast_cancer")
+    is_path = not isinstance(source, str) or text.startswith("~") or any(sep in text for sep in _separators())
+    if is_path:
+        return _existing(Path(text).expanduser())
+    here = Path(text)
+    if _is_file(here):
+        return here
+    if text in BUILTIN:
+        return text
+    for _, folder in _folders():
+        found = _in_folder(folder, text)
+        if found is not None:
+            return found
+    raise InputError(_not_found(text))
+
+
+def available() -> list[Entry]:
+    """Return the sets that can be loaded by a bare name: built-in ones, then those of $SVMKIT_DATA and the cache."""
+    entries = [Entry(name, "built-in", None) for name in sorted(BUILTIN)]
+    taken = set(BUILTIN)
+    for origin, folder in _folders():
+        for path in data_files(folder):
+            name = split_endings(path.name)[0]
+            # two files may share a stem: it names the file that `find` returns for it, the other keeps its full name
+            if name in taken or _in_folder(folder, name) != path:
+                name = path.name
+            if name not in taken:
+                taken.add(name)
+                entries.append(Entry(name, origin, path))
+    return entries
+
+
+def _separators() -> tuple[str, ...]:
+    return (os.sep, os.altsep) if os.altsep else (os.sep,)
+
+
+def _existing(path: Path) -> Path:
+    try:
+        if path.exists():
+            return path
+    except OSError as err:  # a name too long, a folder that may not be entered
+        raise InputError(f"{path}: cannot be opened: {err.strerror}") from err
+    matched = len(list(path.parent.glob(path.name))) if set(path.name) & set("*?[") else 0
+    if matched:
+        raise InputError(
+            f"{path}: a pattern of {matched:,} files: svmkit train reads them as the parts of one set with "
+            "--scheduler local:2, or the ADDRESS of a cluster"
+        )
+    beside = [str(p) for p in data_files(path.parent)] if path.parent.is_dir() else []
+    raise InputError(f"{path}: no such file{offer(str(path), beside) or ': check the path'}")
+
+
+def _folders() -> Iterator[tuple[str, Path]]:
+    given = os.environ.get("SVMKIT_DATA")
+    if given:
+        yield "$SVMKIT_DATA", Path(given).expanduser()
+    yield "cache", cache_dir()
+
+
+def _in_folder(folder: Path, name: str) -> Path | None:
+    return next((path for end in _ENDINGS if _is_file(path := folder / (name + end))), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long, a folder that may not be entered
+        return False
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that may be data sets, sorted; none of a folder that is absent or closed."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError:
+        return []
+    return [path for path in files if not _is_aside(path.name.lower())]
+
+
+def _is_aside(name: str) -> bool:
+    stem = name.partition(".")[0]
+    return name.startswith(".") or stem in _NOT_DATA_STEMS or name.endswith(_NOT_DATA)
+
+
+def _not_found(name: str) -> str:
+    folders = [f"{origin} ({folder})" for origin, folder in _folders()]
+    if len(folders) == 1:
+        folders.insert(0, "$SVMKIT_DATA (not set)")
+    here = Path.cwd()
+    known = sorted({entry.name for entry in available()} | {path.name for path in data_files(here)} | set(REMOTE))
+    looked = ", ".join(
+        [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
+    )
+    hint = f" here: `svmkit datasets fetch {name}` brings it" if name in REMOTE else offer(name, known)
+    return f"no data set {shown(name)}{hint}; looked in {looked}"
+
+
+def offer(name: str, known: list[str]) -> str:
+    """Return the rest of a message that offers similar names, ": did you mean ...?", or "" if there are none."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close += [k for k in known if k.lower().startswith(name.lower()) and k not in close][: 3 - len(close)]
+    return f": did you mean {' or '.join(close)}?" if close else ""

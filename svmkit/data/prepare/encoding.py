@@ -1,0 +1,168 @@
+"""The encoding of a table's columns as features, so that later tables are read in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from svmkit.data.prepare.dates import ORDERS
+from svmkit.data.prepare.reading import Reading
+from svmkit.errors import InputError
+
+GIVEN, BY_NAME, LAST = "given", "by its name", "last column"  # how a label column is chosen
+
+
+def label_in_words(name: str | None, position: int, chosen: str | None) -> str:
+    """Return a label column in words: its name, or its place if it has none, and how it was chosen."""
+    shown = f"{position + 1}, counted from 1" if name is None else repr(name)
+    return f"label column {shown}" + (f" ({chosen})" if chosen else "")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The encoding of the columns that training has learnt from a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Feature columns in order, without the label; ``column1``, ``column2``, ... when there was no header.
+    categories : tuple of (tuple of str or None)
+        For each column its categories in sorted order, each of which is one 0/1 feature; None for numbers.
+        An empty cell of a text column is the category "".
+    header : bool
+        Whether the names come from a header; columns are then matched by name, else by position.
+    label : str or None
+        The label column's name; None when the training table had no labels.
+    label_index : int or None
+        Its position in the training table, from 0.
+    label_text : bool
+        Whether the labels are text (so that labels that look like numbers stay text).
+    dates : tuple of ({"ymd", "dmy", "mdy"} or None), default=all None
+        For each column of dates what comes first in them; the feature is the days since 1970-01-01.
+    decimal : {".", ","} or None, default=None
+        The decimal mark; the other mark may then stand between groups of three digits. None is a point and no groups.
+    charset : str or None, default=None
+        The character encoding of text files; None is UTF-8.
+    positions : tuple of int or None, default=None
+        The places of `columns` in the training table, from 0; None if it had no others but the label.
+    width : int or None, default=None
+        The number of all columns of the training table; None if it had no others but the label.
+    label_chosen : str or None, default=None
+        How the label was chosen, in words: "given", "by its name", "last column".
+    """
+
+    columns: tuple[str, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
+    header: bool
+    label: str | None
+    label_index: int | None
+    label_text: bool
+    dates: tuple[str | None, ...] = ()
+    decimal: str | None = None
+    charset: str | None = None
+    positions: tuple[int, ...] | None = None
+    width: int | None = None
+    label_chosen: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.dates:
+            object.__setattr__(self, "dates", (None,) * len(self.columns))
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Whether each column holds numbers, rather than text or dates."""
+        return tuple(kind == "number" for kind in self.kinds)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each column holds: "number", "categories" or "date"."""
+        pairs = zip(self.categories, self.dates, strict=True)
+        return tuple("categories" if found is not None else "date" if date else "number" for found, date in pairs)
+
+    @property
+    def label_in_words(self) -> str | None:
+        """The label column and how it was chosen, in words; None if the training table had no labels."""
+        if self.label_index is None:
+            return None
+        return label_in_words(self.label if self.header else None, self.label_index, self.label_chosen)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features after encoding."""
+        return sum(1 if found is None else len(found) for found in self.categories)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The name of each feature: the name of its column, or ``column=category``."""
+        names: list[str] = []
+        for column, found in zip(self.columns, self.categories, strict=True):
+            names += [column] if found is None else [f"{column}={category}" for category in found]
+        return names
+
+    @property
+    def label_facts(self) -> dict[str, Any] | None:
+        """The label column for JSON: its name, its position from 0, and how it was chosen; None without labels."""
+        if self.label_index is None:
+            return None
+        name = self.label if self.header else None
+        return {"column": name, "position": self.label_index, "chosen": self.label_chosen}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoding in JSON types, for the header of a model file."""
+        return {
+            "columns": list(self.columns),
+            "categories": [None if found is None else list(found) for found in self.categories],
+            "header": self.header,
+            "label": self.label,
+            "label_index": self.label_index,
+            "label_text": self.label_text,
+            "dates": list(self.dates),
+            "decimal": self.decimal,
+            "charset": self.charset,
+            "positions": None if self.positions is None else list(self.positions),
+            "width": self.width,
+            "label_chosen": self.label_chosen,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Encoding:
+        """Return the Encoding that `to_json` has converted, after checks; older ones lack the entries with defaults.
+
+        Raises
+        ------
+        InputError
+            If an entry is missing or has the wrong type.
+        """
+        try:
+            columns, categories = (
+                tuple(stored["columns"]),
+                tuple(None if found is None else tuple(found) for found in stored["categories"]),
+            )
+            header, label = stored["header"], stored["label"]
+            index, label_text = stored["label_index"], stored["label_text"]
+            dates = tuple(stored.get("dates") or (None,) * len(columns))
+            positions = None if stored.get("positions") is None else tuple(stored["positions"])
+            decimal, charset, width, chosen = (
+                stored.get(name) for name in ("decimal", "charset", "width", "label_chosen")
+            )
+        except (KeyError, TypeError, AttributeError) as err:
+            raise InputError(f"the stored column encoding is incomplete ({err!r}): the model file is damaged") from err
+        texts = [*columns, *(text for found in categories if found is not None for text in found)]
+        sound = len(columns) == len(categories) == len(dates) and all(isinstance(text, str) for text in texts)
+        sound = sound and isinstance(header, bool) and isinstance(label_text, bool)
+        sound = sound and isinstance(label, str | None) and isinstance(index, int | None)
+        sound = sound and all(order in (None, *ORDERS) for order in dates) and decimal in (None, ".", ",")
+        sound = sound and isinstance(width, int | None) and isinstance(chosen, str | None)
+        sound = sound and isinstance(charset, str | None)
+        if positions is not None:
+            sound = sound and len(positions) == len(columns) and isinstance(width, int)
+            sound = sound and all(isinstance(at, int) and 0 <= at < (width or 0) for at in positions)
+        if not sound:
+            raise InputError(
+                "the stored column encoding does not fit together: the model file is damaged; save it again"
+            )
+        charset = Reading(charset=charset).charset  # refuses what is no character encoding
+        return cls(
+            columns, categories, header, label, index, label_text, dates, decimal, charset, positions, width, chosen
+        )

@@ -1,0 +1,111 @@
+"""Checks of labels and their encoding as sorted classes and codes. Each error says in one line how to correct them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.prepare.features import dense_array, is_sparse
+from svmkit.errors import InputError, one_line
+
+
+def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Encode class labels as sorted classes and integer codes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, 1)
+        Numbers (integral), booleans or text; an object array may hold either, not both.
+    n_samples : int
+        Number of rows of X, which y has to match.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted as `numpy.unique` does; text has a fixed-width string dtype.
+    codes : int64 ndarray of shape (n_samples,)
+        ``classes[codes]`` are the labels.
+
+    Raises
+    ------
+    InputError
+        If y is missing, is not 1-D, has another length, NaN or infinite labels, continuous values or a single class.
+    """
+    labels = as_labels(y, n_samples=n_samples)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(
+            f"y has only one class ({str(classes[0])!r} in all {n_samples} samples), need at least two: "
+            "a classifier learns to tell classes apart"
+        )
+    return classes, codes.reshape(-1).astype(np.int64, copy=False)
+
+
+def as_labels(y: Any, *, n_samples: int) -> np.ndarray:
+    """Return class labels as a 1-D array of numbers or text. As `encode_labels`, but a single class is accepted."""
+    if y is None:
+        raise InputError("a classifier requires y to be passed, but the target y is None: pass one label a sample")
+    if is_sparse(y):
+        raise InputError("y is sparse: y should be a 1d array, e.g. y.toarray().ravel()")
+    labels = label_array(y)
+    if len(labels) != n_samples:
+        raise InputError(f"y has {len(labels)} labels, but X has {n_samples} samples: they must be equally many")
+    _require_discrete(labels)
+    return labels
+
+
+def label_array(y: Any) -> np.ndarray:
+    """Return labels as a 1-D array of numbers or text, whether or not they are classes."""
+    labels = dense_array(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise InputError(
+            f"y should be a 1d array, got an array of shape {labels.shape} instead: pass one label a sample"
+        )
+    if len(labels) == 0:
+        raise InputError("y is empty (0 labels): pass one label a sample")
+    if labels.dtype.kind == "O":
+        labels = _object_labels(labels)
+    if labels.dtype.kind == "T":  # numpy's variable-width text
+        labels = labels.astype(np.str_)
+    if labels.dtype.kind not in "biufSU":
+        raise InputError(f"Unknown label type: y has dtype {labels.dtype}; use whole numbers or text")
+    return labels
+
+
+def _object_labels(labels: np.ndarray) -> np.ndarray:
+    if all(isinstance(v, str) for v in labels):
+        return labels.astype(np.str_)
+    for i, v in enumerate(labels):
+        is_nan = isinstance(v, float | np.floating) and v != v
+        if v is None or is_nan or type(v).__name__ in ("NAType", "NaTType"):  # pandas' two, without importing it
+            raise InputError(
+                f"y contains NaN (a missing label) at row {i + 1} (counted from 1): drop that row or label it"
+            )
+    if any(isinstance(v, str) for v in labels):
+        raise InputError("Unknown label type: y mixes text and numbers; use one of the two")
+    if any(isinstance(v, complex | np.complexfloating) for v in labels):
+        raise InputError("Unknown label type: complex. Complex data not supported; use whole numbers or text")
+    try:
+        return np.array(labels.tolist()) if len({type(v) for v in labels}) == 1 else labels.astype(np.float64)
+    except (TypeError, ValueError) as err:
+        raise InputError(f"Unknown label type: y holds {one_line(err)}; use whole numbers or text") from err
+
+
+def _require_discrete(labels: np.ndarray) -> None:
+    if labels.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(labels)
+    if bad.any():
+        i = int(np.argmax(bad))
+        kind = "NaN" if np.isnan(labels[i]) else "infinity (inf)"
+        raise InputError(f"y contains {kind} at row {i + 1} (counted from 1): drop that row or label it")
+    bad = labels != np.floor(labels)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InputError(
+            f"Unknown label type: continuous. y is {labels[i]} at row {i + 1} (counted from 1), "
+            "no class label: use whole numbers or text"
+        )

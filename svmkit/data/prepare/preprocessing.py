@@ -1,0 +1,172 @@
+"""What a model does before its kernel: columns become features, their holes are filled, and features are scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.features import Features
+from svmkit.data.prepare.imputing import Imputing
+from svmkit.data.prepare.scaling import Scaling
+from svmkit.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Preprocessing:
+    """The steps before the kernel, each of which may be absent: encoding, imputing, scaling.
+
+    Attributes
+    ----------
+    encoding : Encoding or None, default=None
+        How the columns of a table become the features X. The readers apply it (`svmkit.load`), `apply` does not.
+    imputing : Imputing or None, default=None
+        How the holes of X (NaN) are filled; without it, X must not have any.
+    scaling : Scaling or None, default=None
+        How the features are scaled, once their holes are filled.
+    """
+
+    encoding: Encoding | None = None
+    imputing: Imputing | None = None
+    scaling: Scaling | None = None
+
+    @classmethod
+    def fit(
+        cls, X: Features, *, impute: str | None = None, scale: str | None = None, flags: np.ndarray | None = None
+    ) -> tuple[Preprocessing, Features]:
+        """Learn imputing and scaling from the training samples.
+
+        Parameters
+        ----------
+        X : ndarray or scipy CSR of shape (n_samples, n_features), float32 or float64
+            Without infinity, and without `impute` without NaN.
+        impute : {"median", "most_frequent", "indicator"}, default=None
+            What fills holes; None is no imputing.
+        scale : {"none", "standard", "minmax", "maxabs"}, default=None
+            The kind of scaling; None is "none".
+        flags : boolean ndarray of shape (n_features,), default=None
+            The 0/1 features (`Dataset.flags`), which standard scaling leaves alone, as it does the features that
+            imputing adds.
+
+        Returns
+        -------
+        preprocessing : Preprocessing
+            Without an encoding.
+        features : ndarray or CSR of shape (n_samples, width)
+            X with its holes filled, scaled; X itself if nothing changes.
+
+        Raises
+        ------
+        InputError
+            If X cannot be imputed or scaled as asked, or `flags` has another shape.
+        """
+        if flags is not None and (np.shape(flags) != X.shape[1:] or np.asarray(flags).dtype != bool):
+            raise InputError(f"flags must be {X.shape[1]} truth values, one for each column of X")
+        imputing = Imputing.fit(impute, X) if impute else None
+        if imputing is not None:
+            X = imputing.apply(X)
+            own = np.zeros(len(imputing.statistics), dtype=bool) if flags is None else flags
+            flags = np.append(own, np.ones(imputing.n_added, dtype=bool))
+        scaling = Scaling.fit(scale, X, flags) if scale and scale != "none" else None
+        return cls(None, imputing, scaling), scaling.apply(X) if scaling else X
+
+    def apply(self, X: Features) -> Features:
+        """Fill the holes of features and scale them.
+
+        Parameters
+        ----------
+        X : ndarray or scipy CSR of shape (n_samples, n_features)
+            Rows as they come out of a table or an array.
+
+        Returns
+        -------
+        ndarray or CSR of shape (n_samples, width)
+            X itself if there is nothing to do.
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than at `fit`.
+        """
+        if self.imputing is not None:
+            X = self.imputing.apply(X)
+        return X if self.scaling is None else self.scaling.apply(X)
+
+    @property
+    def takes_holes(self) -> bool:
+        """Whether X may have holes."""
+        return self.imputing is not None
+
+    @property
+    def moves_zeros(self) -> bool:
+        """Whether sparse features become dense."""
+        return self.scaling is not None and self.scaling.moves_zeros
+
+    def width(self, n_features: int) -> int:
+        """Return the number of features that `apply` makes of so many."""
+        return n_features + (self.imputing.n_added if self.imputing else 0)
+
+    def widened(self, n_features: int) -> Preprocessing:
+        """Return the steps for X with further columns up to this number, which were 0 in training.
+
+        Raises
+        ------
+        InputError
+            If there is imputing: what fills the holes of a column that training never saw is unknown.
+        """
+        if self.imputing is not None:
+            raise InputError(
+                "a model that imputes takes no columns beyond those that it was trained on: leave them out"
+            )
+        return self if self.scaling is None else replace(self, scaling=self.scaling.widened(n_features))
+
+    def header(self) -> dict[str, Any]:
+        """Return what a model file's header keeps, in JSON types; `arrays` has the rest."""
+        stored = {
+            "scaling": self.scaling.kind if self.scaling else None,
+            "encoding": self.encoding.to_json() if self.encoding else None,
+        }
+        return stored | ({"imputing": self.imputing.kind} if self.imputing else {})
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that a model file keeps, by name."""
+        steps = {"scaling": self.scaling, "imputing": self.imputing}
+        return {f"{name}.{k}": v for name, step in steps.items() if step for k, v in step.to_arrays().items()}
+
+    @classmethod
+    def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], n_features: int) -> Preprocessing:
+        """Return the steps that `header` and `arrays` have converted, after checks; the file may be anybody's.
+
+        Parameters
+        ----------
+        header : mapping of str to object
+            The header of a model file; files of earlier versions have no "imputing".
+        arrays : mapping of str to ndarray
+            All arrays of the file.
+        n_features : int
+            The number of columns that the model takes.
+
+        Raises
+        ------
+        InputError
+            If a step is damaged, or does not fit this number of columns.
+        KeyError
+            If the header lacks an entry.
+        """
+
+        def of(step: str) -> dict[str, np.ndarray]:
+            return {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{step}.")}
+
+        kind = header.get("imputing")
+        found = cls(
+            Encoding.from_json(header["encoding"]) if header["encoding"] else None,
+            None if kind is None else Imputing.from_arrays(kind, of("imputing")),
+            Scaling.from_arrays(header["scaling"], of("scaling")) if header["scaling"] else None,
+        )
+        wide = found.imputing is None or len(found.imputing.statistics) == n_features
+        if not wide or (found.scaling and len(found.scaling.scale) != found.width(n_features)):
+            raise InputError("the stored imputing or scaling is of other columns: the model file is damaged")
+        return found

@@ -1,0 +1,300 @@
+"""Feature scaling that is stored with a model: standard, min-max and max-abs; and a hint when it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.errors import InputError
+
+KINDS = ("standard", "minmax", "maxabs")
+
+_CHUNK = 1 << 20  # entries worked on together: statistics in float64 without a float64 copy of float32 data
+_HINT_FOLD = 100.0  # ratio of standard deviations from which on a hint is given
+_RANGE_FOLD = 10.0  # ... unless the ranges agree: 0/1 columns differ in frequency only, and need no scaling
+
+
+class Moments(NamedTuple):
+    """What scaling asks of the columns: number of samples, least and largest value, mean, population variance."""
+
+    n: int
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """An affine map of each feature, ``(x - center) / scale``.
+
+    Attributes
+    ----------
+    kind : {"standard", "minmax", "maxabs"}
+        Zero mean and unit variance, but 0/1 features as they are; the range [0, 1]; the largest magnitude 1.
+    center, scale : float64 ndarray of shape (n_features,)
+        In the units of the features. A constant feature keeps scale 1. The center is 0 for maxabs, and for standard
+        if it was fitted to CSR, whose zeros stay zeros.
+    """
+
+    kind: str
+    center: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, kind: str, X: Any, flags: np.ndarray | None = None) -> Scaling:
+        """Learn the map from the training samples.
+
+        Parameters
+        ----------
+        kind : {"standard", "minmax", "maxabs"}
+        X : ndarray of shape (n_samples, n_features), float32 or float64; or scipy CSR (standard and maxabs)
+            Finite; at least one row.
+        flags : boolean ndarray of shape (n_features,), default=None
+            The 0/1 features, which standard scaling leaves alone; None stands for no such features.
+
+        Raises
+        ------
+        InputError
+            If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
+        """
+        _require_kind(kind)
+        if _is_csr(X):
+            _require_zeros_kept(kind)
+            center = np.zeros(X.shape[1])
+            scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
+        else:
+            center, scale = _fit_standard(X) if kind == "standard" else _fit_range(kind, *_min_max(X))
+        return cls._checked(kind, center, scale, flags)
+
+    @classmethod
+    def of_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
+        """Return the map that `fit` learns from samples of these moments, dense or CSR.
+
+        Raises
+        ------
+        InputError
+            As `fit`.
+        """
+        _require_kind(kind)
+        _, low, high, mean, variance = moments
+        if sparse:
+            _require_zeros_kept(kind)
+            center = np.zeros(len(mean))
+            scale = _deviation(mean, variance) if kind == "standard" else np.maximum(np.abs(low), np.abs(high))
+        else:
+            center, scale = _standard(moments) if kind == "standard" else _fit_range(kind, low, high)
+        return cls._checked(kind, center, scale, flags)
+
+    @classmethod
+    def _checked(cls, kind: str, center: np.ndarray, scale: np.ndarray, flags: np.ndarray | None) -> Scaling:
+        if not (np.isfinite(center).all() and np.isfinite(scale).all()):
+            column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
+            raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")
+        if kind == "standard" and flags is not None:
+            center, scale = np.where(flags, 0.0, center), np.where(flags, 1.0, scale)
+        return cls(kind, center, np.where(scale == 0.0, 1.0, scale))
+
+    @property
+    def moves_zeros(self) -> bool:
+        """Whether zeros become other numbers, so that scaled data are dense."""
+        return bool(self.center.any())
+
+    def apply(self, X: Any) -> Any:
+        """Return a scaled copy of X.
+
+        Parameters
+        ----------
+        X : ndarray or scipy CSR of shape (n_samples, n_features)
+            Rows on the scale of the training rows.
+
+        Returns
+        -------
+        ndarray of X's float dtype, or CSR that shares X's index arrays
+            A CSR becomes an ndarray if `moves_zeros`: the scaling was then fitted to dense data of the same width.
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than at `fit`.
+        """
+        if X.shape[1] != len(self.scale):
+            raise InputError(
+                f"X has {X.shape[1]} features, but the {self.kind} scaling was fitted on {len(self.scale)}: "
+                "pass the columns that it was fitted on"
+            )
+        if _is_csr(X) and self.moves_zeros:
+            X = X.toarray()
+        if _is_csr(X):
+            data = (X.data / self.scale[X.indices]).astype(X.dtype, copy=False)
+            return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
+        out = np.empty(X.shape, dtype=X.dtype if X.dtype.kind == "f" else np.float64, order="C")
+        for rows in _row_chunks(X):
+            # through float64: a float32 difference of close numbers would lose the digits that matter
+            out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
+        return out
+
+    def widened(self, n_features: int) -> Scaling:
+        """Return the scaling with further features up to this number, which it leaves as they are."""
+        missing = n_features - len(self.scale)
+        scale = np.pad(self.scale, (0, missing), constant_values=1.0)
+        return Scaling(self.kind, np.pad(self.center, (0, missing)), scale)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the two arrays that a model file stores, ``center`` and ``scale``."""
+        return {"center": self.center, "scale": self.scale}
+
+    @classmethod
+    def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> Scaling:
+        """Return the Scaling that `to_arrays` has converted, after checks.
+
+        Raises
+        ------
+        InputError
+            If the kind is unknown, an array is missing, lengths differ, or `fit` cannot have made the numbers.
+        """
+        _require_kind(kind)
+        if not {"center", "scale"} <= set(arrays):
+            raise InputError(
+                "the stored scaling lacks its center or its scale: the model file is damaged; save it again"
+            )
+        center = np.asarray(arrays["center"], dtype=np.float64)
+        scale = np.asarray(arrays["scale"], dtype=np.float64)
+        finite = bool(np.isfinite(center).all() and np.isfinite(scale).all())
+        if center.ndim != 1 or center.shape != scale.shape or not finite or not (scale > 0).all():
+            raise InputError("the stored scaling holds impossible numbers: the model file is damaged; save it again")
+        return cls(kind, center, scale)
+
+
+def scale_hint(X: Any) -> str | None:
+    """Return one line of advice if the scales of the features differ 100-fold, else None.
+
+    Parameters
+    ----------
+    X : ndarray or scipy CSR of shape (n_samples, n_features)
+        A CSR is not made dense. Constant features do not count; holes (NaN) count as the median.
+
+    Returns
+    -------
+    str or None
+        None too when the standard deviations differ only because features are rare (0/1 columns): the
+        ranges must differ as well, 10-fold, for scaling to change anything of use.
+    """
+    sparse = _is_csr(X)
+    with np.errstate(all="ignore"):
+        holed = np.isnan(
+            (X.data if sparse else X).sum()
+        )  # opposite infinite sums only cost an imputing that does nothing
+    if holed:
+        from svmkit.data.prepare.imputing import Imputing  # here: only data with holes need it
+
+        X = Imputing.fit("median", X).apply(X)
+    if sparse:
+        deviation, spread = _sparse_std(X), _max_abs_sparse(X)
+    else:
+        deviation = _fit_standard(X)[1]
+        low, high = _min_max(X)
+        with np.errstate(over="ignore"):
+            spread = high - low
+    varies = (deviation > 0) & (spread > 0) & np.isfinite(deviation)
+    if np.count_nonzero(varies) < 2:
+        return None
+    small, large = float(deviation[varies].min()), float(deviation[varies].max())
+    if large < _HINT_FOLD * small or spread[varies].max() < _RANGE_FOLD * spread[varies].min():
+        return None
+    kind = "maxabs" if sparse else "standard"
+    return (
+        f"the features' scales differ {large / small:.3g}-fold "
+        f"(standard deviations from {small:.3g} to {large:.3g}): try --scale {kind}"
+    )
+
+
+def standard_note(kind: str, X: Any) -> str | None:
+    """Return one line on what standard scaling does to sparse data; None for other kinds and dense data."""
+    if kind != "standard" or not _is_csr(X):
+        return None
+    return (
+        "the data are sparse: --scale standard divides by the standard deviation and does not centre, "
+        "so that zeros stay zeros"
+    )
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise InputError(f"no scaling is called {kind!r}: use one of {', '.join(KINDS)}")
+
+
+def _require_zeros_kept(kind: str) -> None:
+    if kind == "minmax":
+        raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+
+
+def _is_csr(X: Any) -> bool:
+    return hasattr(X, "indptr")
+
+
+def _row_chunks(X: Any) -> Iterator[slice]:
+    step = max(1, _CHUNK // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        yield slice(start, min(start + step, X.shape[0]))
+
+
+def _min_max(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+
+
+def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and population standard deviation, 0 for a feature that is constant up to rounding."""
+    m = X.shape[0]
+    low, high = _min_max(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for rows in _row_chunks(X):
+            total += X[rows].sum(axis=0, dtype=np.float64)
+        mean = total / m
+        for rows in _row_chunks(X):
+            deviation = X[rows] - mean
+            squares += np.einsum("ij,ij->j", deviation, deviation)
+        return _standard(Moments(m, low, high, mean, squares / m))
+
+
+def _standard(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    n, low, high, mean, variance = moments
+    with np.errstate(over="ignore", invalid="ignore"):
+        # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
+        eps = np.finfo(np.float64).eps
+        constant = (low == high) | (variance <= n * eps * variance + (n * mean * eps) ** 2)
+    return np.where(low == high, low, mean), np.where(constant, 0.0, np.sqrt(variance))
+
+
+def _fit_range(kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return center and scale of minmax or maxabs."""
+    with np.errstate(over="ignore"):
+        spread = high - low if kind == "minmax" else np.maximum(np.abs(low), np.abs(high))
+    return low if kind == "minmax" else np.zeros(len(low)), spread
+
+
+def _max_abs_sparse(X: Any) -> np.ndarray:
+    out = np.zeros(X.shape[1])
+    for start in range(0, len(X.data), _CHUNK):
+        np.maximum.at(out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64))
+    return out
+
+
+def _sparse_std(X: Any) -> np.ndarray:
+    m, n = X.shape
+    stored = np.bincount(X.indices, minlength=n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(X.indices, weights=X.data, minlength=n) / m
+        difference = X.data - mean[X.indices]
+        squares = np.bincount(X.indices, weights=difference * difference, minlength=n) + (m - stored) * mean**2
+        return _deviation(mean, squares / m)
+
+
+def _deviation(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    deviation = np.sqrt(variance)
+    # a column that stores one value in every row is constant, whatever rounding leaves behind
+    return np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)

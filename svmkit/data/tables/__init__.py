@@ -1,0 +1,1 @@
+"""Tables: the columns of CSV and Parquet files and of data frames, as features and a label."""

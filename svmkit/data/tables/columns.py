@@ -1,0 +1,275 @@
+"""The columns of a table as features: what each is taken for, and what it becomes with what training has learnt."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.formats.cells import is_number_somehow, number
+from svmkit.data.prepare.dates import YEAR_FIRST, days, days_of, order_of
+from svmkit.data.tables.table import Table
+from svmkit.errors import InputError
+
+# a text column with at least this share of numbers (or dates) is a column of numbers (or dates) with a slip in it
+_MOSTLY = 0.95
+# a text column may have this many different texts in any table, and a tenth of the rows in a large one: a category of
+# fewer than ten rows says little, while three or four rows of a small table may well be of one
+FEW_CATEGORIES = 20
+ROWS_PER_CATEGORY = 10
+
+
+class Trouble(StrEnum):
+    """Why a column cannot be a feature as it is; the columns of one trouble are refused together."""
+
+    SLIP = "slip"
+    MARK = "mark"
+    DAY = "day"
+    MANY = "many"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table as features.
+
+    Attributes
+    ----------
+    position : int
+        Its place in the table, from 0.
+    values : ndarray of shape (n_samples,)
+        Numbers as float64, NaN for a hole; or codes of categories as int32, -1 for none of them.
+    categories : tuple of str or None
+        The texts that the codes stand for, sorted; None for numbers and dates.
+    order : {"ymd", "dmy", "mdy"} or None
+        For dates, what comes first; `values` are then days since 1970-01-01.
+    trouble : Trouble or None
+        Why training refuses the column.
+    slip : InputError or None
+        The error for the cell that does not fit the others.
+    example : str
+        A cell that shows the trouble; for too many texts that are mostly numbers, a text that is none, else "".
+    """
+
+    position: int
+    values: np.ndarray
+    categories: tuple[str, ...] | None = None
+    order: str | None = None
+    trouble: Trouble | None = None
+    slip: InputError | None = None
+    example: str = ""
+
+    @property
+    def width(self) -> int:
+        """The number of its features."""
+        return 1 if self.categories is None else len(self.categories)
+
+    @property
+    def holes(self) -> np.ndarray:
+        """The rows without a value, as booleans; an empty text is a category, and no hole."""
+        return np.isnan(self.values) if self.categories is None else np.zeros(len(self.values), dtype=bool)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a value."""
+        return bool(np.isnan(self.values).all()) if self.categories is None else self.categories == ("",)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether its features are 0/1 indicators: categories, or numbers that are all 0 or 1."""
+        if self.categories is not None:
+            return True
+        for values in (self.values[:100], self.values):  # the first few rows decide for nearly all columns
+            known = values[~np.isnan(values)]
+            if not ((known == 0.0) | (known == 1.0)).all():
+                return False
+        return bool(len(known)) and self.order is None
+
+
+def learn(table: Table, position: int, *, decimal: str | None, as_categories: bool) -> Column:
+    """Return what training takes a column for.
+
+    Parameters
+    ----------
+    table : Table
+        The table, with its cells.
+    position : int
+        The place of the column.
+    decimal : {".", ","} or None
+        The decimal mark of numbers in text.
+    as_categories : bool
+        Whether each of its values becomes a category, whatever it is.
+
+    Raises
+    ------
+    InputError
+        A cell is infinite, or of a type that is no feature, such as a list.
+    """
+    if as_categories:
+        return _categories(position, *_factorized(table, position))
+    if _is_datetime(table, position):
+        return Column(position, days_of(table.frame[position]), order=YEAR_FIRST)
+    if not _is_text(table, position):
+        return Column(position, _numbers(table, position, decimal))
+    codes, texts = _factorized(table, position)
+    shares = _Shares(codes, texts)
+    if shares.of(lambda text: number(text, decimal) is not None) == 1.0:
+        return Column(position, _numbers(table, position, decimal))
+    orders = order_of(texts, shares.counts.tolist())
+    if orders and shares.of(lambda text: days(text, orders[0]) is not None) == 1.0:
+        values = _dates(table, position, orders[0])
+        unclear = Trouble.DAY if len(orders) > 1 else None
+        return Column(position, values, None, orders[0], unclear, example=next(text for text in texts if text))
+    column = _categories(position, codes, texts)
+    return _with_trouble(column, table, codes, texts, shares, decimal, orders)
+
+
+def _with_trouble(
+    column: Column,
+    table: Table,
+    codes: np.ndarray,
+    texts: list[str],
+    shares: _Shares,
+    decimal: str | None,
+    orders: tuple[str, ...],
+) -> Column:
+    """Return a column of texts with the reason for which it is probably no column of categories, if there is one."""
+    position, values, categories = column.position, column.values, column.categories
+    known = [number(text, decimal) is not None for text in texts]
+    if shares.of(is_number_somehow) >= _MOSTLY and not shares.share(known) >= _MOSTLY:
+        example = next(text for text, right in zip(texts, known, strict=True) if not right and is_number_somehow(text))
+        return Column(position, values, categories, trouble=Trouble.MARK, example=example)
+    for kind, right in (
+        ("numbers", known),
+        ("dates", [days(text, orders[0]) is not None for text in texts] if orders else []),
+    ):
+        if right and shares.share(right) >= _MOSTLY:
+            wrong = np.array([not good and text != "" for good, text in zip(right, texts, strict=True)])
+            row, name = int(np.argmax(wrong[codes])), table.names[position]
+            mend = f"mend that cell, or drop the row (--drop {name} leaves the column out)"
+            slip = table.refusal(row, position, f"is {kind} but for text", mend)
+            return Column(position, values, categories, trouble=Trouble.SLIP, slip=slip)
+    if len(texts) > max(FEW_CATEGORIES, len(codes) // ROWS_PER_CATEGORY):
+        is_half = shares.share(known) >= 0.5  # numbers, with a mark of its own for a hole perhaps
+        wrong_text = next(text for text, right in zip(texts, known, strict=True) if not right) if is_half else ""
+        return Column(position, values, categories, trouble=Trouble.MANY, example=wrong_text)
+    return column
+
+
+class _Shares:
+    """The share of the filled cells of a text column whose text has a property."""
+
+    def __init__(self, codes: np.ndarray, texts: list[str]) -> None:
+        self.texts, self.filled = texts, np.array([text != "" for text in texts])
+        self.counts = np.bincount(codes, minlength=len(texts))
+
+    def of(self, holds: Any) -> float:
+        """Return the share of the cells for whose text `holds` is true."""
+        return self.share([holds(text) for text in self.texts])
+
+    def share(self, holds: list[bool]) -> float:
+        """Return the share of the cells for whose text `holds` has True, by the place of the text."""
+        filled = self.counts[self.filled].sum()
+        return float(self.counts[self.filled & np.array(holds)].sum() / filled) if filled else 0.0
+
+
+def apply(
+    table: Table, position: int, *, categories: tuple[str, ...] | None, order: str | None, decimal: str | None
+) -> tuple[Column, str | None]:
+    """Return a column as training has learnt to read it, and the first text that is none of its categories.
+
+    Raises
+    ------
+    InputError
+        A cell of a number column is infinite or text, or a cell of a date column is no date.
+    """
+    if categories is not None:
+        codes, texts = _factorized(table, position)
+        place = {text: i for i, text in enumerate(categories)}
+        mapped = np.array([place.get(text, -1) for text in texts], dtype=np.int32)[codes]
+        unknown = texts[codes[int(np.argmax(mapped < 0))]] if (mapped < 0).any() else None
+        return Column(position, mapped, categories), unknown
+    if order is not None and _is_datetime(table, position):
+        return Column(position, days_of(table.frame[position]), order=order), None
+    values = _numbers(table, position, decimal) if order is None else _dates(table, position, order)
+    return Column(position, values, order=order), None
+
+
+def _categories(position: int, codes: np.ndarray, texts: list[str]) -> Column:
+    """Return a column of categories in sorted order."""
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.empty(len(texts), dtype=np.int32)
+    rank[order] = np.arange(len(texts), dtype=np.int32)
+    return Column(position, rank[codes], tuple(texts[i] for i in order))
+
+
+def _is_datetime(table: Table, position: int) -> bool:
+    return bool(table.frame[position].dtype.kind == "M")
+
+
+def _is_text(table: Table, position: int) -> bool:
+    import pandas as pd
+
+    dtype = table.frame[position].dtype
+    if pd.api.types.is_numeric_dtype(dtype):  # booleans too
+        return False
+    if isinstance(dtype, pd.CategoricalDtype) or dtype.kind == "O":
+        return True
+    raise InputError(
+        f"{table.path}: {table.column(position)} has type {dtype}: convert it to numbers or text, or drop it "
+        f"(--drop {table.names[position]})"
+    )
+
+
+def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
+    """Return codes of a column and its texts in order of appearance; a missing cell is the text ""."""
+    import pandas as pd
+
+    series = table.frame[position]
+    try:
+        codes, uniques = pd.factorize(series)
+    except TypeError:  # lists and the like cannot be distinguished
+        codes, uniques = np.zeros(len(series), dtype=np.intp), [series.iloc[0]]
+    odd = next((value for value in uniques if not isinstance(value, str | Number | np.bool_ | datetime.date)), None)
+    if odd is not None and not _is_datetime(table, position):
+        raise InputError(
+            f"{table.path}: {table.column(position)} holds {type(odd).__name__}: convert it to numbers or text, "
+            f"or drop it (--drop {table.names[position]})"
+        )
+    whole = series.dtype.kind == "f" and all(float(value).is_integer() for value in uniques)
+    texts = [str(int(value)) if whole else str(value) for value in uniques]  # 1.0 is 1 where holes made floats of them
+    if (codes < 0).any():
+        empty = texts.index("") if "" in texts else len(texts)
+        codes = np.where(codes < 0, empty, codes)
+        texts += [""] if empty == len(texts) else []
+    return codes, texts
+
+
+def _numbers(table: Table, position: int, decimal: str | None) -> np.ndarray:
+    """Return a number column as float64, NaN for a hole, or refuse a cell that is infinite or text."""
+    if _is_text(table, position):
+        values = _converted(table, position, lambda text: number(text, decimal), "numbers")
+    else:
+        values = table.frame[position].to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
+        raise table.refusal(row, position, "holds an infinite value", "fill it in, or drop the row")
+    return values
+
+
+def _dates(table: Table, position: int, order: str) -> np.ndarray:
+    """Return a column of dates in text as days, NaN for a hole, or refuse a cell that is no such date."""
+    return _converted(table, position, lambda text: np.nan if text == "" else days(text, order), f"dates ({order})")
+
+
+def _converted(table: Table, position: int, convert: Any, what: str) -> np.ndarray:
+    codes, texts = _factorized(table, position)
+    found = [convert(text) for text in texts]
+    wrong = np.array([value is None for value in found])[codes]
+    if wrong.any():
+        problem = f"holds text, but must hold {what}"
+        raise table.refusal(int(np.argmax(wrong)), position, problem, "mend that cell, or drop the row")
+    return np.array(found, dtype=np.float64)[codes]

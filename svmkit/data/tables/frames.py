@@ -1,0 +1,107 @@
+"""The cells of CSV and Parquet files as pandas reads them, whole or in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from svmkit.data.formats.cells import MISSING
+from svmkit.data.formats.csvtext import UTF_8, Dialect, not_decoded, require_even_lines
+from svmkit.data.formats.files import opened
+from svmkit.data.tables.table import Table
+from svmkit.errors import InputError, one_line
+
+# "None" and "NA" are class names as good as any; these are not
+_MISSING_LABEL = ("", "NaN", "nan", "NAN")
+
+
+def csv_frame(path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None) -> Any:
+    """Return the cells of a CSV file in a DataFrame with columns 0, 1, ..."""
+    return next(csv_frames(path, layout, at, texts, decimal, None))
+
+
+def csv_frames(
+    path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None, rows: int | None
+) -> Iterator[Any]:
+    """Yield the cells of a CSV file in DataFrames of at most so many rows with columns 0, 1, ..."""
+    import pandas as pd
+
+    uneven = False
+    with opened(path) as stream:
+        try:
+            found = pd.read_csv(
+                stream,
+                sep=layout.delimiter,
+                header=None if layout.header is None else 0,
+                names=list(range(layout.width)),
+                index_col=False,
+                dtype={position: "str" for position in texts},
+                keep_default_na=False,
+                na_values={i: list(_MISSING_LABEL if i == at else MISSING) for i in range(layout.width)},
+                skipinitialspace=True,
+                low_memory=False,  # one type for each column, not for each chunk
+                decimal=decimal or ".",
+                **_exact_numbers(),
+                encoding="utf-8" if layout.charset == UTF_8 else layout.charset,
+                chunksize=rows,
+            )
+            for frame in (found,) if rows is None else found:
+                if frame[layout.width - 1].isna().any() and not uneven:  # a truncated line looks like missing values
+                    require_even_lines(path, layout)
+                    uneven = True
+                yield frame.reset_index(drop=True)
+            return
+        except InputError:  # the file cannot be read; the parser may be anywhere in it
+            raise
+        except UnicodeError:
+            raise not_decoded(path, layout.charset) from None
+        except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as err:
+            problem = one_line(err)
+    require_even_lines(path, layout, strict=True)
+    raise InputError(f"{path}: not a table ({problem}): check its quotes and delimiters")
+
+
+def _exact_numbers() -> dict[str, Any]:
+    """Return the option by which numbers are read exactly; pandas 3.1 and later need none."""
+    import pandas as pd
+
+    exact = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
+    return {} if exact else {"float_precision": "round_trip"}
+
+
+def read_parquet(path: Path) -> Table:
+    """Return a Parquet file as a table."""
+    return next(parquet_tables(path, None))
+
+
+def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
+    """Yield a Parquet file in tables of at most so many cells; a whole one is yielded even without rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with opened(path) as stream:
+        try:
+            # pandas' own index, if it stored one, comes back as an index and so is no feature
+            # one thread, nothing ahead: others would go on reading a damaged file once the stream is gone
+            source = pa.PythonFile(stream, mode="r")
+            if cells is None:
+                yield _framed(path, pq.read_table(source, use_threads=False, pre_buffer=False).to_pandas())
+                return
+            file = pq.ParquetFile(source, pre_buffer=False)
+            rows = max(1, cells // max(1, len(file.schema_arrow)))
+            for batch in file.iter_batches(rows, use_threads=False):
+                yield _framed(path, pa.Table.from_batches([batch]).to_pandas())
+        except InputError:
+            raise
+        except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as err:
+            # the last three are what pyarrow's reading of damaged pandas metadata ends in
+            raise InputError(f"{path}: is no Parquet file ({one_line(err)}): write it again") from err
+
+
+def _framed(path: Path, frame: Any) -> Table:
+    names = tuple(str(name) for name in frame.columns)
+    if len(set(names)) < len(names) or not names:
+        raise InputError(f"{path}: two columns share a name, or there are none: rename them")
+    frame.columns = range(len(names))
+    return Table(path, frame.reset_index(drop=True), names, True, None)

@@ -1,0 +1,156 @@
+"""The label column of a table: which one it is, and the labels in it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+
+from svmkit.data.formats.cells import is_number, number
+from svmkit.data.formats.layout import integral
+from svmkit.data.prepare.encoding import BY_NAME, GIVEN, LAST, Encoding
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables.table import Table, listed
+from svmkit.errors import InputError
+
+_NAMES = ("label", "target", "class", "y")
+
+
+def position_of(table: Table, column: str | int) -> int:
+    """Return the position of a column that is given by its name or its position; raise InputError for no such one."""
+    names = table.names
+    if isinstance(column, str) and table.has_header and column in names:
+        return names.index(column)
+    try:
+        position = int(column)
+    except ValueError:
+        close = difflib.get_close_matches(str(column), names, n=3) if table.has_header else []
+        offer = f"did you mean {' or '.join(close)}?" if close else f"it has {listed(names)}"
+        header = "" if table.has_header else " (the file has no header)"
+        raise InputError(
+            f"{table.path}: has no column {column!r}{header}: {offer}; or give a position from 0"
+        ) from None
+    if not -len(names) <= position < len(names):
+        raise InputError(f"{table.path}: has no column {position}: it has {len(names)}, counted 0 to {len(names) - 1}")
+    return position % len(names)
+
+
+def positions_of(table: Table, columns: Sequence[str | int]) -> list[int]:
+    """Return the positions of columns; a text that is no name may join several by commas."""
+    found = []
+    for column in columns:
+        is_name = not isinstance(column, str) or (table.has_header and column in table.names)
+        parts = [column] if is_name else [part.strip() for part in str(column).split(",") if part.strip()]
+        found += [position_of(table, part) for part in parts]
+    return found
+
+
+def choose(
+    table: Table, reading: Reading, dropped: Sequence[int], labelled: bool, n_features: int | None
+) -> tuple[int | None, str | None]:
+    """Return the position of the label in a training table and how it was chosen; None if there is no label."""
+    if reading.label is not None:
+        at = position_of(table, reading.label)
+        if at in dropped:
+            raise InputError(f"{table.path}: {table.column(at)} is the label and is dropped, too: leave one out")
+        return at, GIVEN
+    left = [i for i in range(len(table.names)) if i not in dropped]
+    if table.has_header:
+        lower = {table.names[i].lower(): i for i in reversed(left)}
+        found = next((lower[name] for name in _NAMES if name in lower), None)
+        if found is not None:
+            return found, BY_NAME
+    if left and (labelled or n_features == len(left) - 1):
+        return left[-1], LAST
+    return None, None
+
+
+def matched(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:
+    """Return the positions of the encoding's columns and of the label in this table (None if it has no label)."""
+    if encoding.header and table.has_header:
+        place = {name: i for i, name in enumerate(table.names)}
+        lacking = [name for name in encoding.columns if name not in place]
+        if lacking:
+            raise InputError(
+                f"{table.path}: lacks {listed(lacking)}, which the model was trained on: add what is missing"
+            )
+        at = position_of(table, label) if label is not None else place.get(encoding.label or "")
+        if at is None and label is None and encoding.label is None:  # trained without labels, which these data may have
+            free = [name for name in table.names if name not in encoding.columns and name.lower() in _NAMES]
+            at = place[free[0]] if free else None
+        return [place[name] for name in encoding.columns], at
+    width, wanted = len(table.names), len(encoding.columns)
+    index = encoding.label_index
+    if encoding.positions is not None and encoding.width is not None and width != wanted:
+        if width == encoding.width:
+            return list(encoding.positions), index if label is None else position_of(table, label)
+        if width == encoding.width - 1 and index is not None and label is None:
+            return [at - (at > index) for at in encoding.positions], None
+        raise InputError(
+            f"{table.path}: has {width} columns, but the model was trained on {wanted} of {encoding.width}: "
+            "give the same columns in the same order"
+        )
+    if width == wanted and label is None:
+        return list(range(width)), None
+    if width != wanted + 1:
+        raise InputError(
+            f"{table.path}: has {width} columns, but the model was trained on {wanted} and a label: "
+            "give the same columns in the same order"
+        )
+    at = position_of(table, label) if label is not None else width - 1 if index is None else index
+    return [i for i in range(width) if i != at], at
+
+
+def labels(
+    table: Table, at: int, encoding: Encoding | None, required: bool, decimal: str | None = None
+) -> np.ndarray | None:
+    """Return the labels in a column: int64, float64 or text.
+
+    Parameters
+    ----------
+    table : Table
+        The table, with its cells.
+    at : int
+        The position of the label.
+    encoding : Encoding or None
+        What training has learnt; its labels may be text.
+    required : bool
+        Whether a missing label is an error; else the result is None.
+    decimal : {".", ","} or None, default=None
+        The decimal mark that was given; numbers in groups of three digits are then numbers.
+
+    Raises
+    ------
+    InputError
+        A label is missing or infinite, or text where those of training are numbers.
+    """
+    import pandas as pd
+
+    series = table.frame[at]
+    missing = series.isna().to_numpy()
+    if missing.any():
+        if required:
+            raise table.refusal(
+                int(np.argmax(missing)), at, "has no label", "drop that row, label it, or name the label: --label COL"
+            )
+        return None
+    if pd.api.types.is_numeric_dtype(series.dtype):  # booleans too
+        values = series.to_numpy(dtype=np.float64) if series.dtype.kind == "f" else series.to_numpy()
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise table.refusal(row, at, "holds a label that is not finite", "drop that row or label it")
+        y = integral(values)
+        return y if encoding is None or not encoding.label_text else y.astype(np.str_)
+    codes, uniques = pd.factorize(series)
+    texts = [str(value) for value in uniques]
+    if decimal is not None and (encoding is None or not encoding.label_text):
+        found = [None if text.isalpha() else number(text, decimal) for text in texts]
+        if None not in found:
+            return integral(np.array(found, dtype=np.float64)[codes])
+    if encoding is not None and encoding.label is not None and not encoding.label_text:
+        if not required:  # a placeholder where labels would be
+            return None
+        row = int(np.argmax(np.isin(codes, [i for i, text in enumerate(texts) if not is_number(text)])))
+        raise table.refusal(row, at, "holds text, but the model's labels are numbers", "give the same labels")
+    return np.array(texts, dtype=np.str_)[codes]

@@ -1,0 +1,257 @@
+"""Tables: CSV and Parquet files whose columns are numbers, dates, text, and a label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from svmkit.data.formats.csvtext import Dialect, dialect
+from svmkit.data.formats.files import split_endings
+from svmkit.data.prepare.encoding import Encoding, label_in_words
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables import columns, label_column, onehot, refusals
+from svmkit.data.tables.columns import Column
+from svmkit.data.tables.frames import csv_frame, csv_frames, parquet_tables, read_parquet
+from svmkit.data.tables.table import Table, listed
+from svmkit.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A training table: its cells, and what each column is taken for.
+
+    Attributes
+    ----------
+    table : Table
+        The table, with its cells.
+    columns : tuple of Column
+        The columns that become features, in order.
+    empty : tuple of Column
+        Those that are left out since no row has a value there.
+    label, chosen : int or None, str or None
+        The position of the label column, and how it was chosen.
+    reading : Reading
+        How the table was to be read.
+    """
+
+    table: Table
+    columns: tuple[Column, ...]
+    empty: tuple[Column, ...]
+    label: int | None
+    chosen: str | None
+    reading: Reading
+
+    def require_usable(self, holes: bool) -> None:
+        """Raise InputError if a column cannot be features as it is."""
+        refused = refusals.refusal(self.table, self.columns, holes=holes, decimal=self.reading.decimal)
+        if refused is not None:
+            raise refused
+        if not self.columns:
+            raise InputError(f"{self.table.path}: has a label column but no features: all others are empty")
+
+    def encoding(self, is_text: bool) -> Encoding:
+        """Return what later tables need to be read in the same way; `is_text` says whether the labels are text."""
+        table = self.table
+        positions = tuple(column.position for column in self.columns)
+        is_whole = len(positions) + (self.label is not None) == len(table.names)
+        return Encoding(
+            columns=tuple(table.names[at] for at in positions),
+            categories=tuple(column.categories for column in self.columns),
+            header=table.has_header,
+            label=None if self.label is None else table.names[self.label],
+            label_index=self.label,
+            label_text=is_text,
+            dates=tuple(column.order for column in self.columns),
+            decimal=self.reading.decimal,
+            charset=self.reading.charset,
+            positions=None if is_whole else positions,
+            width=None if is_whole else len(table.names),
+            label_chosen=self.chosen,
+        )
+
+    @property
+    def flags(self) -> np.ndarray:
+        """Which features are 0/1 indicators: bool, shape (n_features,)."""
+        return np.concatenate([np.full(column.width, column.is_flag) for column in self.columns])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of the columns."""
+        names = [self.table.names[column.position] for column in self.empty]
+        empty = (f"{listed(names)}: left out, since no row has a value there",) if names else ()
+        return (*refusals.notes(self.table, self.columns), *empty)
+
+
+def read_table(
+    path: Path,
+    kind: str,
+    *,
+    n_features: int | None,
+    encoding: Encoding | None,
+    reading: Reading,
+    labelled: bool,
+    holes: bool,
+) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...]]:
+    """Read samples, labels and encoding from a CSV file (kind "table") or a Parquet file (kind "parquet").
+
+    Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
+    numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
+    in at least 95 of 100 cells is refused as a number column with a typing error, and so is one with many different
+    texts. With `encoding` the columns are matched by name when both tables have a header (others in the file are
+    ignored), else by position; unknown categories become zeros, with one warning.
+
+    Returns
+    -------
+    X : float64 ndarray or csr_array of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or None
+    encoding : Encoding
+        The given encoding, or the learnt one.
+    flags : ndarray of bool, shape (n_features,), or None
+        The features that are 0/1 indicators; None with a given encoding.
+    notes : tuple of str
+        What a user should know of the columns; empty with a given encoding.
+
+    Raises
+    ------
+    InputError
+        With file, line (Parquet: row) and column of a missing value, of text among numbers or of an uneven
+        line; or naming the columns that are missing, or cannot be features as they are.
+    """
+    if encoding is None:
+        learnt = learn(path, kind, n_features=n_features, reading=reading, labelled=labelled)
+        learnt.require_usable(holes)
+        at = learnt.label
+        y = None if at is None else label_column.labels(learnt.table, at, None, labelled, reading.decimal)
+        found = learnt.encoding(y is not None and y.dtype.kind == "U")
+        X = onehot.assembled(learnt.columns, len(learnt.table.frame))
+        return X, y, found, learnt.flags, learnt.notes
+    table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
+    positions, at = label_column.matched(table, encoding, reading.label)
+    if at is None and labelled:
+        wanted = f"{encoding.label!r}" if encoding.label else "given"
+        raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
+    texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
+    table = _filled(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
+    y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
+    return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, ()
+
+
+def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
+    """Read a training table and find out what each column is; nothing is refused yet that training would refuse.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : {"table", "parquet"}
+        CSV, or Parquet.
+    n_features : int, default=None
+        The number of features that a model expects; by it an unlabelled table is known.
+    reading : Reading
+        How the table is to be read.
+    labelled : bool, default=True
+        Whether the last column is the label if no other is.
+
+    Raises
+    ------
+    InputError
+        The file is no table, has no rows, no features or no such columns, or a cell that no column can have.
+    """
+    table = _outline(path, kind, reading, None)
+    choice = _choice(table, reading, labelled, n_features)
+    return _learnt(_filled(table, choice.label, choice.as_categories, reading.decimal), choice, reading)
+
+
+def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_labels: bool = False) -> Iterator[Learnt]:
+    """Read a training table piece by piece, each of which is learnt by itself; none for a table without rows.
+
+    Parameters
+    ----------
+    path, kind, reading
+        As for `learn`; the table has a label.
+    cells : int
+        The most cells of a piece, which has one row at least.
+    text_labels : bool, default=False
+        Whether the labels of a CSV file are text whatever they look like: a piece does not know the others.
+    """
+    if kind == "parquet":
+        tables = parquet_tables(path, cells)
+        table = next(tables, None)
+        if table is None:
+            return
+        choice = _choice(table, reading, True, None)
+        tables = chain((table,), tables)
+    else:
+        outline = _outline(path, kind, reading, None)
+        choice = _choice(outline, reading, True, None)
+        texts = [*choice.as_categories, *([choice.label] if text_labels and choice.label is not None else [])]
+        layout, rows = cast(Dialect, outline.layout), max(1, cells // len(outline.names))
+        frames = csv_frames(path, layout, choice.label, texts, reading.decimal, rows)
+        tables = (outline.with_frame(frame) for frame in frames)
+    first = 0
+    for piece in tables:
+        if len(piece.frame):
+            yield _learnt(piece.with_frame(piece.frame, first), choice, reading)
+        first += len(piece.frame)
+
+
+class _Choice(NamedTuple):
+    """The columns of a training table that are features, those that become categories, and the label."""
+
+    positions: list[int]
+    as_categories: list[int]
+    label: int | None
+    chosen: str | None
+
+
+def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
+    dropped = label_column.positions_of(table, reading.drop)
+    at, chosen = label_column.choose(table, reading, dropped, labelled, n_features)
+    taken = set(label_column.positions_of(table, reading.only) if reading.only else range(len(table.names)))
+    positions = [i for i in range(len(table.names)) if i in taken and i not in dropped and i != at]
+    if not positions:
+        dropping = "all others are left out" if dropped or reading.only else "check the delimiter"
+        raise InputError(f"{table.path}: has a label column but no features: {dropping}")
+    return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen)
+
+
+def _learnt(table: Table, choice: _Choice, reading: Reading) -> Learnt:
+    """Return what the columns of a table with its cells are."""
+    found = [
+        columns.learn(table, i, decimal=reading.decimal, as_categories=i in choice.as_categories)
+        for i in choice.positions
+    ]
+    full = tuple(column for column in found if not column.is_empty)
+    empty = tuple(column for column in found if column.is_empty)
+    return Learnt(table, full, empty, choice.label, choice.chosen, reading)
+
+
+def label_of(path: Path, kind: str, reading: Reading) -> str | None:
+    """Return the label column of a training table in words, without its cells if the file is CSV."""
+    table = _outline(path, kind, reading, None)
+    at, chosen = label_column.choose(table, reading, label_column.positions_of(table, reading.drop), True, None)
+    return None if at is None else label_in_words(table.names[at] if table.has_header else None, at, chosen)
+
+
+def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
+    """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
+    if kind == "parquet":
+        return read_parquet(path)
+    tabs = split_endings(path.name)[1] == ".tsv"
+    layout = dialect(path, tabs, encoding, reading.label, charset=reading.charset, decimal=reading.decimal)
+    names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
+    return Table(path, None, names, layout.header is not None, layout)
+
+
+def _filled(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
+    """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
+    if table.layout is not None:
+        table = table.with_frame(csv_frame(table.path, table.layout, at, texts, decimal))
+    if len(table.frame) == 0:
+        raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
+    return table

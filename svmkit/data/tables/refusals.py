@@ -1,0 +1,153 @@
+"""What training refuses of a table, all columns of one kind in one line; and what a user should know of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+
+from svmkit.data.formats.cells import is_number_with
+from svmkit.data.formats.files import shown
+from svmkit.data.tables.columns import FEW_CATEGORIES, Column, Trouble
+from svmkit.data.tables.table import Table, listed
+from svmkit.errors import InputError
+
+_ID_ROWS = 50  # in a smaller table a quantity may well differ in all rows
+_ID_NAME = re.compile(
+    r"(?:^|[^a-z])(?:id|uuid|guid|key|index|idx|nr|no|number|nummer)$|(?<=[a-z])(?-i:Id|ID|Nr|No|Key|Index)$", re.I
+)
+
+
+def refusal(
+    table: Table, columns: Sequence[Column], *, holes: bool, decimal: str | None = None, mend: str | None = None
+) -> InputError | None:
+    """Return the error for the columns that cannot be features as they are, or None.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    columns : sequence of Column
+        Its columns.
+    holes : bool
+        Whether number columns may have holes.
+    decimal : {".", ","} or None, default=None
+        The decimal mark that was given.
+    mend : str, default=None
+        What helps against holes, if it is not an option of training.
+    """
+    of = {trouble: [column for column in columns if column.trouble == trouble] for trouble in Trouble}
+    if of[Trouble.SLIP]:
+        return of[Trouble.SLIP][0].slip
+    if of[Trouble.MARK]:
+        return InputError(f"{table.path}: {_of_marks(table, of[Trouble.MARK], decimal)}")
+    if of[Trouble.DAY]:
+        return InputError(f"{table.path}: {_of_days(table, of[Trouble.DAY])}")
+    if of[Trouble.MANY]:
+        return InputError(f"{table.path}: {_of_texts(table, of[Trouble.MANY])}")
+    return None if holes else _of_holes(table, columns, mend)
+
+
+def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return what a user should know of the columns that training takes: dates, and columns that look like an ID."""
+    found = []
+    dates = [column for column in columns if column.order is not None]
+    if dates:
+        found.append(f"{_named(table, dates)} taken for dates: days since 1970-01-01")
+    ids = [column for column in columns if looks_like_id(table.names[column.position], column)]
+    if ids:
+        looks = _verb(ids, "looks like an ID", "look like IDs")
+        found.append(f"{_named(table, ids)} {looks}: --drop {_options(table, ids)}")
+    return tuple(found)
+
+
+def looks_like_id(name: str, column: Column) -> bool:
+    """Return whether a column of whole numbers, all different, is named or counted like an ID."""
+    values = column.values
+    if column.categories is not None or column.order is not None or len(values) < _ID_ROWS:
+        return False
+    for part in (values[:_ID_ROWS], values):  # the first few rows decide for nearly all columns
+        if not (np.isfinite(part).all() and (part == np.floor(part)).all() and len(np.unique(part)) == len(part)):
+            return False
+    steps = np.diff(values)
+    in_order = bool((steps > 0).all() or (steps < 0).all())
+    return in_order or values.max() - values.min() + 1 == len(values) or _ID_NAME.search(name) is not None
+
+
+def as_option(names: Sequence[str]) -> str:
+    """Return columns as the value of an option, in quotes where a shell needs them."""
+    return shlex.quote(",".join(names))
+
+
+def _named(table: Table, columns: Sequence[Column]) -> str:
+    return listed([table.names[column.position] for column in columns])
+
+
+def _options(table: Table, columns: Sequence[Column]) -> str:
+    return as_option([table.names[column.position] for column in columns])
+
+
+def _of_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> str:
+    """Return the refusal of numbers that are written with another decimal mark, or with marks between thousands."""
+    texts = [text for column in columns for text in column.categories or ()]
+    commas, points = (sum(is_number_with(text, mark) for text in texts) for mark in (",", "."))
+    what, how = "commas", "--decimal , if 1,234 means 1.234, --decimal . if it means 1234"
+    if commas > points:
+        what, how = "a decimal comma", "--decimal , reads them"
+    elif points > commas:
+        what, how = "a decimal point, or commas between the thousands", "--decimal . reads them"
+    verb = _verb(columns, "holds", "hold")
+    if decimal is not None:
+        out = f"--drop {_options(table, columns)} leaves {_verb(columns, 'it', 'them')} out"
+        how = f"but --decimal {decimal} was given: write all columns with one mark, or {out}"
+    return f"{_named(table, columns)} {verb} numbers with {what} ({shown(columns[0].example)}): {how}"
+
+
+def _of_days(table: Table, columns: Sequence[Column]) -> str:
+    names, cell = _options(table, columns), shown(columns[0].example)
+    return (
+        f"{_named(table, columns)} {_verb(columns, 'holds', 'hold')} dates, but no cell shows whether the day or the "
+        f"month comes first ({cell}): write them as 2024-12-31, or leave them out (--drop {names})"
+    )
+
+
+def _of_texts(table: Table, columns: Sequence[Column]) -> str:
+    rows, names = len(columns[0].values), _options(table, columns)
+    counts = ", ".join(
+        f"{table.names[c.position]!r} {len(c.categories or ()):,}"
+        + (f": mostly numbers, but {shown(c.example)} (write a hole as an empty cell)" if c.example else "")
+        for c in columns[:12]
+    )
+    more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
+    return (
+        f"too many different texts in {rows:,} rows: {counts}{more} (at most {FEW_CATEGORIES}, or one for "
+        f"ten rows); --drop {names} leaves {_verb(columns, 'the column', 'the columns')} out, "
+        f"--categorical {names} makes a feature of each text"
+    )
+
+
+def _of_holes(table: Table, columns: Sequence[Column], mend: str | None) -> InputError | None:
+    """Return the error for holes in number columns, with the line of the first and the number of each column."""
+    counts: dict[int, int] = {}
+    first = 0
+    for column in columns:
+        empty = column.holes
+        if empty.any():
+            row = int(np.argmax(empty))
+            first = min(first, row) if counts else row
+            counts[column.position] = int(empty.sum())
+    if not counts:
+        return None
+    total, n = sum(counts.values()), len(counts)
+    of_each = ", ".join(f"{table.names[position]} {count:,}" for position, count in list(counts.items())[:12])
+    return InputError(
+        f"{table.place(first)}: {'the first of ' if total > 1 else ''}{total:,} hole{'s' * (total > 1)} in {n} "
+        f"column{'s' * (n > 1)}: {of_each}{f' and {n - 12} more' if n > 12 else ''}; "
+        + (mend or "--impute median fills them, --drop COL leaves a column out")
+    )
+
+
+def _verb(columns: Sequence[Column], one: str, many: str) -> str:
+    return one if len(columns) == 1 else many

@@ -1,0 +1,56 @@
+"""A table as it was read: its columns, their names, and the place of a cell in the file for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from svmkit.data.formats.csvtext import Dialect, line_of
+from svmkit.data.formats.files import shown
+from svmkit.errors import InputError
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: a DataFrame with columns 0, 1, ... (None until it is read), their names, and the file.
+
+    `first` is the row of the file with which the frame begins, if it is a piece of a larger table.
+    """
+
+    path: Path
+    frame: Any
+    names: tuple[str, ...]
+    has_header: bool
+    layout: Dialect | None  # None for Parquet, which has no lines
+    first: int = 0
+
+    def with_frame(self, frame: Any, first: int = 0) -> Table:
+        """Return the table with other cells, which begin in this row of the file."""
+        return replace(self, frame=frame, first=first)
+
+    def column(self, position: int) -> str:
+        """Return the name of a column for messages."""
+        return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
+
+    def place(self, row: int) -> str:
+        """Return where a row stands in the file, for messages."""
+        if self.layout is None:
+            return f"{self.path}: row {self.first + row + 1} (counted from 1)"
+        return f"{self.path}:{line_of(self.path, self.layout, self.first + row)[0]}"
+
+    def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
+        """Return the error for a cell, with its line in the file and its text."""
+        if self.layout is None:
+            value, place = str(self.frame[position].iloc[row]), self.place(row)
+        else:
+            line, fields = line_of(self.path, self.layout, self.first + row)
+            value, place = fields[position], f"{self.path}:{line}"
+        return InputError(f"{place}: {self.column(position)} {problem} ({shown(value)}): {mend}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return "column 'a'" or "columns 'a', 'b'", at most eight by name."""
+    head = ", ".join(repr(name) for name in names[:8])
+    return f"column{'s' if len(names) > 1 else ''} {head}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
