@@ -15,8 +15,9 @@ from svmkit.data.formats.svmlight import Stack, read_blocks
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables import label_column, refusals
 from svmkit.data.tables.columns import Trouble
-from svmkit.data.tables.readers import Learnt, label_column, learn_pieces, refusals
+from svmkit.data.tables.readers import Learnt, learn_pieces
 from svmkit.data.tables.table import listed
 from svmkit.errors import InputError
 from svmkit_dask.part import MemoryPart, Part, Written, csr, cuts, rows_of

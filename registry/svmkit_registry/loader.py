@@ -65,7 +65,8 @@ class Predictor:
         positions = _positions(frame, encoding)
         if positions is None:
             return _numbers(frame)
-        from svmkit.data.tables.readers import Table, onehot
+        from svmkit.data.tables import onehot
+        from svmkit.data.tables.table import Table
 
         names = tuple(str(name) for name in frame.columns)
         holes = self.model.preprocessing.takes_holes

@@ -14,8 +14,9 @@ from svmkit.data.loading import kind_of, load
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.dates import YEAR_FIRST, text_of
 from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables import label_column, onehot, refusals
 from svmkit.data.tables.columns import Column, Trouble
-from svmkit.data.tables.readers import Learnt, label_column, learn, onehot, refusals
+from svmkit.data.tables.readers import Learnt, learn
 from svmkit.errors import InputError
 
 _OFTEN = 3  # the most frequent texts of a column that are listed
