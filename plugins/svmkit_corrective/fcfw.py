@@ -41,9 +41,6 @@ class FCFW(Corrective):
     growth: float = 0.3
     inner: float = 0.2
 
-    def pose_regression(self, gram, t, C, epsilon):
-        return BiasedTubeQP(gram, t, C, epsilon, loss="squared_hinge")
-
     def formulation(self, kernel, task="classify"):
         regresses = task == "regress"
         return BiasedTubeQP.formulation(loss="squared_hinge") if regresses else super().formulation(kernel, task)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import Loss
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws
@@ -97,14 +98,9 @@ class Reference(Solver):
         if not 0.0 < self.eps < math.inf:
             raise InputError(f"eps must be a finite number > 0, not {self.eps}")
 
-    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
-        problem = super().pose(gram, y, C)
+    def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        problem = super().pose(gram, target, C, loss)
         outside.prepare(self.module)  # here, so that the clock of the solve does not see it
-        return problem
-
-    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
-        problem = super().pose_regression(gram, t, C, epsilon)
-        outside.prepare(self.module)
         return problem
 
     def outside(

@@ -50,8 +50,8 @@ UPGRADES = {
 }
 """What an author changes in a plugin written for this version of the interface to bring it to the next version."""
 
-Kind = Literal["solver", "kernel", "sampler", "tracker", "cluster", "command"]
-KINDS: tuple[Kind, ...] = ("solver", "kernel", "sampler", "tracker", "cluster", "command")
+Kind = Literal["solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"]
+KINDS: tuple[Kind, ...] = ("solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command")
 
 _loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has imported
 
@@ -62,7 +62,7 @@ def registered(kind: Kind) -> Mapping[str, EntryPoint]:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "cluster", "command"}
+    kind : {"solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"}
         The kind of plugin.
 
     Returns
@@ -70,7 +70,7 @@ def registered(kind: Kind) -> Mapping[str, EntryPoint]:
     mapping of str to importlib.metadata.EntryPoint
         Entry points by plugin name, sorted by name.
     """
-    points = [*entry_points(group=f"svmkit.{kind}s"), *plugin_file.points(kind)]
+    points = [*entry_points(group=plugin_file.group(kind)), *plugin_file.points(kind)]
     return {point.name: point for point in sorted(points, key=lambda p: p.name)}
 
 
@@ -147,7 +147,7 @@ def load(kind: Kind, name: str) -> Any:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "cluster", "command"}
+    kind : {"solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"}
         The kind of plugin.
     name : str
         The name under which the plugin is registered.
@@ -236,7 +236,7 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler", "tracker", "cluster", "command"}
+    kind : {"solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"}
         The kind of plugin.
     name : str
         The name under which the plugin is registered.
@@ -264,12 +264,8 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
             given[key] = converted(f"{kind} {name}: {key}", value, type(known[key]))
         elif kind == "solver":
             given[key] = typed(f"solver {name}: {key}", value, type(known[key]))
-    losses: tuple[str, ...] = getattr(plugin, "losses", ())
-    if kind == "solver" and isinstance(given.get("loss"), str) and hasattr(plugin, "loss_named"):
-        given["loss"] = plugin.loss_named(given["loss"])
-    if kind == "solver" and given.get("loss", losses) not in (losses, *losses, known.get("loss")):
-        close = meant(given["loss"], losses)
-        raise InputError(f"solver {name}: loss={given['loss']!r} is not known{close}; there are: {', '.join(losses)}")
+    if kind == "solver" and given.get("loss", known.get("loss")) != known.get("loss"):
+        given["loss"] = plugin.loss_option(given["loss"])
     try:
         return plugin(**given)
     except TypeError as error:
@@ -281,9 +277,9 @@ def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
     known = options(plugin)
     what, has = key, f"it has {', '.join(known)}" if known else "it has none"
     able: list[str] = []
-    if kind == "solver" and key == "loss" and hasattr(plugin, "losses"):
-        what, has = f"loss={value}", f"its loss is {' or '.join(plugin.losses)}"
-        able = solvers_where(lambda solver: value in getattr(solver, "losses", ()))
+    if kind == "solver" and key == "loss":
+        what, has = f"loss={value}", f"its loss is {' or '.join(plugin.loss_names('classify'))}"
+        able = solvers_where(lambda solver: "loss" in options(solver) and value in solver.loss_names())
     elif kind == "solver":
         able = solvers_where(lambda solver: key in options(solver))
     others = f"; with {what}: {', '.join(able)}" if able and name not in able else ""

@@ -22,11 +22,13 @@ from typing import Any
 from svmkit.errors import InputError, one_line
 
 LONGEST = 10  # characters of a name: MLflow's comparison cuts longer ones
+LONGEST_OF_LOSS = 32  # which names no run
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 BASES = {
     "solver": ("svmkit.solver.base", "Solver"),
     "kernel": ("svmkit.kernels.functions", "Kernel"),
     "sampler": ("svmkit.solver.sampler", "Sampler"),
+    "loss": ("svmkit.losses.base", "Loss"),
 }
 """Kinds of plugins that a file can define, and the module and name of the class from which each derives."""
 
@@ -69,8 +71,13 @@ def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]])
         for key in [key for key, (_, other) in _loaded.items() if other.path == file.path]:
             del _loaded[key]
         for (kind, name), cls in found.items():
-            _loaded[kind, name] = EntryPoint(name, f"{file.module}:{cls}", f"svmkit.{kind}s"), file
+            _loaded[kind, name] = EntryPoint(name, f"{file.module}:{cls}", group(kind)), file
     return [name for (_, name), (_, other) in _loaded.items() if other == file]
+
+
+def group(kind: str) -> str:
+    """Return the name of the entry-point group of a kind of plugin."""
+    return "svmkit.losses" if kind == "loss" else f"svmkit.{kind}s"
 
 
 def points(kind: str) -> list[EntryPoint]:
@@ -225,7 +232,7 @@ class PluginFile:
             )
         raise InputError(
             f"{self.shown} defines no plugin: it needs a class with a name that derives from svmkit.solver.Solver, "
-            "svmkit.solver.Sampler or svmkit.kernels.Kernel (svmkit new solver NAME writes one)"
+            "svmkit.solver.Sampler, svmkit.kernels.Kernel or svmkit.losses.Loss (svmkit new solver NAME writes one)"
         )
 
     def _checked(self, kind: str, plugin: type) -> str:
@@ -233,8 +240,9 @@ class PluginFile:
         name, where = vars(plugin)["name"], f"{self.shown}: class {plugin.__name__}"
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise InputError(f"{where} has the name {name!r}: take letters, digits and _, a letter first")
-        if len(name) > LONGEST:
-            raise InputError(f"{where} has the name {name!r} of {len(name)} characters: take {LONGEST} at most")
+        longest = LONGEST_OF_LOSS if kind == "loss" else LONGEST
+        if len(name) > longest:
+            raise InputError(f"{where} has the name {name!r} of {len(name)} characters: take {longest} at most")
         if missing := _missing(kind, plugin):
             raise InputError(f"{where} ({kind} {name!r}) lacks {', '.join(missing)}: a {kind} defines {_all_of(kind)}")
         return name
@@ -258,11 +266,18 @@ def _missing(kind: str, plugin: Any) -> list[str]:
         needed = ["diag"] if plugin.form is not None else ["block", "diag"]
         return [name for name in needed if getattr(plugin, name).__qualname__ == f"{BASES[kind][1]}.{name}"]
     lacking = plugin.__abstractmethods__ if isabstract(plugin) else ()
-    return [name for name in ("init", "step", "solution", "draws") if name in lacking] or sorted(lacking)
+    return [name for name in ("init", "step", "solution", "draws", "value", "terms") if name in lacking] or sorted(
+        lacking
+    )
 
 
 def _all_of(kind: str) -> str:
-    return {"solver": "init, step and solution", "kernel": "block and diag", "sampler": "draws"}[kind]
+    return {
+        "solver": "init, step and solution",
+        "kernel": "block and diag",
+        "sampler": "draws",
+        "loss": "value and terms",
+    }[kind]
 
 
 def _line(error: BaseException, where: str) -> int | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import canonical_name
 from svmkit.problems.certificate import Certificate
 
 GRAIN = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
@@ -162,6 +165,42 @@ class Problem(ABC):
             If t, C, epsilon or a term is not valid, or if the problem is none of regression.
         """
         raise InputError(f"{cls.name} is no problem of regression")
+
+    @classmethod
+    def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms: Any) -> Problem:
+        """Return the problem of training with a loss.
+
+        Parameters
+        ----------
+        gram : Gram
+            The kernel matrix of the m samples.
+        target : ndarray of shape (m,)
+            Labels -1.0 or +1.0, both present; or the targets of regression, finite.
+        C : float or ndarray of shape (m,)
+            Cost of a unit of loss, > 0. Class and sample weights are multiplied in.
+        loss : Loss
+            The loss; its task says what is learnt.
+        **terms
+            Further terms of the problem, such as `bias`.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        InputError
+            If a value is not valid, or the problem is not posed for this loss.
+        """
+        known = {name: canonical_name(name, loss.task) for name in ("hinge", "squared_hinge")}
+        name = next((name for name, own in known.items() if own == loss.name), None)
+        if name is None:
+            raise InputError(f"{cls.name} has no loss={loss.name}; it has {', '.join(known.values())}")
+        if "loss" in inspect.signature(cls.formulation).parameters:
+            terms["loss"] = name
+        if loss.task == "regress":
+            return cls.regressor(gram, target, C, float(getattr(loss, "epsilon", 0.0)), **terms)
+        return cls.classifier(gram, target, C, **terms)
 
     @classmethod
     def formulation(cls, **terms) -> str:

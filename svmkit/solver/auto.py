@@ -15,6 +15,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
@@ -96,11 +97,12 @@ class Auto(Solver):
     def sampler_for(self, kernel: Kernel) -> Sampler:
         return self._poser(kernel).sampler_for(kernel)
 
-    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
-        return self._poser(gram.kernel).pose(gram, y, C)
+    def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        task = "classify" if loss is None else loss.task
+        return self._poser(gram.kernel, task).pose(gram, target, C, loss)
 
-    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
-        return self._poser(gram.kernel, "regress").pose_regression(gram, t, C, epsilon)
+    def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
+        return self._poser(kernel, task).loss_for(kernel, task, epsilon)
 
     def formulation(self, kernel: Kernel, task: str = "classify") -> str:
         return self._poser(kernel, task).formulation(kernel, task)

@@ -28,12 +28,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit import plugins
-from svmkit.errors import InputError
+from svmkit.errors import InputError, meant
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import Family, Loss
+from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import ALIASES
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.at_once import SolvesPairs
 from svmkit.solver.requirements import Reads, Requires
@@ -60,8 +61,9 @@ class Solver(ABC):
         Other types of problem that the solver minimises as well, such as OneClassQP.
     terms : tuple of str, default=()
         Names of the hyperparameters that shape the problem, such as loss and bias.
-    losses : tuple of str, default=("squared_hinge",)
-        Losses that the solver can take; the first is its default.
+    losses : tuple of str or Family, default=("squared_hinge",)
+        The losses that the solver takes, by name or whole families; the first one is its default. "hinge" and
+        "squared_hinge" stand for the epsilon-insensitive losses in regression.
     requires : tuple of Requires, default=()
         What the kernel must satisfy.
     monotone : bool, default=False
@@ -89,7 +91,7 @@ class Solver(ABC):
     regression: ClassVar[type[Problem] | None] = None
     further: ClassVar[tuple[type[Problem], ...]] = ()
     terms: ClassVar[tuple[str, ...]] = ()
-    losses: ClassVar[tuple[str, ...]] = ("squared_hinge",)
+    losses: ClassVar[tuple[str | Family, ...]] = ("squared_hinge",)
     requires: ClassVar[tuple[Requires, ...]] = ()
     monotone: ClassVar[bool] = False
     sampler: ClassVar[Sampler] = Full()
@@ -100,42 +102,102 @@ class Solver(ABC):
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
 
-    @staticmethod
-    def loss_named(name: str) -> str:
-        """Return the loss as `losses` has it, for its name in regression as well; another text as it is."""
-        return ALIASES.get(name, name)
+    @classmethod
+    def takes_loss(cls, loss: Loss | type[Loss]) -> bool:
+        """Return whether the solver can minimise a risk with this loss; by default what `losses` says."""
+        return any(given is loss.family or canonical_name(str(given), loss.task) == loss.name for given in cls.losses)
+
+    @classmethod
+    def loss_names(cls, task: str | None = None) -> list[str]:
+        """Return the names of the losses that the solver takes, those that `losses` names first.
+
+        Parameters
+        ----------
+        task : {"classify", "regress"}, default=None
+            Only the losses of a task; None is all.
+        """
+        taken = [name for name in loss_names(task) if cls.takes_loss(plugins.load("loss", name))]
+        named = [canonical_name(given, task or "classify") for given in cls.losses if isinstance(given, str)]
+        return [*(name for name in named if name in taken), *(name for name in taken if name not in named)]
+
+    @classmethod
+    def loss_option(cls, given: str | Loss) -> str | Loss:
+        """Return a value of the option `loss` as the solver keeps it, with the names of `losses` where there are two.
+
+        Raises
+        ------
+        InputError
+            The solver does not take the loss; the message names those that it takes and the solvers that take it.
+        """
+        if isinstance(given, Loss):
+            taken, name = cls.takes_loss(given), given.name
+        else:
+            name = str(given)
+            taken = name in cls.losses or name in cls.loss_names() or LIBLINEAR_NAMES.get(name) in cls.losses
+            given = LIBLINEAR_NAMES.get(name, given)
+        if not taken:
+            able = plugins.solvers_where(lambda solver: name in solver.loss_names())
+            known = [*cls.loss_names("classify"), *cls.loss_names("regress")]
+            fits = ", ".join(known) + (f"; with {name}: {', '.join(able)}" if able else "")
+            raise InputError(f"solver {cls.name}: loss={name!r} is not known{meant(name, known)}; there are: {fits}")
+        return given
+
+    def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
+        """Return the solver's loss in a task.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel, on which the loss of a solver that chooses depends.
+        task : {"classify", "regress"}, default="classify"
+            What is learnt.
+        epsilon : float, default=None
+            Half the width of the tube of a loss that is given by its name and has one; None is the loss's default.
+
+        Raises
+        ------
+        InputError
+            The loss is none of the task.
+        """
+        return make_loss(getattr(self, "loss", self.losses[0]), task, epsilon=epsilon)  # type: ignore[arg-type]
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
         """Return the type of problem that the solver minimises with this kernel; by default `problem`."""
         return cls.problem
 
-    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
-        """Make the problem that this solver solves for a binary training set.
+    def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        """Make the problem that this solver solves for a training set.
 
         Parameters
         ----------
         gram : Gram
             Kernel values of the m samples.
-        y : ndarray of float64, shape (m,)
-            Labels, -1.0 and +1.0, both present.
+        target : ndarray of float64, shape (m,)
+            Labels, -1.0 and +1.0, both present; in regression the targets.
         C : float or ndarray of float64, shape (m,)
             Weight of each loss, > 0.
+        loss : Loss, default=None
+            The loss, which says what is learnt; None is that of classification, `loss_for(kernel)`.
 
         Returns
         -------
         Problem
-            Of type `problem_for(gram.kernel)`, with the hyperparameters named in `terms`.
+            Of type `problem_of(gram.kernel, loss.task)`, with the hyperparameters named in `terms`.
 
         Raises
         ------
         InputError
-            The solver cannot take the kernel, or y, C or a hyperparameter is invalid.
+            The solver cannot take the loss, the task or the kernel, or a value is invalid.
         """
-        problem = self.problem_for(gram.kernel)
+        if loss is None:
+            loss = self.loss_for(gram.kernel)
+        elif not self.takes_loss(loss):
+            self.loss_option(loss)  # which raises
+        problem = self.problem_of(gram.kernel, loss.task)
         if problem.is_linear:
             self.check_kernel(gram.kernel)
-        return problem.classifier(gram, y, C, **self._terms)
+        return problem.from_loss(gram, target, C, loss, **{k: v for k, v in self._terms.items() if k != "loss"})
 
     @classmethod
     def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
@@ -166,10 +228,7 @@ class Solver(ABC):
         InputError
             The solver has no problem of regression or cannot take the kernel, or a value is invalid.
         """
-        problem = self.problem_of(gram.kernel, "regress")
-        if problem.is_linear:
-            self.check_kernel(gram.kernel)
-        return problem.regressor(gram, t, C, epsilon, **self._terms)
+        return self.pose(gram, t, C, self.loss_for(gram.kernel, "regress", epsilon))
 
     def problem_of(self, kernel: Kernel, task: str = "classify") -> type[Problem]:
         """Return the type of problem that the solver minimises for a task with this kernel.
@@ -296,8 +355,9 @@ class Solver(ABC):
 
     @property
     def params(self) -> dict[str, Any]:
-        """The hyperparameters as plain values."""
-        return asdict(self)
+        """The hyperparameters as plain values; the options of a loss stand beside its name."""
+        loss = getattr(self, "loss", None)
+        return asdict(self) | ({"loss": loss.name, **loss.params} if isinstance(loss, Loss) else {})
 
     def check(self, problem: Problem) -> None:
         """Raise InputError if this solver cannot solve the problem."""

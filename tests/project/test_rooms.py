@@ -12,19 +12,20 @@ import svmkit
 
 ROOT = Path(svmkit.__file__).parent.parent
 GROUND = ["_version", "errors", "runtime"]
-CORE = [*GROUND, "plugins", "data", "kernels", "problems", "solver"]
+CORE = [*GROUND, "plugins", "losses", "data", "kernels", "problems", "solver"]
 TRAINING = [*CORE, "model", "scoring", "training"]
 MAY_IMPORT = {
     "_version": [],
     "errors": [],
     "runtime": ["errors"],
     "plugins": ["_version", "errors"],
+    "losses": [*GROUND, "plugins"],
     "cluster": [*GROUND, "plugins"],
     "data": GROUND,
     "kernels": [*GROUND, "data"],
-    "problems": [*GROUND, "data", "kernels"],
-    "model": [*GROUND, "plugins", "data", "kernels"],
-    "scoring": [*GROUND, "plugins", "data", "kernels", "model"],
+    "problems": [*GROUND, "plugins", "losses", "data", "kernels"],
+    "model": [*GROUND, "plugins", "losses", "data", "kernels"],
+    "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "model"],
     "solver": CORE[:-1],
     "training": [*CORE, "model", "scoring"],
     "plotting": [*GROUND, "data", "solver", "model"],

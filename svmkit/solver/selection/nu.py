@@ -11,9 +11,10 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import LIBLINEAR_NAMES, make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import Loss
 from svmkit.problems.nu import NuBoxQP, NuTubeQP
 from svmkit.solver.base import Reads, Solver, StepInfo
 from svmkit.solver.sampler import Draws, Sampler
@@ -41,11 +42,12 @@ class WithNu(Solver):
     nu: float
 
     def __post_init__(self) -> None:
-        nu, loss = self.nu, getattr(self.inner, "loss", Loss.HINGE)
+        nu, loss = self.nu, getattr(self.inner, "loss", "hinge")
         if isinstance(nu, bool) or not (isinstance(nu, int | float | np.number) and math.isfinite(nu) and nu > 0):
             raise InputError(f"nu must be a number with 0 < nu <= 1, not {nu!r}")
-        if loss != "auto" and Loss.of(loss) is not Loss.HINGE:
-            raise InputError(f"nu goes with the hinge loss, not with loss={loss}")
+        name = loss.name if isinstance(loss, Loss) else loss
+        if LIBLINEAR_NAMES.get(name, name) not in ("auto", "hinge"):
+            raise InputError(f"nu goes with the hinge loss, not with loss={name}")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -87,11 +89,12 @@ class WithNu(Solver):
     def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
         return NuTubeQP
 
-    def pose(self, gram: Gram, y: np.ndarray, C: float | np.ndarray) -> Problem:
-        return NuBoxQP(gram, y, C, self.nu)  # weights that are C times as large give the same model
+    def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        problem = NuBoxQP if loss is None or loss.task == "classify" else NuTubeQP
+        return problem(gram, target, C, self.nu)  # weights that are C times as large give the same model
 
-    def pose_regression(self, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float) -> Problem:
-        return NuTubeQP(gram, t, C, self.nu)
+    def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
+        return make_loss("hinge", task, epsilon=epsilon)
 
     def solver_for(self, task: Task) -> Solver:
         return WithNu(self.inner.solver_for(task), self.nu)

@@ -1,0 +1,28 @@
+from .asymmetric import Expectile, Quantile
+from .base import Family, Loss
+from .by_name import loss_names, make_loss
+from .margin import Hinge, SmoothedHinge, SquaredHinge
+from .residual import AbsoluteError, Huber, SquaredError
+from .terms import Terms, conjugates, dual_weights, loss_values
+from .tube import EpsilonInsensitive, SquaredEpsilonInsensitive
+
+__all__ = [
+    "AbsoluteError",
+    "EpsilonInsensitive",
+    "Expectile",
+    "Family",
+    "Hinge",
+    "Huber",
+    "Loss",
+    "Quantile",
+    "SmoothedHinge",
+    "SquaredEpsilonInsensitive",
+    "SquaredError",
+    "SquaredHinge",
+    "Terms",
+    "conjugates",
+    "dual_weights",
+    "loss_names",
+    "loss_values",
+    "make_loss",
+]

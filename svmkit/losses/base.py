@@ -1,0 +1,117 @@
+"""The contract of a loss, for authors of plugins: a definition for judges and a record for solvers.
+
+    @dataclass(frozen=True)
+    class Mine(Loss):
+        '''My loss (Author, Year).'''
+        name = "mine"
+        task = "regress"
+        width: float = 1.0
+        def value(self, target, h): ...
+        def terms(self, target, C): ...
+
+An entry point in the package's pyproject.toml registers it:
+
+    [project.entry-points."svmkit.losses"]
+    mine = "my_package:Mine"
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.losses.terms import Terms
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A convex loss of a target and a decision value: a frozen dataclass whose fields are its options.
+
+    Attributes
+    ----------
+    name : str
+        The registered name.
+    task : {"classify", "regress"}
+        The task in which it is used.
+    family : Family
+        The property on which solvers rely.
+    words : str
+        The loss in words; two losses of equal words and options are the same.
+
+    Examples
+    --------
+    >>> from svmkit.losses import Huber
+    >>> Huber(delta=2.0).params
+    {'delta': 2.0}
+    """
+
+    name: ClassVar[str] = ""
+    task: ClassVar[str] = "classify"
+    family: ClassVar[Family]
+
+    @abstractmethod
+    def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return the losses (m,) of decision values h (m,), for C = 1: the definition, from which judges work.
+
+        Parameters
+        ----------
+        target : ndarray of float64, shape (m,)
+            Labels -1.0 or +1.0, or the targets of regression.
+        h : ndarray of float64, shape (m,)
+            Decision values, the bias included.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,)
+            Numbers >= 0, convex in h.
+        """
+
+    @abstractmethod
+    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
+        """Return the record from which solvers and certificates work: the dual of C times `value`.
+
+        Parameters
+        ----------
+        target, C : ndarray of float64, shape (m,)
+            Targets as in `value`, and costs > 0.
+
+        Returns
+        -------
+        Terms
+        """
+
+    @property
+    def words(self) -> str:
+        """The loss in words, with the options that shape it, such as "quantile tau=0.9"."""
+        return " ".join([self.name.replace("_", " "), *(f"{key}={value:g}" for key, value in self.params.items())])
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The options as plain values."""
+        return asdict(self)
+
+
+class Family(Enum):
+    """Kinds of piecewise linear-quadratic losses, by what their duals have; solvers say which they take.
+
+    Attributes
+    ----------
+    BOUNDED
+        Finite bounds on both sides and no ridge: the slope of the loss is bounded and jumps, as of the hinge.
+    RIDGED
+        A ridge on both sides and no bound: the loss is smooth and grows like a square.
+    SMOOTH
+        A ridge and finite bounds: the loss is smooth and grows like a line, as Huber's.
+    """
+
+    BOUNDED = "piecewise linear"
+    RIDGED = "smooth and quadratic"
+    SMOOTH = "smooth and linear in the end"
+
+
+PIECEWISE = tuple(Family)
+"""All families: every piecewise linear-quadratic loss."""

@@ -1,0 +1,120 @@
+"""Losses by name; wherever a name is accepted, an instance is accepted too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svmkit import plugins
+from svmkit.errors import InputError, meant
+from svmkit.losses.base import Family, Loss
+
+ALIASES = {
+    "classify": {},
+    "regress": {
+        "hinge": "epsilon_insensitive",
+        "squared_hinge": "squared_epsilon_insensitive",
+        "pinball": "quantile",
+    },
+}
+"""Further names of losses in a task: those of LIBLINEAR's L1 and L2 losses are one for both tasks."""
+
+LIBLINEAR_NAMES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
+"""The names of those two losses that solvers keep among their hyperparameters."""
+
+
+def loss_names(task: str | None = None, families: tuple[Family, ...] = tuple(Family)) -> list[str]:
+    """Return the names of the registered losses that work here.
+
+    Parameters
+    ----------
+    task : {"classify", "regress"}, default=None
+        Only those of a task; None is all.
+    families : tuple of Family, default=all
+        Only those of these families.
+
+    Returns
+    -------
+    list of str
+        Sorted names.
+
+    Examples
+    --------
+    >>> from svmkit.losses import loss_names
+    >>> "huber" in loss_names("regress")
+    True
+    """
+    rows = (row for row in plugins.working("loss") if task in (None, row.plugin.task))
+    return [row.name for row in rows if row.plugin.family in families]
+
+
+def make_loss(
+    given: str | Loss, task: str, values: Mapping[str, Any] | None = None, *, epsilon: float | None = None
+) -> Loss:
+    """Return the loss of a name for a task.
+
+    Parameters
+    ----------
+    given : str or Loss
+        A name; "hinge" and "squared_hinge" are the epsilon-insensitive losses in regression. An instance is returned
+        unchanged.
+    task : {"classify", "regress"}
+        What is learnt.
+    values : mapping of str to object, default=None
+        Options of a loss that is given by its name, such as tau; text is converted.
+    epsilon : float, default=None
+        The option epsilon where the loss has one and `values` does not give it.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    InputError
+        No loss has that name, it is one of another task, or an option is not its own or out of its range. The message
+        names what fits.
+
+    Examples
+    --------
+    >>> from svmkit.losses import make_loss
+    >>> make_loss("hinge", "regress", {"epsilon": "0.5"})
+    EpsilonInsensitive(epsilon=0.5)
+    """
+    if isinstance(given, Loss):
+        if values:
+            raise InputError(
+                f"{given!r} has its options already: give it alone, or its name {given.name!r} with options"
+            )
+        cls: type[Loss] = type(given)
+    else:
+        name = canonical_name(given, task)
+        known = plugins.names("loss")
+        if name not in known:
+            fits = loss_names(task)
+            raise InputError(f"loss={given!r} is not known{meant(given, fits)}; there are: {', '.join(fits)}")
+        cls = plugins.load("loss", name)
+    if task != cls.task:
+        words, fits = {"classify": "classes", "regress": "regression"}, ", ".join(loss_names(task))
+        raise InputError(f"loss={cls.name} is for {words[cls.task]}; losses of {words.get(task, task)}: {fits}")
+    if isinstance(given, Loss):
+        return given
+    options, own = dict(values or {}), plugins.options(cls)
+    _require_own(cls.name, options, own, task)
+    if epsilon is not None and "epsilon" in own:
+        options.setdefault("epsilon", epsilon)
+    return plugins.build("loss", cls.name, options)
+
+
+def canonical_name(name: str, task: str) -> str:
+    """Return the registered name of a loss for a name of the task; another text as it is."""
+    return ALIASES.get(task, {}).get(name, name)
+
+
+def _require_own(name: str, values: Mapping[str, Any], own: Mapping[str, Any], task: str) -> None:
+    for key in values:
+        if key not in own:
+            able = [row.name for row in plugins.working("loss") if key in row.options and row.plugin.task == task]
+            others = f"; with {key}: {', '.join(able)}" if able else ""
+            has = f"it has {', '.join(own)}" if own else "it has none"
+            raise InputError(f"loss {name} has no option {key!r}{meant(key, own)}; {has}{others}")

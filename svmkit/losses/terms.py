@@ -1,0 +1,170 @@
+"""Six numbers a sample: every piecewise linear-quadratic loss, its conjugate and its derivative in closed form.
+
+With one signed weight beta_i a sample and residuals e_i = target_i - h_i, the dual of min 1/2 |w|^2 + sum L_i(e_i) is
+
+    min  1/2 beta'K beta - target'beta + sum phi_i(beta_i)  over  lower_i <= beta_i <= upper_i
+    phi(beta) = kink_up beta_+ + kink_down beta_- + 1/2 ridge_up beta_+^2 + 1/2 ridge_down beta_-^2
+
+with sum beta = 0 where the bias is free. The loss is the conjugate of phi: L(e) = max over beta of beta e - phi(beta).
+The maximiser is the derivative of L and the weight that a primal point suggests.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Terms(NamedTuple):
+    """The dual of a loss on m samples, costs included: arrays of float64, shape (m,).
+
+    Attributes
+    ----------
+    target : ndarray
+        The labels -1.0 or +1.0, or the targets of regression.
+    lower, upper : ndarray
+        Bounds of the signed weight, lower <= 0 <= upper; -inf and inf where there is none.
+    kink_up, kink_down : ndarray
+        Slopes of phi beside beta = 0, in units of the target: upwards and downwards.
+    ridge_up, ridge_down : ndarray
+        Curvatures of phi above and below beta = 0, >= 0. A side without a bound has a ridge > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Quantile
+    >>> Quantile(tau=0.9).terms(np.array([2.0]), np.array([10.0])).upper
+    array([9.])
+    """
+
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    kink_up: np.ndarray
+    kink_down: np.ndarray
+    ridge_up: np.ndarray
+    ridge_down: np.ndarray
+
+    @classmethod
+    def fill(cls, target, *, lower, upper, kink_up=0.0, kink_down=0.0, ridge_up=0.0, ridge_down=0.0) -> Terms:
+        """Return terms for a target (m,), with numbers repeated for all samples.
+
+        Parameters
+        ----------
+        target : ndarray of float64, shape (m,)
+            The targets.
+        lower, upper, kink_up, kink_down, ridge_up, ridge_down : float or ndarray of shape (m,)
+            As the attributes; a kink or a ridge that is left out is 0.
+
+        Returns
+        -------
+        Terms
+        """
+        numbers = lower, upper, kink_up, kink_down, ridge_up, ridge_down
+        return cls(target, *(np.array(np.broadcast_to(number, target.shape), dtype=np.float64) for number in numbers))
+
+    @property
+    def kinks(self) -> tuple[float, float] | None:
+        """The two kinks where they are the same for all samples; None where all of them are 0.
+
+        Raises
+        ------
+        ValueError
+            The kinks differ among the samples.
+        """
+        up, down = float(self.kink_up[0]), float(self.kink_down[0])
+        if not ((self.kink_up == up).all() and (self.kink_down == down).all()):
+            raise ValueError("the kinks differ among the samples")
+        return None if up == 0.0 == down else (up, down)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the two ridges of each sample are equal wherever its weight may have either sign."""
+        either = (self.lower < 0.0) & (self.upper > 0.0)
+        return bool((self.ridge_up == self.ridge_down)[either].all())
+
+
+def dual_weights(terms: Terms, e: np.ndarray) -> np.ndarray:
+    """Return the weights (m,) that maximise beta e - phi(beta), which are the derivatives of the losses at e (m,).
+
+    Parameters
+    ----------
+    terms : Terms
+        The terms of m samples.
+    e : ndarray of float64, shape (m,)
+        The residuals, target - h.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        0 where e lies between the kinks; the bound where a side without a ridge is entered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Huber, dual_weights
+    >>> terms = Huber(delta=1.0).terms(np.zeros(3), np.ones(3))
+    >>> dual_weights(terms, np.array([-5.0, 0.25, 5.0]))
+    array([-2. ,  0.5,  2. ])
+    """
+    above, below = np.maximum(e - terms.kink_up, 0.0), np.maximum(-e - terms.kink_down, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(above > 0.0, np.minimum(above / terms.ridge_up, terms.upper), 0.0)
+        down = np.where(below > 0.0, np.minimum(below / terms.ridge_down, -terms.lower), 0.0)
+    return up - down
+
+
+def loss_values(terms: Terms, e: np.ndarray) -> np.ndarray:
+    """Return the losses (m,), costs included, at the residuals e (m,).
+
+    Parameters
+    ----------
+    terms : Terms
+        The terms of m samples.
+    e : ndarray of float64, shape (m,)
+        The residuals, target - h.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Hinge, loss_values
+    >>> y, h = np.array([1.0, -1.0]), np.array([0.25, -3.0])
+    >>> loss_values(Hinge().terms(y, np.array([2.0, 2.0])), y - h)
+    array([1.5, 0. ])
+    """
+    beta = dual_weights(terms, e)
+    above, below = np.maximum(e - terms.kink_up, 0.0), np.maximum(-e - terms.kink_down, 0.0)
+    up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+    return up * (above - 0.5 * terms.ridge_up * up) + down * (below - 0.5 * terms.ridge_down * down)
+
+
+def conjugates(terms: Terms, beta: np.ndarray) -> np.ndarray:
+    """Return phi (m,) at the weights beta (m,); inf outside of the bounds.
+
+    Parameters
+    ----------
+    terms : Terms
+        The terms of m samples.
+    beta : ndarray of float64, shape (m,)
+        Signed dual weights.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import EpsilonInsensitive, conjugates
+    >>> terms = EpsilonInsensitive(epsilon=0.5).terms(np.zeros(2), np.ones(2))
+    >>> conjugates(terms, np.array([-1.0, 2.0]))
+    array([0.5, inf])
+    """
+    up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+    phi = up * (terms.kink_up + 0.5 * terms.ridge_up * up) + down * (terms.kink_down + 0.5 * terms.ridge_down * down)
+    return np.where((beta >= terms.lower) & (beta <= terms.upper), phi, np.inf)
