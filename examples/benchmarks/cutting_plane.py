@@ -26,7 +26,7 @@ from svmkit.data import load
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime import threads
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations, Seconds

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.problems.design import row_add, row_dot
+from svmkit.problems.risks.design import row_add, row_dot
 from svmkit.runtime.compiling import njit
 
 AT_COST = 1.0 - 1e-12  # part of its cost from which the weight of a sample counts as its largest

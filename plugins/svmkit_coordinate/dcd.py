@@ -10,9 +10,9 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.design import CSR
-from svmkit.problems.linear_risk import LinearDual
-from svmkit.problems.tube_risk import LinearTubeDual
+from svmkit.problems.risks.design import CSR
+from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.problems.risks.tube_risk import LinearTubeDual
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Sampler, Shuffled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problems.coordinate_descent import coordinate_pass
+from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.runtime.compiling import njit
 
 

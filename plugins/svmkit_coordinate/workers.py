@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problems.coordinate_descent import Pass, coordinate_pass
-from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
+from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import LEAST, spread
 from svmkit_coordinate import atomic

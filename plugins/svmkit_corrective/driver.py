@@ -11,11 +11,11 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.problems.certificate import Certificate
-from svmkit.solver import smo_steps
 from svmkit.solver.base import Solver, libsvm_patience
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import steps as smo_steps
+from svmkit.solver.smo.box import Box
 from svmkit.solver.step_info import StepInfo
 from svmkit_corrective.face import Face, Phase
 from svmkit_corrective.state import CorrectiveState

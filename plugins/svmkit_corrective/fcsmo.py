@@ -10,7 +10,7 @@ from svmkit.problems.loss import Loss
 from svmkit.problems.nu import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.tube import TubeQP
-from svmkit.solver import smo_box
+from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.face import Face, Phase
 from svmkit_corrective.nu import NuState

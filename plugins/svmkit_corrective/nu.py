@@ -9,10 +9,10 @@ import numpy as np
 from svmkit.kernels.row_loops import in_order
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu import NuQP
-from svmkit.solver import smo_box
 from svmkit.solver.base import StepInfo
-from svmkit.solver.smo_box import LOW, UP, Box
-from svmkit.solver.smo_nu import take_nu_steps
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import LOW, UP, Box
+from svmkit.solver.smo.nu import take_nu_steps
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step may read, approximately
 BETWEEN = 64  # SMO steps between two evaluations of the gap of the set

@@ -8,10 +8,10 @@ from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.tube import TubeQP
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
 from svmkit_corrective.face import Face, Phase
-from svmkit_corrective.growth import WorkingSet
+from svmkit_corrective.working_set.growth import WorkingSet
 
 ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
 WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second

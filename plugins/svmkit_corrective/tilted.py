@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.problems.certificate import relative_gap
 from svmkit.problems.loss import Loss
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
-from svmkit.solver import smo_box
+from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.driver import Corrective
 from svmkit_corrective.face import Face
 from svmkit_corrective.state import CorrectiveState

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problems.linear_risk import LinearRisk
 from svmkit.problems.loss import Loss
+from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit_cutting_plane import dual
 
 ROOM = 64  # cuts that the first arrays hold

@@ -10,8 +10,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.linear_risk import LinearRisk
-from svmkit.problems.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
+from svmkit.problems.risks.tube_risk import LinearTubeRisk
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws

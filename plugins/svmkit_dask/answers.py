@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from svmkit_corrective.growth import violations
+from svmkit_corrective.working_set.growth import violations
 
 from svmkit.kernels.rounding import U
 from svmkit.problems.box_sums import Terms, Totals, losses_at, terms_of, totals_of
-from svmkit.solver import smo_box
+from svmkit.solver.smo import box as smo_box
 from svmkit_dask.blocks import block
 from svmkit_dask.rows import Change, Rows
 from svmkit_dask.scoring import hits, tally

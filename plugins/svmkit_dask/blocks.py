@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from svmkit_corrective.growth import violations
-from svmkit_corrective.square import Square
+from svmkit_corrective.working_set.growth import violations
+from svmkit_corrective.working_set.square import Square
 
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.gram import Gram
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
 from svmkit_dask.rows import Rows
 
 BETWEEN = 256  # SMO steps between two evaluations of the gap of the block

@@ -13,7 +13,7 @@ from svmkit_corrective.fcsmo import FCSMO
 from svmkit.errors import InputError, Unavailable
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss
-from svmkit.solver import smo_box
+from svmkit.solver.smo import box as smo_box
 from svmkit_dask.dealing import DealtGram, dealt
 from svmkit_dask.problem import Estimate, ScatteredQP
 from svmkit_dask.roster import Roster, RosterGram

@@ -8,8 +8,8 @@ import numpy as np
 
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.loss import Loss
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
 from svmkit.training.class_pair import REST
 from svmkit_dask.features import Features
 

@@ -10,8 +10,8 @@ from svmkit_corrective.state import CorrectiveState
 
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
 from svmkit_dask.answers import Message, Own, Slope, Survey
 from svmkit_dask.biases import least_loss
 from svmkit_dask.dealing import DealtGram

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from svmkit_corrective.growth import WorkingSet
-from svmkit_corrective.square import Square
+from svmkit_corrective.working_set.growth import WorkingSet
+from svmkit_corrective.working_set.square import Square
 
 from svmkit_dask.dealing import DealtGram
 from svmkit_dask.roster import RosterGram

@@ -12,8 +12,8 @@ from svmkit.problems.loss import Loss
 from svmkit.problems.tube import TubeQP
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Goal
-from svmkit.solver.smo_box import LOW, UP, Box, gap, move, side_of, slope, slopes, violation_of
-from svmkit.solver.smo_steps import TAU, kinked_step, require_bound, second_order, step
+from svmkit.solver.smo.box import LOW, UP, Box, gap, move, side_of, slope, slopes, violation_of
+from svmkit.solver.smo.steps import TAU, kinked_step, require_bound, second_order, step
 from svmkit.solver.step_info import StepInfo
 
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
@@ -38,7 +38,7 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
 
     Parameters
     ----------
-    box : svmkit.solver.smo_box.Box
+    box : svmkit.solver.smo.box.Box
         The state, changed in place.
     source, slab
         As for `svmkit.kernels.complete_rows.kernel_row`.

@@ -17,11 +17,11 @@ from svmkit.problems.loss import Loss
 from svmkit.problems.nu import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.tube import TubeQP
-from svmkit.solver import smo_steps
-from svmkit.solver.at_once import SolvesPairs
 from svmkit.solver.base import Solver, libsvm_patience
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
+from svmkit.solver.smo import steps as smo_steps
+from svmkit.solver.smo.pairs import SolvesPairs
 from svmkit.solver.step_info import StepInfo
 from svmkit_decomposition.complete import CompleteState
 from svmkit_decomposition.nu import NuState

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import LOW, UP, slope, violation_of
-from svmkit.solver.smo_steps import TAU
+from svmkit.solver.smo.box import LOW, UP, slope, violation_of
+from svmkit.solver.smo.steps import TAU
 
 
 @njit(cache=True, error_model="numpy")

@@ -6,9 +6,9 @@ import numpy as np
 
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu import NuQP
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
-from svmkit.solver.smo_nu import take_nu_steps
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
+from svmkit.solver.smo.nu import take_nu_steps
 from svmkit.solver.step_info import StepInfo
 
 WORK = 4_000_000  # entries of v that one step may read: some milliseconds, kernel rows excluded

@@ -5,23 +5,23 @@ from __future__ import annotations
 from svmkit.kernels.complete_rows import Slab, combine, of_pair
 from svmkit.problems.box_sums import box_values, hinge_bias
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo.box import Box
 from svmkit_decomposition.complete import LOOKS, n_support, take_slice
 
 
 @njit(nogil=True, cache=True)
 def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
-    """Solve class pairs with the hinge loss, as `svmkit.solver.at_once.SolvesPairs` says.
+    """Solve class pairs with the hinge loss, as `svmkit.solver.smo.pairs.SolvesPairs` says.
 
     Parameters
     ----------
-    pairs : svmkit.solver.at_once.Pairs
+    pairs : svmkit.solver.smo.pairs.Pairs
         The class pairs.
     bounds : svmkit.problems.box_sums.Bounds
         What the rounding errors of certificates depend on.
-    answers : svmkit.solver.at_once.Answers
+    answers : svmkit.solver.smo.pairs.Answers
         Where results go.
-    room : svmkit.solver.at_once.Room
+    room : svmkit.solver.smo.pairs.Room
         Memory, and the state of the class pair that is under way.
     at : int
         The class pair to begin or to continue with.

@@ -6,8 +6,8 @@ import numpy as np
 
 from svmkit.kernels.row_loops import find, in_order
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import BLOCK, FAST, LOW, UP, Box, extremes, slope, violation_of
-from svmkit.solver.smo_steps import take_steps
+from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, Box, extremes, slope, violation_of
+from svmkit.solver.smo.steps import take_steps
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, relative to that of all points
 PATIENCE = 10_000  # SMO steps in one working set

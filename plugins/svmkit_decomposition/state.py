@@ -11,8 +11,8 @@ from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
 from svmkit.problems.tube import TubeQP
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
 from svmkit.solver.step_info import StepInfo
 from svmkit_decomposition import guesses
 
@@ -106,7 +106,7 @@ class BoxState:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """`smo_box.slopes` of the maximal violating pair."""
+        """`smo.box.slopes` of the maximal violating pair."""
         return smo_box.slopes(self.box, self.i, self.k, self.problem.kink)
 
     def budget(self) -> int:

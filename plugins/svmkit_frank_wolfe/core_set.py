@@ -9,10 +9,10 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.requirements import Requires
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.line_search import Direction
-from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import advance
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.line_search import Direction
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps.step import advance
 
 INNER = 300  # steps of one round at most, so that the loop stays in charge
 

@@ -12,9 +12,9 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler, Uniform
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe import oracle
 from svmkit_frank_wolfe.core_set import CoreSet, require_ball
-from svmkit_frank_wolfe.oracle import Choice
+from svmkit_frank_wolfe.steps import oracle
+from svmkit_frank_wolfe.steps.oracle import Choice
 from svmkit_frank_wolfe.swap2o import Swap2o
 
 LOOKS = 3  # samples in a row without a point outside the ball that end the solve

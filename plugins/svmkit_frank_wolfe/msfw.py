@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit.errors import InputError
-from svmkit_frank_wolfe.arrivals import ArrivalState
-from svmkit_frank_wolfe.directions import toward, toward_or_away
-from svmkit_frank_wolfe.line_search import Direction
+from svmkit_frank_wolfe.iterate.directions import toward, toward_or_away
+from svmkit_frank_wolfe.iterate.line_search import Direction
 from svmkit_frank_wolfe.sfw import SFW
+from svmkit_frank_wolfe.steps.arrivals import ArrivalState
 
 
 @dataclass(frozen=True)

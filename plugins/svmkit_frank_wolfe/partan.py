@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.directions import toward
-from svmkit_frank_wolfe.line_search import Direction, line_search
-from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe, advance
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.directions import toward
+from svmkit_frank_wolfe.iterate.line_search import Direction, line_search
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps.step import FrankWolfe, advance
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Permuted, Sampler
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe.arrivals import BATCH, ArrivalState, arrival
-from svmkit_frank_wolfe.directions import toward
-from svmkit_frank_wolfe.line_search import Direction
-from svmkit_frank_wolfe.oracle import Choice
-from svmkit_frank_wolfe.step import FrankWolfe, advance
+from svmkit_frank_wolfe.iterate.directions import toward
+from svmkit_frank_wolfe.iterate.line_search import Direction
+from svmkit_frank_wolfe.steps.arrivals import BATCH, ArrivalState, arrival
+from svmkit_frank_wolfe.steps.oracle import Choice
+from svmkit_frank_wolfe.steps.step import FrankWolfe, advance
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmkit_frank_wolfe.compiled_steps import Rule
-from svmkit_frank_wolfe.directions import pairwise, toward
-from svmkit_frank_wolfe.line_search import Direction
-from svmkit_frank_wolfe.state import SimplexState
-from svmkit_frank_wolfe.step import FrankWolfe
+from svmkit_frank_wolfe.iterate.directions import pairwise, toward
+from svmkit_frank_wolfe.iterate.line_search import Direction
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps.compiled_steps import Rule
+from svmkit_frank_wolfe.steps.step import FrankWolfe
 
 
 @dataclass(frozen=True)

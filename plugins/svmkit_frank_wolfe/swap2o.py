@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.compiled_steps import Rule
-from svmkit_frank_wolfe.line_search import TINY
-from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.line_search import TINY
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps.compiled_steps import Rule
 from svmkit_frank_wolfe.swap import Swap
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
-from svmkit.problems.linear_risk import LinearRisk
 from svmkit.problems.loss import Loss
-from svmkit.problems.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
+from svmkit.problems.risks.tube_risk import LinearTubeRisk
 from svmkit.solver.requirements import Requires
 from svmkit_reference.reference import Found, Reference, features
 

@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.loss import Loss
-from svmkit.problems.risk import Risk
+from svmkit.problems.risks.risk import Risk
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams
 from svmkit.solver.sampler import Draws, Sampler, Shuffled

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problems.design import CSR
-from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.risks.design import CSR
+from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.columns import column, span, value

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Streaming, require

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from svmkit.problems.risk import KernelRisk
+from svmkit.problems.risks.risk import KernelRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, clock

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.problems.base import Problem
-from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
-from svmkit.problems.linear_risk import LinearRisk
-from svmkit.problems.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
+from svmkit.problems.risks.linear_risk import LinearRisk
+from svmkit.problems.risks.tube_risk import LinearTubeRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.problems.base import Problem
-from svmkit.problems.risk import KernelRisk
-from svmkit.problems.tube_risk import KernelTubeRisk
+from svmkit.problems.risks.risk import KernelRisk
+from svmkit.problems.risks.tube_risk import KernelTubeRisk
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require

@@ -10,9 +10,9 @@ import numpy as np
 
 from svmkit.kernels.functions import Kernel
 from svmkit.problems.base import Problem
-from svmkit.problems.linear_risk import LinearRisk
-from svmkit.problems.risk import KernelRisk, Risk
-from svmkit.problems.tube_risk import KernelTubeRisk, LinearTubeRisk, TubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
+from svmkit.problems.risks.risk import KernelRisk, Risk
+from svmkit.problems.risks.tube_risk import KernelTubeRisk, LinearTubeRisk, TubeRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require

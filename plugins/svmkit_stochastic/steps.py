@@ -42,7 +42,7 @@ class Samples(NamedTuple):
     Attributes
     ----------
     rows : ndarray or CSR
-        Rows of X, as `svmkit.problems.design` gives them.
+        Rows of X, as `svmkit.problems.risks.design` gives them.
     bias : float
         Value of the last column, 0 for no bias.
     y, C, sq : ndarray of shape (m,)

@@ -1,15 +1,15 @@
 from .base import ClassDecisions, DecisionFunction, Problem
 from .box import BoxQP
 from .certificate import Certificate
-from .crammer_singer import CrammerSinger
-from .linear_risk import LinearDual, LinearRisk
 from .loss import Loss
 from .nu import NuBoxQP, NuTubeQP
 from .one_class import OneClassQP
-from .risk import KernelRisk, Risk
+from .risks.crammer_singer import CrammerSinger
+from .risks.linear_risk import LinearDual, LinearRisk
+from .risks.risk import KernelRisk, Risk
+from .risks.tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk, TubeRisk
 from .simplex import SimplexQP, SquaredHinge
 from .tube import BiasedTubeQP, TubeQP
-from .tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk, TubeRisk
 
 __all__ = [
     "BiasedTubeQP",

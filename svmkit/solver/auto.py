@@ -19,9 +19,9 @@ from svmkit.losses.base import Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.nu import NuQP
 from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Sampler

@@ -36,9 +36,9 @@ from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, m
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.at_once import SolvesPairs
 from svmkit.solver.requirements import Reads, Requires
 from svmkit.solver.sampler import Draws, Full, Sampler
+from svmkit.solver.smo.pairs import SolvesPairs
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.task import Task
 

@@ -14,7 +14,7 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss, best_bias
-from svmkit.problems.risk import KernelRisk, scale_within
+from svmkit.problems.risks.risk import KernelRisk, scale_within
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
 M = 6

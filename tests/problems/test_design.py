@@ -9,8 +9,8 @@ from support.storages import frozen, int64
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.coordinate_descent import coordinate_pass
-from svmkit.problems.design import Design, fetch_row, row_add, row_dot
+from svmkit.problems.risks.coordinate_descent import coordinate_pass
+from svmkit.problems.risks.design import Design, fetch_row, row_add, row_dot
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 NEVER = np.inf, -np.inf

@@ -8,12 +8,13 @@ import pytest
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.semidefinite import Definiteness
-from svmkit.problems import base, box, loss, risk, rounding, simplex
+from svmkit.problems import base, box, loss, rounding, simplex
 from svmkit.problems.box import BoxQP
 from svmkit.problems.box_sums import Bounds
 from svmkit.problems.certificate import Certificate, is_rounding
 from svmkit.problems.loss import Loss
-from svmkit.problems.risk import KernelRisk
+from svmkit.problems.risks import risk
+from svmkit.problems.risks.risk import KernelRisk
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 

@@ -11,9 +11,9 @@ from support.problems import blobs, make
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.linear_risk import LinearDual, LinearRisk
 from svmkit.problems.loss import Loss, best_bias
-from svmkit.problems.risk import KernelRisk
+from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk
+from svmkit.problems.risks.risk import KernelRisk
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap

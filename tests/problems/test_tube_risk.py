@@ -11,8 +11,8 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
+from svmkit.problems.risks.tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk
 from svmkit.problems.tube import BiasedTubeQP
-from svmkit.problems.tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
 

@@ -90,7 +90,7 @@ def test_the_table_names_files_that_are_there():
         for test in [*room.tests, *(room.compiled or [])]:
             file, _, name = test.partition("::")
             assert f"def {name}" in (ROOT / file).read_text() if name else (ROOT / file).is_file(), test
-    assert module_name(Path("plugins/svmkit_frank_wolfe/step.py")) == "svmkit_frank_wolfe.step"
+    assert module_name(Path("plugins/svmkit_frank_wolfe/steps/step.py")) == "svmkit_frank_wolfe.steps.step"
     assert module_name(Path("svmkit/solver/loop/solve.py")) == "svmkit.solver.loop.solve"
 
 

@@ -15,8 +15,8 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
-from svmkit.problems.linear_risk import LinearDual
 from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.auto import SHARE, SMALL, SMALL_ONE_CLASS, Auto, fastest
 from svmkit.solver.loop.solve import solve

@@ -8,8 +8,9 @@ import pytest
 from svmkit.errors import SvmkitError
 from svmkit.kernels.row_loops import in_order
 from svmkit.kernels.row_table import RowTable
-from svmkit.solver import smo_box, smo_steps
-from svmkit.solver.smo_box import LOW, UP, Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo import steps as smo_steps
+from svmkit.solver.smo.box import LOW, UP, Box
 
 BOTH = UP | LOW
 INF = np.inf

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from svmkit.kernels.row_loops import in_order
-from svmkit.solver import smo_box, smo_steps
-from svmkit.solver.smo_box import LOW, OVER, UNDER, UP, Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo import steps as smo_steps
+from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box
 
 EPS = 0.3
 

@@ -13,7 +13,7 @@ from support.solve import Replay, problem
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
-from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.solver import history
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve

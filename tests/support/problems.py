@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.metrics import pairwise
-from svmkit_frank_wolfe.step import FrankWolfe
+from svmkit_frank_wolfe.steps.step import FrankWolfe
 
 from svmkit import plugins
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
-from svmkit.problems.linear_risk import LinearDual
+from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Full, Sampler

@@ -1,4 +1,4 @@
-"""The training of many small class pairs in few calls of compiled code (`svmkit.solver.at_once`)."""
+"""The training of many small class pairs in few calls of compiled code (`svmkit.solver.smo.pairs`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime.interrupt import Flag
 from svmkit.runtime.threads import in_use, spread, using
-from svmkit.solver.at_once import Answers, Pairs, Room
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.sampler import Goal
+from svmkit.solver.smo.pairs import Answers, Pairs, Room
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Criterion, Gap, Stop
 from svmkit.training.class_pair import ClassPair

@@ -11,9 +11,9 @@ from support.regression import linear_svr, primal, quantities, regression
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.loss import Loss
-from svmkit.problems.tube_risk import LinearTubeDual
+from svmkit.problems.risks.coordinate_descent import coordinate_pass
+from svmkit.problems.risks.tube_risk import LinearTubeDual
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.stopping import Gap

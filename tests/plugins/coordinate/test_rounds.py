@@ -7,8 +7,8 @@ from support.problems import blobs, linear_dual
 from svmkit_coordinate import atomic, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
-from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.loss import Loss
+from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.runtime import threads
 
 pytestmark = pytest.mark.usefixtures("one_pool")

@@ -10,8 +10,8 @@ from svmkit_coordinate.passes import passes, shuffle
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.problems.coordinate_descent import coordinate_pass
 from svmkit.problems.loss import Loss
+from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full, Shuffled
 from svmkit.solver.selection import by_name

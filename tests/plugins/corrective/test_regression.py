@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.datasets import make_friedman1
 from sklearn.svm import SVR, LinearSVR
 from support.problems import make
-from svmkit_corrective import sparse
-from svmkit_corrective.sparse import SparseSquare
-from svmkit_corrective.square import Square
+from svmkit_corrective.working_set import sparse
+from svmkit_corrective.working_set.sparse import SparseSquare
+from svmkit_corrective.working_set.square import Square
 
 from svmkit import SVMRegressor
 from svmkit.kernels.functions import RBF, Linear

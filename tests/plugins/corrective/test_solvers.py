@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
 from support.problems import blobs, dense_A, make, posed, problem_of, qp_optimum, state_of
-from svmkit_corrective.square import Square
+from svmkit_corrective.working_set.square import Square
 
 from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram

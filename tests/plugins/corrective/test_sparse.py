@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 from support.problems import make, posed, state_of
-from svmkit_corrective import sparse
 from svmkit_corrective.face import Phase
-from svmkit_corrective.sparse import SparseSquare
-from svmkit_corrective.square import Square
+from svmkit_corrective.working_set import sparse
+from svmkit_corrective.working_set.sparse import SparseSquare
+from svmkit_corrective.working_set.square import Square
 
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.solver import smo_box
 from svmkit.solver.loop.solve import solve
-from svmkit.solver.smo_box import Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
 

@@ -13,7 +13,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
-from svmkit.problems.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.tube_risk import LinearTubeRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.stopping import Gap

@@ -10,7 +10,7 @@ from support.problems import blobs, make, posed
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.linear_risk import LinearRisk
+from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations

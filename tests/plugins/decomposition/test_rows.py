@@ -14,8 +14,9 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.row_cache import RowCache
 from svmkit.kernels.row_loops import find
 from svmkit.problems.box import BoxQP
-from svmkit.solver import smo_box, smo_steps
-from svmkit.solver.smo_box import LOW, UP, Box
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo import steps as smo_steps
+from svmkit.solver.smo.box import LOW, UP, Box
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

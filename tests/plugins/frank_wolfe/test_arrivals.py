@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.arrival import METHODS, From, check_against, every_method, uneven, vertex
 from support.problems import blobs, dense_A, make, problem_of, state_of
-from svmkit_frank_wolfe import arrivals
+from svmkit_frank_wolfe.steps import arrivals
 
 from svmkit import plugins
 from svmkit.errors import InputError

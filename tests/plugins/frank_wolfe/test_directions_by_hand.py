@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support.problems import make
-from svmkit_frank_wolfe.directions import away, pairwise, toward, toward_or_away
-from svmkit_frank_wolfe.step import FrankWolfe, advance
+from svmkit_frank_wolfe.iterate.directions import away, pairwise, toward, toward_or_away
+from svmkit_frank_wolfe.steps.step import FrankWolfe, advance
 
 M = 6
 ROWS = np.random.default_rng(0).normal(size=(M, M))

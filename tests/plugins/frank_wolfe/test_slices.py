@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from support.problems import CLASSIC, blobs, make, problem_of
-from svmkit_frank_wolfe import loops, slices
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.steps import slices
 
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.loop.iterate import Progress

@@ -15,8 +15,8 @@ from support.problems import (
     qp_optimum,
     state_of,
 )
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.line_search import Direction, line_search
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.line_search import Direction, line_search
 
 from svmkit.kernels.functions import RBF
 from svmkit.solver.loop.solve import solve

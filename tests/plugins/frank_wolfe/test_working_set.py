@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from support.problems import blobs, make, problem_of, state_of
-from svmkit_frank_wolfe.working_set import KEPT, LATE, WorkingRows
+from svmkit_frank_wolfe.iterate.working_set import KEPT, LATE, WorkingRows
 
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram

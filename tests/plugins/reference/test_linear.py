@@ -13,7 +13,7 @@ from svmkit_reference.liblinear import LIBLINEAR
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.linear_risk import LinearDual, LinearRisk, weights_near_margin
+from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk, weights_near_margin
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation

@@ -13,7 +13,7 @@ from svmkit_stochastic import kernel as module
 
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.problems.risk import KernelRisk
+from svmkit.problems.risks.risk import KernelRisk
 from svmkit.solver.sampler import Draws, Full
 
 pytestmark = pytest.mark.usefixtures("one_pool")

@@ -9,7 +9,7 @@ from support.stochastic import Replay, state_of
 
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.problems.loss import Loss
-from svmkit.problems.tube_risk import KernelTubeRisk, LinearTubeRisk
+from svmkit.problems.risks.tube_risk import KernelTubeRisk, LinearTubeRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Epochs, Gap
 

@@ -9,7 +9,7 @@ from support.mutation.operators import Mutation
 BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
 
 ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/row_cache.py", "svmkit/model/one_vs_one.py"
-STEPS, BOX = "svmkit/solver/smo_steps.py", "svmkit/solver/smo_box.py"
+STEPS, BOX = "svmkit/solver/smo/steps.py", "svmkit/solver/smo/box.py"
 A_LIMIT = "any number does that is small enough: a floor against a division by 0"
 NEVER_EQUAL = "the two are never equal"
 NOTHING = "both give 0 where the two are equal"
@@ -24,8 +24,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (ROW_CACHE, "RowCache._lay_out", "np.zeros(slots, dtype=np.int64) -> np.ones(slots, dtype=np.int64)"): (
         "a slot is stamped when it is filled, before its age is compared"
     ),
-    ("plugins/svmkit_frank_wolfe/line_search.py", "Direction.gain", "self.slope < 0.0 -> self.slope <= 0.0"): NOTHING,
-    ("plugins/svmkit_frank_wolfe/line_search.py", "line_search", "slope < 0.0 -> slope <= 0.0"): (
+    ("plugins/svmkit_frank_wolfe/iterate/line_search.py", "Direction.gain", "self.slope < 0.0 -> self.slope <= 0.0"): (
+        NOTHING
+    ),
+    ("plugins/svmkit_frank_wolfe/iterate/line_search.py", "line_search", "slope < 0.0 -> slope <= 0.0"): (
         "both give 0, of either sign, where the slope is 0"
     ),
     (

@@ -20,10 +20,10 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.coordinate_descent import coordinate_pass
-from svmkit.problems.design import Design
 from svmkit.problems.loss import Loss
-from svmkit.problems.risk import Risk, scale_within
+from svmkit.problems.risks.coordinate_descent import coordinate_pass
+from svmkit.problems.risks.design import Design
+from svmkit.problems.risks.risk import Risk, scale_within
 from svmkit.problems.rounding import dot_error
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound

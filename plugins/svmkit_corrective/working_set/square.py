@@ -15,7 +15,7 @@ from svmkit.kernels.row_table import RowTable
 from svmkit.kernels.vectors import widest
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
-from svmkit.solver.smo_steps import take_steps
+from svmkit.solver.smo.steps import take_steps
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
@@ -77,7 +77,7 @@ class Square:
 
     @property
     def rows(self) -> RowTable:
-        """The matrix in the form that `smo_steps` takes."""
+        """The matrix in the form that `take_steps` takes."""
         n = len(self.idx)
         if self.origin:
             self._slab[n, : n + 1] = self._slab[:n, n] = 0

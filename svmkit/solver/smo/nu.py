@@ -2,7 +2,7 @@
 
 The problem is `svmkit.problems.nu.NuQP`. Its weights a and a' are two boxes over the same v: for a step on two samples
 of a, v takes the part that it has in BoxQP with y = +1, for one of a' with y = -1. So a box is that of
-`svmkit.solver.smo_box`, and the pair with the larger violation steps (LIBSVM: Chang, Lin 2011, section 4.2).
+`svmkit.solver.smo.box`, and the pair with the larger violation steps (LIBSVM: Chang, Lin 2011, section 4.2).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from svmkit.kernels.row_loops import find
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import extremes, move
-from svmkit.solver.smo_steps import TAU, second_order, step
+from svmkit.solver.smo.box import extremes, move
+from svmkit.solver.smo.steps import TAU, second_order, step
 
 
 @njit(inline="always")
@@ -27,14 +27,14 @@ def take_nu_steps(over, under, rows, pairs, second, most, target):
 
     Parameters
     ----------
-    over, under : svmkit.solver.smo_box.Box
+    over, under : svmkit.solver.smo.box.Box
         The state of a, with y = +1, and of a', with y = -1; changed in place. They share the array v.
     rows : svmkit.kernels.row_table.RowTable
-        As for `svmkit.solver.smo_steps.take_steps`.
+        As for `svmkit.solver.smo.steps.take_steps`.
     pairs : ndarray of int64, shape (2, 2)
         The maximal violating pair of each box, as `extremes` returns it; changed in place.
     second, most, target
-        As for `svmkit.solver.smo_steps.take_steps`.
+        As for `svmkit.solver.smo.steps.take_steps`.
 
     Returns
     -------

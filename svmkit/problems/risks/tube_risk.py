@@ -9,9 +9,9 @@ import numpy as np
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import costs
-from svmkit.problems.linear_risk import LinearDual, LinearRisk
 from svmkit.problems.loss import Loss
-from svmkit.problems.risk import KernelRisk, Risk
+from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk
+from svmkit.problems.risks.risk import KernelRisk, Risk
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.targets import checked_epsilon, checked_targets, infeasible_between, sides
 

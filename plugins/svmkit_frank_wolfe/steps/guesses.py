@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.runtime.compiling import njit
-from svmkit_frank_wolfe.line_search import TINY
+from svmkit_frank_wolfe.iterate.line_search import TINY
 
 
 @njit(cache=True)

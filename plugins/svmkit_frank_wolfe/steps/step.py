@@ -19,11 +19,11 @@ from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe import oracle, slices
-from svmkit_frank_wolfe.compiled_steps import Rule
-from svmkit_frank_wolfe.line_search import Direction, line_search
-from svmkit_frank_wolfe.oracle import Choice
-from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.iterate.line_search import Direction, line_search
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps import oracle, slices
+from svmkit_frank_wolfe.steps.compiled_steps import Rule
+from svmkit_frank_wolfe.steps.oracle import Choice
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws
-from svmkit_frank_wolfe import loops, oracle
-from svmkit_frank_wolfe.oracle import Choice
-from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps import oracle
+from svmkit_frank_wolfe.steps.oracle import Choice
 
 BATCH = 64  # a panel of sparse rows of X costs little more than a few single rows
 

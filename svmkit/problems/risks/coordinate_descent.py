@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problems.design import AHEAD, fetch_row, row_add, row_dot
+from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
 from svmkit.runtime.compiling import njit
 
 

@@ -11,7 +11,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import TINY, U
 from svmkit.problems.base import ClassDecisions, Problem, costs
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.design import Design
+from svmkit.problems.risks.design import Design
 from svmkit.problems.rounding import dot_error
 
 PART = 1 << 22  # scores, or values of X in float64, that are held at a time

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import extremes, violation_of
-from svmkit.solver.smo_steps import TAU, kinked_step, second_order, step
+from svmkit.solver.smo.box import extremes, violation_of
+from svmkit.solver.smo.steps import TAU, kinked_step, second_order, step
 
 PARTS = 16  # ranges of stored rows that are read side by side; a fixed number, so that threads change nothing
 
@@ -116,7 +116,7 @@ def _clear(rows, i, out):
 
 @njit(nogil=True, cache=True)
 def take_sparse_steps(box, rows, i, k, second, most, target, kink=None):
-    """Run SMO as `smo_steps.take_steps` does, with the same arguments and results, on `SparseRows`."""
+    """Run SMO as `smo.steps.take_steps` does, with the same arguments and results, on `SparseRows`."""
     v, side, diag, ridge = box.v, box.side, box.diag, box.ridge
     steps, change, row = 0, 0.0, np.zeros(v.size)
     while steps < most and i >= 0 and k >= 0 and violation_of(v, side, i, k, kink) > target:

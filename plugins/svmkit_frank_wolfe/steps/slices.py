@@ -9,10 +9,10 @@ import numpy as np
 from svmkit.kernels.matrix import MatrixGram
 from svmkit.kernels.row_table import RowTable
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe import guesses, oracle
-from svmkit_frank_wolfe.compiled_steps import Points, Rule, Sums, take_steps
-from svmkit_frank_wolfe.oracle import Choice
-from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps import guesses, oracle
+from svmkit_frank_wolfe.steps.compiled_steps import Points, Rule, Sums, take_steps
+from svmkit_frank_wolfe.steps.oracle import Choice
 
 SMALL = 2000  # points of which a solve in Python takes no longer than the compilation of these steps
 LIKELY = 31  # kernel rows that are guessed on a miss

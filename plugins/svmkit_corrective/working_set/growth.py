@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.gram import Gram
-from svmkit.solver import smo_box
-from svmkit.solver.smo_box import Box
-from svmkit_corrective.sparse import SparseSquare
-from svmkit_corrective.square import Square
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
+from svmkit_corrective.working_set.sparse import SparseSquare
+from svmkit_corrective.working_set.square import Square
 
 CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
 PARTNERS = 64  # points at each bound that always stay in the set, so that weight can be exchanged with them

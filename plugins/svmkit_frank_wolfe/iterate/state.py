@@ -9,10 +9,10 @@ import numpy as np
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.sampler import Draws
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.line_search import Direction
-from svmkit_frank_wolfe.loops import FAINT, FRESH
-from svmkit_frank_wolfe.tracked_points import NONE, TrackedPoints
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.line_search import Direction
+from svmkit_frank_wolfe.iterate.loops import FAINT, FRESH
+from svmkit_frank_wolfe.iterate.tracked_points import NONE, TrackedPoints
 
 LIKELY = 64  # number of rows suggested to the Gram when it has to compute one
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none

@@ -12,9 +12,9 @@ import numpy as np
 
 from svmkit.kernels.row_loops import find
 from svmkit.runtime.compiling import njit
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.line_search import TINY
-from svmkit_frank_wolfe.loops import FAINT, FRESH
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.line_search import TINY
+from svmkit_frank_wolfe.iterate.loops import FAINT, FRESH
 
 
 class Rule(IntEnum):

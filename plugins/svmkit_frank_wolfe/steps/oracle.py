@@ -8,9 +8,9 @@ import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe import loops
-from svmkit_frank_wolfe.directions import pairwise
-from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.iterate import loops
+from svmkit_frank_wolfe.iterate.directions import pairwise
+from svmkit_frank_wolfe.iterate.state import SimplexState
 
 WORTH = -1e-12  # an exchange is made if it changes f by less than this times |f|
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from svmkit.problems.simplex import SimplexQP
-from svmkit_frank_wolfe.working_set import WorkingRows
+from svmkit_frank_wolfe.iterate.working_set import WorkingRows
 
 NONE = np.empty(0)  # the linear term c = 0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from svmkit_frank_wolfe.line_search import Direction
-from svmkit_frank_wolfe.state import SimplexState
+from svmkit_frank_wolfe.iterate.line_search import Direction
+from svmkit_frank_wolfe.iterate.state import SimplexState
 
 
 def toward(state: SimplexState) -> Direction:

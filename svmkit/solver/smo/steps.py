@@ -4,7 +4,7 @@ The problem is BoxQP, min 1/2 beta'Q beta - 1'beta over 0 <= beta <= upper with 
 is the gradient (LIBSVM: Chang, Lin 2011, section 4). A step moves t > 0 from point k to point i: y_i beta_i grows by t
 and y_k beta_k falls by t, so v changes by t times the difference of kernel rows i and k, plus the ridge terms. Point i
 must have room above in y beta (the set UP, I_up in LIBSVM's paper), point k room below (LOW, I_low). At the optimum no
-v of UP is below a v of LOW. Regression has kinks, as `smo_box` says; a step on them ends where a beta reaches 0.
+v of UP is below a v of LOW. Regression has kinks, as `box` says; a step on them ends where a beta reaches 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from svmkit.errors import SvmkitError
 from svmkit.kernels.row_loops import find
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo_box import BLOCK, FAST, LOW, UP, move, side_of, slope, violation_of
+from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, move, side_of, slope, violation_of
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
 ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature below it is truly negative

@@ -1,6 +1,6 @@
 """The state of SMO, compiled: which points have room, which two violate the conditions most, moves of v, and the gap.
 
-The problem is that of `smo_steps`, and v_r = y_r G_r with the gradient G: at the optimum no v of UP is below a v of
+The problem is that of `steps`, and v_r = y_r G_r with the gradient G: at the optimum no v of UP is below a v of
 LOW.
 
 In regression (`svmkit.problems.tube.TubeQP`) y is 1, -upper <= beta <= upper, and the objective has the further term

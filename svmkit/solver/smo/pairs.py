@@ -96,7 +96,7 @@ class Room(NamedTuple):
     support : ndarray of int64, shape (n,)
         For the support vectors of a class pair.
     side : ndarray of uint8, shape (n,)
-        As in `svmkit.solver.smo_box.Box`.
+        As in `svmkit.solver.smo.box.Box`.
     under_way : ndarray of float64, shape (5,)
         The state of a class pair that the last call has left: whether there is one, and what the code needs to go on.
     trail : ndarray of float64, shape (LINES, 5)

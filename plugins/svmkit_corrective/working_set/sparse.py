@@ -6,7 +6,7 @@ import numpy as np
 
 from svmkit.kernels.gram import Gram
 from svmkit.runtime.threads import spread
-from svmkit_corrective.sparse_loops import (
+from svmkit_corrective.working_set.sparse_loops import (
     PARTS,
     SparseRows,
     add_rows,
@@ -16,7 +16,7 @@ from svmkit_corrective.sparse_loops import (
     pack_turned,
     take_sparse_steps,
 )
-from svmkit_corrective.square import ROOM, Square
+from svmkit_corrective.working_set.square import ROOM, Square
 
 LEAST = 2.0**-16  # share of k(x, x) below which a value is left out: in a square of 16 bits it would be rounded to 0
 DENSE = 0.1  # share of larger values from which on a square is faster
