@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 
@@ -24,7 +25,21 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     """
     import numba
 
-    return numba.njit(function, no_cfunc_wrapper=True, **options)  # type: ignore[call-overload]
+    if function is None:
+        return partial(njit, **options)
+    compiled = numba.njit(function, no_cfunc_wrapper=True, **options)  # type: ignore[call-overload]
+    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if index is not None:
+        index._load_index = partial(_overloads, index._load_index)
+    return compiled
+
+
+def _overloads(load: Callable[[], dict]) -> dict:
+    """Return what a cache of compiled code holds; nothing if another version wrote it, with types that have moved."""
+    try:
+        return load()
+    except (ImportError, AttributeError):
+        return {}
 
 
 class Compiling:

@@ -1,5 +1,8 @@
 """Compilation is counted: each function once, with the functions that it calls, and only in the block."""
 
+import subprocess
+import sys
+
 from numba import njit
 
 from svmkit.runtime import compiling
@@ -35,3 +38,16 @@ def test_counts_may_be_nested():
         double(1.0)
     assert within.functions == ["double"] and around.functions == ["double", "double"]
     assert 0.0 < within.seconds < around.seconds
+
+
+def test_a_cache_that_names_a_type_that_has_moved_is_compiled_anew(tmp_path):
+    pair = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: float\n    b: float\n"
+    (tmp_path / "old_place.py").write_text(pair)
+    (tmp_path / "adder.py").write_text(
+        "from svmkit.runtime.compiling import njit\n@njit(cache=True)\ndef add(pair):\n    return pair.a + pair.b\n"
+    )
+    run = "import adder, {0}\nprint(adder.add({0}.Pair(1.0, 2.0)))"
+    for place in ("old_place", "new_place"):
+        answer = subprocess.run([sys.executable, "-c", run.format(place)], cwd=tmp_path, capture_output=True, text=True)
+        assert answer.stdout == "3.0\n", answer.stderr
+        (tmp_path / f"{place}.py").rename(tmp_path / "new_place.py")
