@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from cluster_cost import Rates, projected, shown
 from distributed import Client, LocalCluster, performance_report
+from svmkit_dask.cluster.ground import OnCluster
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.ground import OnCluster
-from svmkit_dask.sources import from_paths
-from svmkit_dask.training import scattered
+from svmkit_dask.driver.training import scattered
+from svmkit_dask.parts.sources import from_paths
 
 import svmkit
 from svmkit.kernels.functions import RBF

@@ -1,23 +1,77 @@
-"""Fully corrective SMO over the parts of data that are in several places."""
+"""Fully corrective SMO over the parts of data that are in several places, or are dealt into parts in this process."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 
 import numpy as np
 from svmkit_corrective.face import Phase
 from svmkit_corrective.fcsmo import FCSMO
 
 from svmkit.errors import InputError, Unavailable
+from svmkit.kernels.extent import NOWHERE, Extent
+from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss
 from svmkit.solver.smo import box as smo_box
-from svmkit_dask.dealing import DealtGram, dealt
-from svmkit_dask.problem import Estimate, ScatteredQP
-from svmkit_dask.roster import Roster, RosterGram
-from svmkit_dask.state import ClusterState
+from svmkit_dask.driver.candidates import DealtGram, Roster, RosterGram
+from svmkit_dask.driver.problem import Estimate, ScatteredQP
+from svmkit_dask.driver.session import LocalCrew, Session
+from svmkit_dask.driver.state import ClusterState
+from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.worker.features import Features, Space
+from svmkit_dask.worker.rows import Portion, Spec
+
+
+class Stretch(Features):
+    """Consecutive samples of a Gram as the features of a part.
+
+    Parameters
+    ----------
+    gram : Gram
+        The Gram of all samples, whose engine is used.
+    lo, hi : int
+        The samples.
+    """
+
+    def __init__(self, gram: Gram, lo: int, hi: int) -> None:
+        X = gram.engine.X[lo:hi]  # type: ignore[attr-defined]
+        super().__init__(MemoryPart(X, np.zeros(hi - lo)), Space(gram.kernel, Extent(NOWHERE, 0.0), X.shape[1]))
+        self._gram, self._lo = gram, lo
+
+    def engines(self):
+        yield 0, self._gram.engine
+
+    def take(self, rows):
+        return self._gram.engine.take(rows + self._lo)
+
+    def diag(self, at):
+        return self._gram.diag[at + self._lo]
+
+    def _cut(self, at):
+        if len(at):
+            yield slice(0, len(at)), self._gram.engine, at + self._lo
+
+
+def dealt(problem: BoxQP, n_parts: int) -> Session:
+    """Return the session of a BoxQP whose samples are dealt into parts of nearly equal size, in their order.
+
+    Parameters
+    ----------
+    problem : BoxQP
+        The problem; its costs become the weights of the rows.
+    n_parts : int
+        The number of parts; fewer if there are fewer samples.
+    """
+    gram = problem.gram
+    codes = (problem.y > 0.0).astype(np.int64)
+    ends = np.linspace(0, problem.m, min(n_parts, problem.m) + 1).astype(np.int64).tolist()
+    portions = [Portion(Stretch(gram, lo, hi), codes[lo:hi], problem.C[lo:hi]) for lo, hi in pairwise(ends)]
+    spec = Spec(0, 1, 2, 1.0, np.ones(2), problem.loss, gram.dtype)
+    return Session(LocalCrew(portions, portions[0].features.space), spec)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.crew import LocalCrew, Portion
-from svmkit_dask.dask_crew import DaskCrew
-from svmkit_dask.features import Features, Space
-from svmkit_dask.part import MemoryPart
-from svmkit_dask.problem import ScatteredQP
-from svmkit_dask.rows import Spec
-from svmkit_dask.session import Session
-from svmkit_dask.sources import FilePart, Source
+from svmkit_dask.cluster.dask_crew import DaskCrew
+from svmkit_dask.driver.problem import ScatteredQP
+from svmkit_dask.driver.session import LocalCrew, Session
+from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.parts.sources import FilePart, Source
+from svmkit_dask.worker.features import Features, Space
+from svmkit_dask.worker.rows import Portion, Spec
 
 from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.extent import Extent

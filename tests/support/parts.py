@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.sources import ChunkPart
-from svmkit_dask.training import InProcess, scattered
+from svmkit_dask.driver.training import InProcess, scattered
+from svmkit_dask.parts.sources import ChunkPart
 
 from svmkit.errors import Gone
 from svmkit.kernels.functions import RBF

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from svmkit_dask.biases import least_loss
+from svmkit_dask.driver.problem import least_loss
 
 from svmkit.problems.box_sums import losses_at
 from svmkit.problems.loss import Loss, best_bias

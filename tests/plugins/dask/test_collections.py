@@ -9,10 +9,10 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import pandas as pd  # noqa: E402
-from svmkit_dask.collecting import from_collections  # noqa: E402
-from svmkit_dask.dealt import Dealt  # noqa: E402
-from svmkit_dask.sources import ChunkPart  # noqa: E402
-from svmkit_dask.survey import facts_of  # noqa: E402
+from svmkit_dask.parts.collections import from_collections  # noqa: E402
+from svmkit_dask.parts.facts import facts_of  # noqa: E402
+from svmkit_dask.parts.sources import ChunkPart  # noqa: E402
+from svmkit_dask.parts.summary import Dealt  # noqa: E402
 
 N = 103
 A = np.random.default_rng(0).normal(size=(N, 4))

@@ -68,7 +68,7 @@ def test_a_file_that_is_no_scheduler_file(tmp_path, text):
 
 def test_without_dask(monkeypatch, alone, refused):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delitem(sys.modules, "svmkit_dask.connect", raising=False)
+    monkeypatch.delitem(sys.modules, "svmkit_dask.cluster.connect", raising=False)
     monkeypatch.setattr(plugins, "_loaded", {})
     (row,) = (row for row in plugins.describe("cluster") if row.name == "dask")
     assert (row.status, row.error) == ("unavailable", "needs Dask: pip install 'svmkit[dask]'") and row.doc
@@ -141,7 +141,7 @@ def _refused_in_time(words, address):
 
 
 def test_another_version_of_python():
-    from svmkit_dask import versions
+    from svmkit_dask.cluster import versions
 
     minor = ".".join(map(str, sys.version_info[:2]))
     assert versions._of_python({"host": {"python": sys.version.split()[0]}}) is None
@@ -223,7 +223,7 @@ def test_calls_are_spread_and_their_errors_come_back(pair):
 
 @pytest.mark.slow
 def test_shared_objects_travel_once_and_values_are_sent_back(pair, monkeypatch):
-    from svmkit_dask import task
+    from svmkit_dask.cluster import task
 
     cluster, _ = pair
     X = np.arange(50_000.0)

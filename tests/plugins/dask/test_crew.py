@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from support.crew import dask_crew, local_crew, of_all_rows, posed, rows
-from svmkit_dask import holding
-from svmkit_dask.calls import Origin
+from svmkit_dask.cluster import holding
+from svmkit_dask.cluster.calls import Origin
+from svmkit_dask.cluster.ground import OnCluster
+from svmkit_dask.cluster.holding import HERE
+from svmkit_dask.cluster.homes import Homes
+from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.ground import OnCluster
-from svmkit_dask.holding import HERE
-from svmkit_dask.homes import Homes
-from svmkit_dask.survey import facts_of
-from svmkit_dask.watch import Watch
+from svmkit_dask.parts.facts import facts_of
 
 from svmkit.errors import Gone, InputError
 from svmkit.solver import Gap, Status, solve

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
-from svmkit_dask.answers import Message
-from svmkit_dask.crew import LocalCrew, Portion
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.features import Features, Space
-from svmkit_dask.part import MemoryPart
-from svmkit_dask.problem import ScatteredQP
-from svmkit_dask.rows import Spec
-from svmkit_dask.session import Session
+from svmkit_dask.driver.problem import ScatteredQP
+from svmkit_dask.driver.session import LocalCrew, Session
+from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.worker.answers import Message
+from svmkit_dask.worker.features import Features, Space
+from svmkit_dask.worker.rows import Portion, Spec
 
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.extent import Extent
@@ -96,7 +95,7 @@ def test_a_full_working_set_leaves_rounds_to_the_parts():
 
 
 def test_rows_that_nobody_needs_are_forgotten(monkeypatch):
-    monkeypatch.setattr("svmkit_dask.state.SPARE", 0)
+    monkeypatch.setattr("svmkit_dask.driver.state.SPARE", 0)
     X, y = data(n=1500, d=2, seed=3)
     problem = scattered(X, y, RBF(2.0), budget=16 << 10)
     kept = []

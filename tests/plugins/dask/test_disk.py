@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from support.part_files import header, numbers, rows, write
 from support.refusals import refused
-from svmkit_dask import decoding, sources
-from svmkit_dask.disk import DiskPart, LostCache
-from svmkit_dask.part import MemoryPart, cuts
-from svmkit_dask.sources import FilePart
-from svmkit_dask.writer import Writer
+from svmkit_dask.parts import decoding, sources
+from svmkit_dask.parts.disk import DiskPart, LostCache, Writer
+from svmkit_dask.parts.part import MemoryPart, cuts
+from svmkit_dask.parts.sources import FilePart
 
 from svmkit.data.prepare.reading import Reading
 
@@ -36,7 +35,7 @@ def test_blocks_of_any_size_and_any_rows_are_those_in_memory(tmp_path, source, m
     part, want = source.load(tmp_path / "cache", 0), rows(source.load(None, 0))
     assert isinstance(part, DiskPart) and part.nbytes < want.nbytes
     for most in (100, 400, 64 << 20):
-        monkeypatch.setattr("svmkit_dask.part.BLOCK", most)
+        monkeypatch.setattr("svmkit_dask.parts.part.BLOCK", most)
         np.testing.assert_array_equal(rows(part), want)
         widest = max(X.data.nbytes for _, X in part.blocks())
         assert widest <= max(most, want[0].nbytes)
@@ -135,7 +134,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, source, monkeypatc
     def opened(_, *how, **more):
         return open("/dev/full", *how, **more)
 
-    monkeypatch.setattr("svmkit_dask.writer.open", opened, raising=False)
+    monkeypatch.setattr("svmkit_dask.parts.disk.open", opened, raising=False)
     message = str(refused("No space left on device", source.load, tmp_path / "cache", 0))
     assert str(source.path) in message and "make room" in message
     assert source.load(tmp_path / "cache", 1 << 30).in_memory  # needs the disk for later loads only
@@ -178,7 +177,7 @@ def test_two_processes_decode_one_part_at_once(tmp_path):
 def test_a_part_that_does_not_fit_is_never_whole_in_memory(tmp_path, form, monkeypatch):
     monkeypatch.setattr("svmkit.data.formats.svmlight._BLOCK", 1 << 16)
     monkeypatch.setattr(decoding, "_CELLS", 1 << 13)
-    monkeypatch.setattr("svmkit_dask.part.BLOCK", 1 << 18)
+    monkeypatch.setattr("svmkit_dask.parts.part.BLOCK", 1 << 18)
     X, y = numbers(n=16_000, d=20, density=1.0)
     if form == "parquet":
         import pandas as pd

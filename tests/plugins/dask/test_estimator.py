@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 from distributed import Client, LocalCluster
-from svmkit_dask import DaskSVMClassifier, estimator
+from svmkit_dask import DaskSVMClassifier, estimators
 
 X, Y = three_classes(240)
 SMALL = {"solver": "dfcsmo", "solver_options": {"first": 30}, "gamma": 0.3, "tol": 1e-4}
@@ -92,7 +92,7 @@ def test_chunks_of_a_worker_that_is_killed_are_made_anew(fitted, arrays, monkeyp
             os.kill(min(pids.values()), signal.SIGKILL)
             return fit_prepared(*args, **options)
 
-        monkeypatch.setattr(estimator, "fit_prepared", killing)
+        monkeypatch.setattr(estimators, "fit_prepared", killing)
         machine = DaskSVMClassifier(**SMALL, client=client).fit(*arrays)
     assert machine.gap_ <= 1e-4 and machine.bound_ == pytest.approx(fitted.bound_, rel=3e-4)
 

@@ -24,10 +24,10 @@ from support.crew import (
     space_of,
     written,
 )
-from svmkit_dask import asking
-from svmkit_dask.dask_crew import DaskCrew
+from svmkit_dask.cluster import asking
+from svmkit_dask.cluster.dask_crew import DaskCrew
+from svmkit_dask.cluster.ground import OnCluster
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.ground import OnCluster
 
 from svmkit.errors import Gone, InputError
 from svmkit.solver import Gap, Status, solve
@@ -88,7 +88,7 @@ def pids(client):
 
 def held(dask_worker):
     """On a worker: the crews for which it holds something."""
-    from svmkit_dask.holding import HERE
+    from svmkit_dask.cluster.holding import HERE
 
     return HERE.runs()
 

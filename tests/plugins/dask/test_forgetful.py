@@ -5,9 +5,9 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from support.crew import local_crew, of_all_rows, posed, rows
 from svmkit_corrective.face import Phase
-from svmkit_dask.answers import Message
-from svmkit_dask.crew import LocalCrew
 from svmkit_dask.dfcsmo import DFCSMO
+from svmkit_dask.driver.session import LocalCrew
+from svmkit_dask.worker.answers import Message
 
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import RBF, Linear

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support.part_files import FORMATS, cut, numbers, options, rows, write
 from support.refusals import refused
-from svmkit_dask.dealt import Dealt
-from svmkit_dask.disk import DiskPart
-from svmkit_dask.part import MemoryPart
-from svmkit_dask.sources import FilePart, from_paths
-from svmkit_dask.survey import facts_of
+from svmkit_dask.parts.disk import DiskPart
+from svmkit_dask.parts.facts import facts_of
+from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.parts.sources import FilePart, from_paths
+from svmkit_dask.parts.summary import Dealt
 
 from svmkit.data import load
 from svmkit.data.prepare.features import is_sparse
@@ -144,7 +144,7 @@ def test_a_blank_file_is_a_part_without_rows(tmp_path):
 
 
 def test_a_table_in_pieces_is_the_table(tmp_path, monkeypatch):
-    monkeypatch.setattr("svmkit_dask.decoding._CELLS", 12)
+    monkeypatch.setattr("svmkit_dask.parts.decoding._CELLS", 12)
     X, y = numbers(n=50, d=3)
     for form in ("csv label", "parquet"):
         path = write(tmp_path, "whole", form, X, y)

@@ -8,11 +8,10 @@ import pytest
 import scipy.sparse as sp
 from support.part_files import cut, numbers, write
 from support.refusals import refused
-from svmkit_dask.dealt import Dealt
-from svmkit_dask.moments import Moments
-from svmkit_dask.part import MemoryPart
-from svmkit_dask.sources import FilePart
-from svmkit_dask.survey import facts_of
+from svmkit_dask.parts.facts import Moments, facts_of
+from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.parts.sources import FilePart
+from svmkit_dask.parts.summary import Dealt
 
 from svmkit.data.classes import quantity
 from svmkit.data.prepare.labels import encode_labels
@@ -125,8 +124,8 @@ def test_labels_that_are_no_classes_are_refused():
 
 
 def test_more_labels_than_classes_can_be_are_a_quantity(monkeypatch):
-    monkeypatch.setattr("svmkit_dask.survey.MOST_LABELS", 20)
-    monkeypatch.setattr("svmkit_dask.dealt.MOST_LABELS", 20)
+    monkeypatch.setattr("svmkit_dask.parts.facts.MOST_LABELS", 20)
+    monkeypatch.setattr("svmkit_dask.parts.summary.MOST_LABELS", 20)
     X, _ = numbers(n=90)
     for y in (np.arange(90), np.arange(90) % 40):  # too many in each part, too many in all parts together
         together = dealt(X, y, 4)
@@ -151,7 +150,7 @@ def test_the_digest_is_of_the_rows_wherever_they_are_and_changes_with_them(tmp_p
     X, y = numbers()
     source = FilePart(write(tmp_path, "part", form, X, y), Reading())
     digests = {facts_of(source.load(None, 0), "a").digest, facts_of(source.load(tmp_path / "cache", 0), "b").digest}
-    monkeypatch.setattr("svmkit_dask.part.BLOCK", 200)
+    monkeypatch.setattr("svmkit_dask.parts.part.BLOCK", 200)
     digests.add(facts_of(source.load(tmp_path / "cache", 0), "c").digest)
     assert len(digests) == 1
     plain = MemoryPart(X, y)
@@ -163,7 +162,7 @@ def test_the_digest_is_of_the_rows_wherever_they_are_and_changes_with_them(tmp_p
 
 
 def test_what_is_not_finite_is_named_with_row_and_column(monkeypatch):
-    monkeypatch.setattr("svmkit_dask.part.BLOCK", 5 * 8 * 7)  # seven rows
+    monkeypatch.setattr("svmkit_dask.parts.part.BLOCK", 5 * 8 * 7)  # seven rows
     X, y = numbers()
     X[33, 2] = np.nan
     message = str(refused("p contains NaN at row 34, column 3", facts_of, MemoryPart(X, y), "p"))

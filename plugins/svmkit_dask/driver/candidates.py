@@ -1,0 +1,245 @@
+"""The rows that the driver knows: candidates and support vectors, with their features and the kernel among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from svmkit_corrective.working_set.growth import WorkingSet
+from svmkit_corrective.working_set.square import Square
+
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.gram import Gram
+from svmkit_dask.driver.session import Session, Weights
+from svmkit_dask.worker.answers import Message, Own, Taken
+from svmkit_dask.worker.features import Space
+from svmkit_dask.worker.rows import Change
+
+
+class Roster:
+    """The rows that the driver knows, in the order in which they came.
+
+    Parameters
+    ----------
+    session : Session
+        The problem.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n, width)
+        Their features.
+    y, C, diag : ndarray of float64, shape (n,)
+        Their labels, costs and k(x, x).
+    part, position : ndarray of int64, shape (n,)
+        Where they are: the number of the part, and the position among its rows that take part in the problem.
+    number : ndarray of int64, shape (n,)
+        Their numbers among the rows of all parts.
+    codes : ndarray of int64, shape (n,)
+        Their classes.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.X = session, None
+        self.y = self.C = self.diag = np.empty(0)
+        self.part = self.position = self.number = self.codes = np.empty(0, dtype=np.int64)
+        self._slot: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def fetch(
+        self, positions: Sequence[np.ndarray], mend: Callable[[list[int]], None] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Let rows join that are not known yet; return the weights and the v that they have on their parts.
+
+        Parameters
+        ----------
+        positions : sequence of ndarray of int64
+            For each part of `Session.parts` the positions of the rows, ascending.
+        mend : callable, optional
+            As for `Session.ask`, in the state of the session; without it weights and v are those of any state.
+
+        Returns
+        -------
+        beta, v : ndarray of float64, shape (n,)
+        """
+        session = self.session
+        wanted = [(p, at) for p, at in zip(session.parts, positions, strict=True) if len(at)]
+        own = {p: Own(at) for p, at in wanted}
+        parts = [p for p, _ in wanted]
+        found: list[Taken] = (
+            session.ask(Message("take", -1 if mend is None else session.stamp), own, parts=parts, mend=mend)
+            if parts
+            else []
+        )
+        if not found:
+            return np.empty(0), np.empty(0)
+        blocks = [taken.X for taken in found] if self.X is None else [self.X, *(taken.X for taken in found)]
+        self.X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
+        numbers = np.concatenate([session.crew.offsets[p] + taken.rows for p, taken in zip(parts, found, strict=True)])
+        self._slot.update(zip(numbers.tolist(), range(len(self), len(self) + len(numbers)), strict=True))
+        self.number = np.append(self.number, numbers)
+        self.part = np.append(self.part, np.repeat(parts, [len(taken.y) for taken in found]))
+        self.position = np.concatenate([self.position, *(at for _, at in wanted)])
+        self.codes = np.concatenate([self.codes, *(taken.codes for taken in found)])
+        self.y = np.concatenate([self.y, *(taken.y for taken in found)])
+        self.C = np.concatenate([self.C, *(taken.C for taken in found)])
+        self.diag = np.concatenate([self.diag, *(taken.diag for taken in found)])
+        return np.concatenate([t.beta for t in found]), np.concatenate([t.v for t in found])
+
+    def keep(self, slots: np.ndarray) -> None:
+        """Forget all rows but these, ascending, which move to the first slots."""
+        self.X = self.X[slots] if self.X is not None else None
+        for name in ("y", "C", "diag", "part", "position", "number", "codes"):
+            setattr(self, name, getattr(self, name)[slots])
+        self._slot = dict(zip(self.number.tolist(), range(len(slots)), strict=True))
+
+    def slots(self, numbers: np.ndarray) -> np.ndarray:
+        """Return where the rows with these numbers (n,) stand, and fetch those that are not known; -1 for no row.
+
+        A number may belong to a row that takes no part in the problem.
+        """
+        session, crew = self.session, self.session.crew
+        unknown = np.array(sorted({r for r in numbers.tolist() if r not in self._slot}), dtype=np.int64)
+        if len(unknown):
+            cut = [unknown[slice(*np.searchsorted(unknown, crew.offsets[p : p + 2]))] for p in session.parts]
+            own = {p: Own(rows - crew.offsets[p]) for p, rows in zip(session.parts, cut, strict=True)}
+            found = session.ask(Message("find"), own)
+            self.fetch([np.sort(at[at >= 0]) for at in found])
+        return np.array([self._slot.get(r, -1) for r in numbers.tolist()], dtype=np.int64)
+
+    def weights_at(self, point: np.ndarray) -> np.ndarray:
+        """Return the weights of all rows of the roster, which gets those of a point (m,) of all rows that are not 0."""
+        numbers = np.flatnonzero(point)
+        slots = self.slots(numbers)
+        beta = np.zeros(len(self))
+        beta[slots] = point[numbers]
+        return beta
+
+    def at(self, part: int, positions: np.ndarray) -> np.ndarray:
+        """Return where the rows of a part stand that have these positions, all of them known."""
+        mine = np.flatnonzero(self.part == part)
+        order = np.argsort(self.position[mine])
+        return mine[order[np.searchsorted(self.position[mine], positions, sorter=order)]]
+
+    def change(self, slots: np.ndarray, values: np.ndarray) -> Change:
+        """Return vectors and y times what their weights gain."""
+        return Change(self.X[slots] if self.X is not None else np.empty((0, 0)), self.y[slots] * values)
+
+    def own(self, slots: np.ndarray, values: np.ndarray, inside: np.ndarray | None = None) -> list[Own]:
+        """Return for each part of the crew what concerns its own rows among these slots."""
+        shares = []
+        for p in range(self.session.crew.n_parts):
+            mine = np.flatnonzero(self.part[slots] == p)
+            asked = inside[self.part[inside] == p] if inside is not None else slots[:0]
+            shares.append(Own(self.position[slots[mine]], values[mine], self.position[asked]))
+        return shares
+
+    def weights(self, beta: np.ndarray) -> Weights:
+        """Return all vectors that have weights, for parts that begin anew; beta (n,)."""
+        slots = np.flatnonzero(beta)
+        return self.change(slots, beta[slots]), self.own(slots, beta[slots])
+
+
+class RosterGram:
+    """The kernel among the rows of a roster, in the form that a `Square` takes.
+
+    Parameters
+    ----------
+    roster : Roster
+        The rows; the Gram follows as they become more.
+    space : Space
+        Where they lie.
+    budget : int
+        Bytes for the matrix of the working set.
+    dtype : dtype
+        Type of the values that are kept.
+
+    Attributes
+    ----------
+    m : int
+        The number of samples of the problem: no working set is larger.
+    diag : ndarray of float64, shape (1,)
+        The largest k(x, x) of the problem.
+    kernel_values : int
+        The number of values computed so far.
+    """
+
+    def __init__(self, roster: Roster, space: Space, budget: int, dtype: np.dtype) -> None:
+        self.roster, self.space, self.kernel = roster, space, space.kernel
+        self.budget, self.dtype, self.m = budget, np.dtype(dtype), roster.session.m
+        self.diag = np.array([roster.session.widest])
+        self.kernel_values = 0
+        self._gram: Gram | None = None
+
+    def block(self, I, J, out=None, *, rough=False):
+        """Return k(x_i, x_j) as `Gram.block` does, for rows of the roster."""
+        gram = self._gram
+        if gram is None or gram.m < len(self.roster):
+            X = self.roster.X
+            engine = engine_for(self.kernel, X, self.space.extent)
+            gram = self._gram = Gram(self.kernel, X, memory=self.budget, dtype=self.dtype, engine=engine)
+        self.kernel_values += len(I) * len(J)
+        return gram.block(I, J, out, rough=rough)
+
+    def renew(self) -> None:
+        """Take the rows of the roster anew, some of which it has forgotten."""
+        self._gram = None
+
+    def promote(self) -> bool:
+        """Change to float64 values; return False if they are float64 already."""
+        if self.dtype == np.float64:
+            return False
+        self.dtype, self._gram = np.dtype(np.float64), None
+        return True
+
+
+class DealtGram:
+    """The kernel among the rows of a roster, in the form that a `Square` takes, from the Gram of all samples.
+
+    Attributes
+    ----------
+    kernel_values : int
+        Always 0: the Gram counts its own.
+    """
+
+    kernel_values = 0
+
+    def __init__(self, roster: Roster, gram: Gram) -> None:
+        self.roster, self._gram, self.kernel, self.m = roster, gram, gram.kernel, gram.m
+        self.diag, self.budget = gram.diag, gram.budget
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the values that are kept."""
+        return self._gram.dtype
+
+    def block(self, I, J, out=None, *, rough=False):
+        """Return k(x_i, x_j) as `Gram.block` does, for rows of the roster."""
+        number = self.roster.number
+        return self._gram.block(number[I], number[J], out, rough=rough)
+
+    def renew(self) -> None:
+        """Nothing is kept of the roster's rows."""
+
+    def promote(self) -> bool:
+        """Change to float64 values, as the Gram does."""
+        return self._gram.promote()
+
+
+class RosterSet(WorkingSet):
+    """The working set among the rows of a roster, which become more."""
+
+    def __init__(self, gram: RosterGram | DealtGram) -> None:
+        self.square = Square(gram)  # type: ignore[arg-type]
+        self.slot_of, self.joined, self.round = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0
+
+    def widen(self, n: int) -> None:
+        """Make room for a roster of n rows."""
+        self.slot_of = np.append(self.slot_of, np.full(n - len(self.slot_of), -1, dtype=np.int64))
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Follow a roster of which only the rows `kept`, ascending, remain; the rows of the set are among them."""
+        self.slot_of = self.slot_of[kept]
+        self.square.idx = np.searchsorted(kept, self.square.idx)

@@ -1,0 +1,248 @@
+"""One problem on the workers that hold the parts: messages to all of them, and what brings a part back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import Gone, SvmkitError
+from svmkit_dask.worker.answers import Behind, Message, Own, answer
+from svmkit_dask.worker.features import Space
+from svmkit_dask.worker.rows import Change, Portion, Rows, Spec
+
+
+class Crew(ABC):
+    """The workers of all parts.
+
+    Attributes
+    ----------
+    names : list of str
+        The name of each part, for messages.
+    offsets : ndarray of int64, shape (n_parts + 1,)
+        The number of rows before each part, and of all: row r of part p has the number offsets[p] + r.
+    space : Space
+        Where the rows lie.
+    """
+
+    names: list[str]
+    offsets: np.ndarray
+    space: Space
+
+    @property
+    def n_parts(self) -> int:
+        """The number of parts."""
+        return len(self.names)
+
+    @abstractmethod
+    def open(self, spec: Spec) -> int:
+        """Begin a problem and return its number; parts make their rows when they are first asked."""
+
+    @abstractmethod
+    def close(self, problem: int) -> None:
+        """Forget the rows of a problem."""
+
+    def details(self) -> dict[str, Any]:
+        """Return what the messages have cost, for JSON."""
+        return {}
+
+    def end(self) -> None:  # noqa: B027  of a process there is nothing to end
+        """Let the workers forget all parts."""
+
+    @abstractmethod
+    def ask(
+        self, problem: int, message: Message, own: Sequence[Own], change: Change | None, parts: Sequence[int]
+    ) -> list[Any]:
+        """Send a message to some parts and return their answers, once all of them have answered.
+
+        Parameters
+        ----------
+        problem : int
+            The number of the problem.
+        message : Message
+            What to do.
+        own : sequence of Own
+            What is for one part only, for each of `parts`.
+        change : Change or None
+            What is for all parts, and large.
+        parts : sequence of int
+            The parts, in ascending order.
+
+        Returns
+        -------
+        list
+            For each of `parts` what `svmkit_dask.worker.answers.answer` returns. A part whose worker was lost answers
+            `Behind`, as its rows begin anew.
+
+        Raises
+        ------
+        SvmkitError
+            A part cannot be brought back within the bounds of the crew.
+        """
+
+
+class LocalCrew(Crew):
+    """The crew of parts that are in this process.
+
+    Parameters
+    ----------
+    portions : sequence of Portion
+        The parts.
+    space : Space
+        Where their rows lie.
+    """
+
+    def __init__(self, portions: Sequence[Portion], space: Space) -> None:
+        self.portions, self.space = list(portions), space
+        self.names = [f"part {p}" for p in range(len(self.portions))]
+        self.offsets = np.concatenate([[0], np.cumsum([len(portion.codes) for portion in self.portions])])
+        self._specs: list[Spec] = []
+        self._rows: dict[tuple[int, int], Rows] = {}
+
+    def open(self, spec: Spec) -> int:
+        self._specs.append(spec)
+        return len(self._specs) - 1
+
+    def close(self, problem: int) -> None:
+        for p in range(self.n_parts):
+            self._rows.pop((problem, p), None)
+
+    def ask(self, problem, message, own, change, parts):
+        return [
+            answer(self._of(problem, p), message, mine, change) for p, mine in zip(parts, own, strict=True)
+        ]  # fmt: skip
+
+    def _of(self, problem: int, p: int) -> Rows:
+        """Return the rows of a part in a problem."""
+        if (problem, p) not in self._rows:
+            self._rows[problem, p] = self.portions[p].rows(self._specs[problem])
+        return self._rows[problem, p]
+
+
+PATIENCE = 20  # times in a row that one part may have lost its rows before they were used
+NOTHING = Own()
+
+Weights = tuple[Change, list[Own]]
+"""All vectors that have weights, and for each part the positions and the weights of its own."""
+
+
+class Session:
+    """One problem on a crew.
+
+    Parameters
+    ----------
+    crew : Crew
+        Holds the parts.
+    spec : Spec
+        The problem.
+
+    Attributes
+    ----------
+    stamp : int
+        The state that the parts are in.
+    parts : list of int
+        The parts that have rows in the problem.
+    counts : ndarray of int64, shape (n_parts, 2)
+        The rows of each part with the labels +1 and -1.
+    widest : float
+        The largest k(x, x).
+    bounds : tuple of float, float, int
+        The largest error and size of a kernel value, and the panel of the sums.
+    kernel_values : int
+        The kernel values that the parts have been asked for.
+    gone : Gone or None
+        Why the crew answers no more.
+    """
+
+    def __init__(self, crew: Crew, spec: Spec) -> None:
+        self.crew, self.spec = crew, spec
+        self.stamp = self.kernel_values = 0
+        self.gone: Gone | None = None
+        self.parts = list(range(crew.n_parts))
+        self._problem = crew.open(spec)
+        counted = self.ask(Message("count"))
+        self.counts = np.array([found[:2] for found in counted], dtype=np.int64)
+        self.widest = max(found[2] for found in counted)
+        errors, sizes, panels = zip(*(found[3] for found in counted), strict=True)
+        self.bounds = max(errors), max(sizes), max(panels)
+        self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()
+
+    @property
+    def m(self) -> int:
+        """The number of samples."""
+        return int(self.counts.sum())
+
+    def close(self) -> None:
+        """Let the parts forget their rows."""
+        if self.gone is None:
+            self.crew.close(self._problem)
+
+    def ask(
+        self,
+        message: Message,
+        own: Sequence[Own] | Mapping[int, Own] | None = None,
+        change: Change | None = None,
+        *,
+        parts: Sequence[int] | None = None,
+        mend: Callable[[list[int]], Message | None] | None = None,
+    ) -> list[Any]:
+        """Send a message to all parts of the problem, or to some, and return their answers.
+
+        Parameters
+        ----------
+        message : Message
+            What to do.
+        own : sequence or mapping of Own, optional
+            What is for one part only, by the number of the part in the crew.
+        change : Change, optional
+            What is for all parts.
+        parts : sequence of int, optional
+            The parts, ascending; by default all that have rows in the problem.
+        mend : callable, optional
+            Brings parts, given by number, to the state that the message belongs to; it returns the message that they
+            then get instead, None for the same message.
+
+        Raises
+        ------
+        SvmkitError
+            A part has lost its rows too often, or the crew gives up; `Gone` if there is no crew any more.
+        """
+        parts = self.parts if parts is None else list(parts)
+        if change is not None:
+            self.kernel_values += len(change.coef) * int(self.counts[parts].sum())
+        given = dict.fromkeys(parts, NOTHING) if own is None else {p: own[p] for p in parts}
+        found = dict(zip(parts, self._ask(message, list(given.values()), change, parts), strict=True))
+        for _ in range(PATIENCE):
+            behind = [p for p in parts if isinstance(found[p], Behind)]
+            if not behind:
+                return [found[p] for p in parts]
+            if mend is None:
+                break
+            instead = mend(behind)
+            message, change = (message, change) if instead is None else (instead, None)
+            again = self._ask(message, [given[p] for p in behind], change, behind)
+            found |= dict(zip(behind, again, strict=True))
+        lost = self.crew.names[next(p for p in parts if isinstance(found[p], Behind))]
+        raise SvmkitError(f"{lost} loses its rows again and again: look at the memory and the log of its worker")
+
+    def _ask(self, message: Message, own: list[Own], change: Change | None, parts: list[int]) -> list[Any]:
+        """Ask the crew, unless it is gone."""
+        if self.gone is not None:
+            raise self.gone
+        try:
+            return self.crew.ask(self._problem, message, own, change, parts)
+        except Gone as error:
+            self.gone = error
+            raise
+
+    def bring(self, parts: list[int], weights: Weights, stamp: int) -> None:
+        """Bring parts to a state from scratch."""
+        change, own = weights
+        self.ask(Message("bring", options={"stamp": stamp}), own, change, parts=parts)
+
+
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return arrays of several parts as one."""
+    return np.concatenate(parts) if parts else np.empty(0)

@@ -1,0 +1,296 @@
+"""The state of a solve over parts: what the driver knows of all rows, and SMO over its working set."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from svmkit_corrective.face import Face, Phase
+from svmkit_corrective.state import CorrectiveState
+
+from svmkit.problems.box import BoxQP
+from svmkit.problems.certificate import relative_gap
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
+from svmkit_dask.driver.candidates import DealtGram, Roster, RosterGram, RosterSet
+from svmkit_dask.driver.problem import ScatteredQP, least_loss
+from svmkit_dask.driver.session import Session, joined
+from svmkit_dask.worker.answers import Message, Own, Slope, Survey
+
+SPARE = 10_000  # rows that the roster may know although nobody needs them
+BEYOND = 0.9  # a change is followed in part once its curvature, times this, exceeds its slope
+
+
+class ClusterState(CorrectiveState):
+    """The iterate of a corrective solve over parts.
+
+    `box` holds the rows of the roster only. All other rows have no weight, and what they ask for is in `seen`.
+
+    Parameters
+    ----------
+    problem : BoxQP or ScatteredQP
+        The problem.
+    session : Session
+        The same problem on its crew.
+    roster : Roster
+        The rows that the driver knows.
+    beta : ndarray of float64, shape (n,)
+        The weights of the roster's rows at the start.
+    gram : RosterGram or DealtGram
+        The kernel among them.
+    rng : numpy.random.Generator
+        Draws the first working set.
+
+    Attributes
+    ----------
+    seen : Survey
+        The last survey of all parts, joined; `v` follows the order of `known`.
+    candidates : list of ndarray
+        The rows of each part of the session that the next working set gets, by position.
+    """
+
+    def __init__(
+        self,
+        problem: ScatteredQP | BoxQP,
+        session: Session,
+        roster: Roster,
+        gram: RosterGram | DealtGram,
+        beta: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.session, self.roster, self.rng = problem, session, roster, rng
+        self.gram = gram
+        self.working: RosterSet = RosterSet(self.gram)
+        self.face = Face(roster.y, np.empty(0), np.empty(0), None, 0.0, 1.0)
+        self.box = Box(*(np.empty(0) for _ in range(6)), np.empty(0, np.uint8))
+        self.inner = None
+        self.phase, self.n_iter = Phase.START, 0
+        self.level = self.value = self.gap = self.inner_goal = 0.0
+        self.i = self.k = -1
+        self.complete = self.imprecise = self.alone = False
+        self.fell, self.valued, self.pause, self.paused = [0.0, 0.0], 0.0, 1, 0
+        self.goal, self.relative, self.before = 0.0, 1.0, 1.0
+        self.seen: Survey | None = None
+        self.wanted = self._counted = 0
+        self.admit(beta, np.zeros(len(beta)))
+        self.changed, self.change, self.done = np.flatnonzero(beta), beta[beta != 0.0], 0
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.roster.y
+
+    def admit(self, beta: np.ndarray, v: np.ndarray) -> None:
+        """Let `box` follow the roster, whose new rows have these weights and v."""
+        roster, box, n = self.roster, self.box, len(self.box.y)
+        loss, C = self.session.spec.loss, self.roster.C
+        ridge = loss.ridge(C)
+        diag, upper = roster.diag + ridge, loss.upper_bounds(C)
+        weights, v = np.append(box.beta, beta), np.append(box.v, v)
+        side = np.append(box.side, np.zeros(len(roster) - n, np.uint8))
+        self.box = Box(roster.y, upper, ridge, diag, weights, v, side)
+        smo_box.take_sides(self.box)
+        self.face = Face(roster.y, upper, np.full(len(roster), -1.0), None, 0.0, 1.0)
+        self.working.widen(len(roster))
+
+    def count(self) -> int:
+        """Return the kernel values that parts and driver have computed since the last call."""
+        before, self._counted = self._counted, self.session.kernel_values + self.gram.kernel_values
+        return self._counted - before
+
+    # all rows
+
+    def anew(self, parts: list[int]) -> None:
+        """Bring parts that have lost their rows to the weights of the last survey."""
+        self.session.bring(parts, self.roster.weights(self.box.beta), self.session.stamp)
+
+    def sync(self) -> None:
+        """Let the parts follow the change of weights as far as the exact objective falls along it, and survey them."""
+        session, roster, slots, change = self.session, self.roster, self.changed, self.change
+        before = self.box.beta.copy()
+        before[slots] -= change
+        portion = 1.0
+        if len(slots):
+            moved, own = roster.change(slots, change), roster.own(slots, change)
+
+            def earlier(parts: list[int]) -> None:
+                session.bring(parts, roster.weights(before), session.stamp)
+
+            found = session.ask(Message("propose", session.stamp), own, moved, mend=earlier)
+            whole = Slope(*(math.fsum(values) for values in zip(*found, strict=True)))
+            if self.phase is not Phase.START and whole.slope < 0.0 and BEYOND * whole.curvature > -whole.slope:
+                portion = -whole.slope / whole.curvature
+                self.imprecise = not self.alone  # the parts do not know of each other's changes
+                self.box.beta[slots] = np.clip(before[slots] + portion * change, 0.0, self.box.upper[slots])
+        self.survey(slots, portion)
+        self.changed, self.change, self.done = slots[:0], change[:0], 0
+
+    def survey(self, slots: np.ndarray, portion: float = 1.0) -> None:
+        """Ask all parts how they see the weights, once they have followed the proposed change up to `portion`."""
+        session, roster = self.session, self.roster
+        own = roster.own(slots, self.box.beta[slots], np.arange(len(roster)))
+        options = {"level": self.level, "wanted": self.wanted}
+        after = session.stamp + (len(slots) > 0)
+
+        def anew(parts: list[int]) -> Message:
+            session.bring(parts, roster.weights(self.box.beta), after)
+            return Message("survey", after, options=options)
+
+        settled = Message("settle", session.stamp, options=options | {"portion": portion})
+        message = settled if len(slots) else Message("survey", session.stamp, options=options)
+        found: list[Survey] = session.ask(message, own, mend=anew)
+        session.stamp = after
+        self.see(found)
+
+    def see(self, found: list[Survey]) -> None:
+        """Take over what the parts report: v of the rows of the roster, candidates, and the sums."""
+        for p, part in zip(self.session.parts, found, strict=True):
+            self.box.v[self.roster.part == p] = part.v
+        self.seen = Survey(
+            min(part.low for part in found),
+            max(part.high for part in found),
+            math.fsum(part.value for part in found),
+            math.fsum(part.norm for part in found),
+            joined([part.v for part in found]),
+            *self._chosen(found),
+        )
+
+    def _chosen(self, found: list[Survey]) -> tuple[np.ndarray, ...]:
+        """Keep the rows that violate most, in equal numbers on both sides of the level, as `candidates` by part."""
+        below = np.concatenate([part.of_below for part in found])
+        above = np.concatenate([part.of_above for part in found])
+        n_above = max(min(len(above), self.wanted // 2), self.wanted - len(below))
+        kept = []
+        for depths, wanted in ((below, self.wanted - n_above), (above, n_above)):
+            wanted = max(0, min(wanted, len(depths)))
+            chosen = np.zeros(len(depths), dtype=bool)
+            chosen[np.argpartition(-depths, wanted - 1)[:wanted] if wanted else []] = True
+            kept.append(chosen)
+        ends = [
+            np.cumsum([len(rows) for rows in side])[:-1]
+            for side in ([p.below for p in found], [p.above for p in found])
+        ]
+        mine = [np.split(chosen, end) for chosen, end in zip(kept, ends, strict=True)]
+        self.candidates = [
+            np.sort(np.concatenate([part.below[low], part.above[high]]))
+            for part, low, high in zip(found, *mine, strict=True)
+        ]
+        return np.empty(0), np.empty(0), below, above
+
+    def violation(self) -> float:
+        if self.seen is None:
+            self.survey(self.changed)
+        assert self.seen is not None
+        return max(self.seen.high - self.seen.low, 0.0)
+
+    def middle(self, box: Box) -> float:
+        if box is self.inner:
+            return super().middle(box)
+        assert self.seen is not None
+        ends = [end for end in (self.seen.low, self.seen.high) if math.isfinite(end)]
+        return sum(ends) / len(ends) if ends else self.level
+
+    def total_gap(self) -> float:
+        """Return P - D of all rows as the rounds see them, at a bias that is nearly the best one."""
+        assert self.seen is not None
+        session = self.session
+
+        def at(biases: np.ndarray) -> np.ndarray:
+            asked = Message("losses", session.stamp, options={"biases": biases, "mark": 0})
+            return np.sum(session.ask(asked, mend=self.anew), axis=0)
+
+        _, loss = least_loss(
+            at, -self.middle(self.box), max(self.seen.high - self.seen.low, 1e-9), tol=max(1e-9, 0.05 * self.goal)
+        )
+        return max(0.0, 0.5 * self.seen.norm + loss + self.seen.value)
+
+    def relative_gap(self, gap: float) -> float:
+        """Return the relative gap of all rows from the absolute one."""
+        return relative_gap(gap, -self.value)
+
+    def take(self, certificate) -> None:
+        """Go on from exact values of v: those of the certificate, where the parts still have them."""
+        session, before = self.session, self.box.v.copy()
+        exact = session.ask(Message("adopt", session.stamp), mend=self.anew)
+        lacking = [p for p, done in zip(session.parts, exact, strict=True) if not done]
+        if lacking:
+            self.anew(lacking)
+        self.survey(self.changed[:0])
+        drift = float(np.abs(before - self.box.v).max(initial=0.0))
+        self.imprecise = drift > 0.1 * self.violation() and self.working.square.limits(drift)
+
+    # the working set
+
+    def parts_turn(self) -> bool:
+        """Return whether it is the turn of the parts to solve for their own rows: called once a round.
+
+        The working set has to be full while rows wait outside. Rounds of blocks go on as long as the objective falls
+        by more in them than in the driver's own; otherwise they are tried again after 1, 2, 4, ... rounds.
+        """
+        fell, turn = self.valued - self.value, self.alone
+        self.valued = self.value
+        self.fell[turn] = fell
+        full = len(self.working.idx) >= self.working.square.most and sum(map(len, self.candidates)) > 0
+        if turn and self.fell[1] < self.fell[0]:
+            self.pause = self.paused = 2 * self.pause
+        self.paused -= not turn
+        self.alone = full and (self.fell[1] >= self.fell[0] if turn else self.paused < 0)
+        return self.alone
+
+    def minimise_blocks(self, inner: float) -> int:
+        """Let each part solve for its own rows; the sum of their changes is what `sync` follows. Return their steps."""
+        session, roster = self.session, self.roster
+        most = self.working.square.most
+        options = {"level": self.level, "most": most, "memory": self.problem.gram.budget, "inner": inner}
+        found = session.ask(Message("block", session.stamp, options=options), mend=self.anew)
+        known = [
+            np.isin(b.positions, roster.position[roster.part == p]) for p, b in zip(session.parts, found, strict=True)
+        ]
+        fresh = [b.positions[~seen] for b, seen in zip(found, known, strict=True)]
+        self.admit(*roster.fetch(fresh, self.anew))
+        slots = [roster.at(p, b.positions) for p, b in zip(session.parts, found, strict=True)]
+        self.changed, self.change = joined(slots), joined([block.values for block in found])
+        self.box.beta[self.changed] += self.change
+        self.phase = Phase.SYNCING if len(self.changed) else Phase.GROWING
+        return sum(block.steps for block in found)
+
+    def grow(self, first: int, growth: float) -> None:
+        if not len(self.working.idx):
+            self._draw(first)
+        else:
+            self._forget()
+            self.admit(*self.roster.fetch(self.candidates, self.anew))
+        super().grow(first, growth)
+        self.wanted = max(first, int(growth * self.n_support))
+
+    def _forget(self) -> None:
+        """Let the roster forget rows without weight outside the working set, once they are the greater part of it."""
+        used = (self.box.beta != 0.0) | (self.working.slot_of >= 0)
+        if 2 * np.count_nonzero(used) + SPARE > len(used):
+            return
+        kept = np.flatnonzero(used)
+        self.roster.keep(kept)
+        self.gram.renew()
+        self.working.renumber(kept)
+        self.box = Box(*(values[kept] for values in self.box))
+        self.admit(np.empty(0), np.empty(0))
+        self.changed, self.change = self.changed[:0], self.change[:0]
+
+    def _draw(self, first: int) -> None:
+        """Let rows that are drawn at random join the roster, half of them of each class if there are enough."""
+        session = self.session
+        counts = session.counts[session.parts]
+        sides = counts.sum(axis=0)
+        plus = int(min(sides[0], max(first // 2, first - sides[1])))
+        shares = [_shares(counts[:, 0], plus), _shares(counts[:, 1], min(int(sides[1]), first - plus))]
+        seed = int(self.rng.integers(2**31))
+        own = dict(zip(session.parts, map(Own, np.column_stack(shares)), strict=True))
+        drawn = session.ask(Message("draw", options={"seed": seed}), own)
+        known = [self.roster.position[self.roster.part == p] for p in session.parts]
+        fresh = [np.setdiff1d(at, old) for at, old in zip(drawn, known, strict=True)]
+        self.admit(*self.roster.fetch(fresh, self.anew))
+
+
+def _shares(counts: np.ndarray, wanted: int) -> np.ndarray:
+    """Return how many of `wanted` rows each part gives, in proportion to what it has."""
+    ends = np.floor(np.cumsum(counts) * (wanted / max(1, counts.sum())) + 1e-9).astype(np.int64)
+    return np.diff(ends, prepend=0)

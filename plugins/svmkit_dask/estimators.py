@@ -1,0 +1,296 @@
+"""DaskSVMClassifier: SVMClassifier on rows that are spread over the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import closing
+from dataclasses import replace
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from svmkit.errors import InputError
+from svmkit.estimators.base import seed_of, warn_unless_converged
+from svmkit.estimators.callbacks import Tasks, followed
+from svmkit.estimators.classifier import SVMClassifier
+from svmkit.solver.selection import by_name
+from svmkit.solver.solution import Status
+from svmkit.training.display import displayed, tell_end
+from svmkit.training.result import Fit
+from svmkit.training.train import fit_prepared
+from svmkit_dask.cluster.given import sources
+from svmkit_dask.parts.collections import as_array, is_collection, mapped
+
+_ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
+    "nu": (None, "nu"),
+    "calibration": (None, "a calibration; to_local() and CalibratedClassifierCV fit one to rows that fit in memory"),
+    "warm_start": (False, "warm_start"),
+    "max_support": (None, "max_support"),
+}
+
+
+class DaskSVMClassifier(SVMClassifier):
+    """Support vector classifier with a certificate, trained by dfcsmo on the workers of a Dask cluster.
+
+    The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. What
+    comes to this process are sums, and the rows that become candidates for support vectors.
+
+    Parameters
+    ----------
+    solver : {"auto", "dfcsmo"} or DFCSMO, default="auto"
+        The solver; "auto" is dfcsmo.
+    client : distributed.Client, default=None
+        The client of the cluster; None takes the default client. It is not pickled.
+    **options
+        All other parameters of `SVMClassifier`, with its defaults. `nu`, `calibration`, `warm_start`, `max_support` and
+        multiclass="crammer_singer" are not available on a cluster.
+
+    Attributes
+    ----------
+    model_, classes_, n_features_in_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : object
+        As of `SVMClassifier`, in the memory of this process.
+    support_ : ndarray of shape (n_support,), int
+        The numbers of the support vectors among the rows of all parts, in order.
+    status_, n_iter_, gap_, bound_, certificate_, history_, seconds_ : object
+        As of `SVMClassifier`. The certificate is computed over all parts, from scratch.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client
+    >>> from svmkit_dask import DaskSVMClassifier
+    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+    >>> machine = DaskSVMClassifier(C=10.0, gamma=0.5).fit("parts/*.svm")  # doctest: +SKIP
+    """
+
+    def __init__(self, solver: Any = "auto", *, client: Any = None, **options: Any) -> None:
+        super().__init__(solver, **options)
+        self.client = client
+
+    def fit(self, X, y=None, sample_weight=None) -> DaskSVMClassifier:  # type: ignore[override]
+        """Train on labelled samples of a cluster.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe, list of delayed arrays, path or list of paths
+            The samples. Collections are persisted on the cluster. A path is a file, a folder, or a pattern such as
+            "parts/*.svm", which each worker has at the same place (svmlight, CSV, Parquet, NPZ).
+        y : dask array, dask series, array-like, str or list of delayed arrays, default=None
+            The labels; the name of a column, if X is a dataframe. Files hold their labels themselves.
+        sample_weight : as y, default=None
+            The weight of each sample, >= 0.
+
+        Returns
+        -------
+        DaskSVMClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            There is no client, or the data or parameters cannot be used. The message is one line, with the name of the
+            part. It is a ValueError.
+        """
+        client = self._client()  # before anything is read
+        from svmkit_dask.cluster.ground import OnCluster
+        from svmkit_dask.driver.training import scattered
+
+        solver, rules, began = self._solver(), self._rules(), time.perf_counter()
+        trained: Fit
+
+        def train(tasks: Tasks | None) -> None:
+            nonlocal trained
+            with displayed(self.verbose) as display:
+                data = scattered(
+                    OnCluster(client),
+                    sources(client, X, y, sample_weight),
+                    kernel=self._kernel(solver),
+                    scale=self.scale,
+                    class_weight=self.class_weight,
+                    multiclass=self.multiclass,
+                    memory=self.memory,
+                )
+                with closing(data):
+                    trained = fit_prepared(
+                        data,
+                        solver=solver,
+                        C=self.C,
+                        sampler=self.sampler,
+                        stop=rules,
+                        seed=seed_of(self.random_state),
+                        n_threads=self.n_threads,
+                        watch=tasks or display,
+                    )
+            trained = replace(trained, seconds=time.perf_counter() - began)
+            if display is not None:
+                found = trained.status, trained.n_iter, trained.gap, len(trained.support), trained.seconds
+                tell_end(solver.name, *found)
+            self._take(trained, solver)
+
+        stopped = followed(self, lambda: Tasks(self, X, y, sample_weight, False), train)
+        self._warn(trained, stopped)
+        return self
+
+    def _warn(self, trained: Fit, stopped: bool) -> None:
+        """Give the caller of `fit` a ConvergenceWarning if the training was cut short."""
+        if stopped:
+            return
+        if trained.flaw is not None and trained.status is Status.INTERRUPTED:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(f"the model is the best so far: {trained.flaw}", ConvergenceWarning, stacklevel=3)
+            return
+        warn_unless_converged(
+            "dfcsmo",
+            trained.status,
+            trained.gap,
+            "raise tol or lower C",
+            rounding=trained.rounding,
+            flaw=trained.flaw,
+            budgeted=self.max_iter is not None or self.max_epochs is not None,
+            stacklevel=4,
+        )
+
+    def _client(self) -> Any:
+        """Return the client; raise InputError without one."""
+        if self.client is not None:
+            return self.client
+        from distributed import default_client
+
+        try:
+            return default_client()
+        except ValueError:
+            raise InputError(
+                "there is no Dask client: make one first (dask.distributed.Client(ADDRESS)), or give client="
+            ) from None
+
+    def _solver(self) -> Any:
+        """Return the solver; raise InputError for another one, or for an option that a cluster does not have."""
+        for name, (value, what) in _ELSEWHERE.items():
+            if getattr(self, name) != value:
+                raise InputError(f"DaskSVMClassifier does not have {what}: leave {name} out, or take SVMClassifier")
+        name = "dfcsmo" if self.solver == "auto" else self.solver
+        solver = by_name.solver(name, self.solver_options)
+        if solver.name != "dfcsmo":
+            raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
+        return solver
+
+    def predict(self, X):
+        """Predict the labels of samples.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features), or array-like
+            The samples.
+
+        Returns
+        -------
+        dask array of shape (n_samples,)
+            The labels, not computed yet, with the chunks of X; an ndarray for samples in memory.
+        """
+        if not is_collection(X):
+            return super().predict(X)
+        return mapped(_labels, self.to_local(), self._checked(X), None, self.classes_.dtype)
+
+    def decision_function(self, X):
+        """Compute the decisions of samples, as `SVMClassifier.decision_function` does.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features), or array-like
+            The samples.
+
+        Returns
+        -------
+        dask array of shape (n_samples,) for two classes, else (n_samples, n_decisions)
+            The decisions, not computed yet, with the chunks of X; an ndarray for samples in memory.
+        """
+        if not is_collection(X):
+            return super().decision_function(X)
+        X, k = self._checked(X), len(self.classes_)
+        by_pair = self.decision_function_shape == "ovo"
+        width = None if k == 2 else len(self.intercept_) if by_pair else k
+        return mapped(_decisions, self.to_local(), X, width, np.float64)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the accuracy on labelled samples; of Dask collections the workers compute it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : dask collections, or array-likes
+            The samples, their labels and their weights.
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        import dask.array as da
+
+        predicted = self.predict(X)
+
+        def beside(values: Any) -> Any:
+            if not is_collection(values):
+                return da.from_array(np.asarray(values), chunks=predicted.chunks)
+            return as_array(values)
+
+        right = predicted == beside(y)
+        if sample_weight is None:
+            sums = right.sum(), right.map_blocks(_length, dtype=np.int64, meta=np.empty(0, np.int64)).sum()
+        else:
+            weights = beside(sample_weight)
+            sums = (right * weights).sum(), weights.sum()
+        hits, total = self._client().gather(self._client().compute(list(sums)))
+        return float(hits / total)
+
+    def _checked(self, X: Any) -> Any:
+        """Return a collection for a prediction; raise unless the estimator is fitted and the columns are its own."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "model_")
+        columns = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
+        if columns != self.n_features_in_:
+            raise InputError(
+                f"X has {columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
+                "input: pass the columns that it was trained on"
+            )
+        return X
+
+    def to_local(self) -> SVMClassifier:
+        """Return the fitted estimator as a plain `SVMClassifier`, which needs no Dask."""
+        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        local = SVMClassifier(**params)
+        fitted = {name: value for name, value in vars(self).items() if name not in params and name != "client"}
+        vars(local).update({name: value for name, value in fitted.items() if name != "_skl_callbacks"})
+        return local
+
+    def __sklearn_clone__(self) -> DaskSVMClassifier:
+        """Return an estimator with the same parameters, of which the client is not copied."""
+        params = self.get_params(deep=False)
+        copied = {name: clone(value, safe=False) for name, value in params.items() if name != "client"}
+        return type(self)(**copied, client=self.client)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"client": None}
+
+
+def _with_client() -> Any:
+    """Return the signature of the constructor: that of SVMClassifier and a client."""
+    own = signature(SVMClassifier.__init__)
+    client = Parameter("client", Parameter.KEYWORD_ONLY, default=None, annotation=Any)
+    return own.replace(parameters=[*own.parameters.values(), client])
+
+
+DaskSVMClassifier.__init__.__signature__ = _with_client()  # type: ignore[attr-defined]  scikit-learn reads it
+
+
+def _labels(machine: SVMClassifier, rows: Any) -> np.ndarray:
+    return machine.predict(rows)
+
+
+def _decisions(machine: SVMClassifier, rows: Any) -> np.ndarray:
+    return machine.decision_function(rows)
+
+
+def _length(rows: np.ndarray) -> np.ndarray:
+    """Return the number of rows of a chunk as an array (1,)."""
+    return np.array([len(rows)])

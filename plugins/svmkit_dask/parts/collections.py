@@ -1,0 +1,192 @@
+"""Dask collections: their chunks as parts, and predictions for them as lazy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.tables.table import listed
+from svmkit.errors import InputError, meant
+from svmkit_dask.parts.sources import ChunkPart
+
+
+def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
+    """Return the parts of Dask collections, each a delayed `ChunkPart`; nothing is computed unless it must be.
+
+    Persist the collections first: a part is computed from the chunks of each of them.
+
+    Parameters
+    ----------
+    X : dask array of shape (n_samples, n_features), or dask dataframe
+        Chunked by rows; further chunks of columns are joined.
+    y : dask array, dask series, array-like or str
+        Labels or targets; the name of a column of X, if X is a dataframe. Chunks that differ from those of X are cut
+        anew. If the lengths of chunks are not known and their numbers differ, the lengths are computed.
+    sample_weight : as y, default=None
+        The weight of each row.
+
+    Returns
+    -------
+    list of dask.delayed.Delayed
+
+    Raises
+    ------
+    InputError
+        X is no Dask collection, has text columns or lacks a named one, or the numbers of rows differ.
+    """
+    import dask
+
+    if not (_is_frame(X) or _is_array(X)):
+        raise InputError(f"X is {type(X).__name__}: pass a dask array or dataframe (dask.array.from_array(X, chunks))")
+    X, named = _split(X, {"y": y, "sample_weight": sample_weight})
+    if _is_frame(X):
+        _require_numbers(X)
+    elif X.ndim != 2:
+        raise InputError(f"X has {X.ndim} dimensions: it needs rows and columns")
+    elif X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    collections = _aligned({"X": X} | {name: given for name, given in named.items() if given is not None})
+    chunks = {name: _chunks(collection) for name, collection in collections.items()}
+    n = len(chunks["X"])
+    weights = chunks.get("sample_weight", [None] * n)
+    part = dask.delayed(ChunkPart, pure=True)
+    zipped = zip(chunks["X"], chunks["y"], weights, strict=True)
+    return [part(f"part {i} of {n}", *three) for i, three in enumerate(zipped, start=1)]
+
+
+def _is_frame(collection: Any) -> bool:
+    return hasattr(collection, "npartitions") and hasattr(collection, "divisions")
+
+
+def _is_array(collection: Any) -> bool:
+    return hasattr(collection, "dask") and hasattr(collection, "chunks")
+
+
+def _split(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return X without the columns that are named, and these columns."""
+    names = {what: given for what, given in named.items() if isinstance(given, str)}
+    for what, name in names.items():
+        if not _is_frame(X):
+            raise InputError(f"{what}={name!r}: only a dask dataframe has columns with names: pass a dask array")
+        if name not in X.columns:
+            raise InputError(f"{what}={name!r}: X has no such column{meant(name, X.columns)}")
+    taken = {what: X[name] for what, name in names.items()}
+    return (X.drop(columns=list(names.values())) if names else X), named | taken
+
+
+def _require_numbers(X: Any) -> None:
+    """Refuse the columns of a dataframe that hold no numbers, which its types tell without a look at the rows."""
+    from pandas.api.types import is_numeric_dtype
+
+    texts = [str(name) for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)]
+    if texts:
+        raise InputError(
+            f"X: {listed(texts)} {'hold' if len(texts) > 1 else 'holds'} no numbers: encode such columns first "
+            "(X.categorize() and dask.dataframe.get_dummies), or drop them"
+        )
+
+
+def _aligned(collections: dict[str, Any]) -> dict[str, Any]:
+    """Return the collections with as many chunks each, equally long where the lengths are known."""
+    unknown = [name for name, one in collections.items() if _lengths(one) is None]
+    numbers = {_n_chunks(one) for one in collections.values()}
+    if unknown and len(numbers) == 1:
+        return collections  # a chunk that differs is found when it is loaded
+    return _cut_alike(collections | {name: _measured(collections[name]) for name in unknown})
+
+
+def _n_chunks(collection: Any) -> int:
+    """Return the number of chunks of rows; -1 for what is in memory."""
+    if _is_frame(collection):
+        return int(collection.npartitions)
+    return len(collection.chunks[0]) if _is_array(collection) else -1
+
+
+def _lengths(collection: Any) -> tuple[int, ...] | None:
+    """Return the numbers of rows of the chunks; None if they are not known."""
+    if _is_frame(collection):
+        return None
+    if not _is_array(collection):
+        return (len(collection),)
+    known = collection.chunks[0]
+    return None if any(math.isnan(n) for n in known) else tuple(known)
+
+
+def _measured(collection: Any) -> Any:
+    """Return a collection as an array whose chunks have known lengths, which is computed."""
+    if _is_frame(collection):
+        return collection.to_dask_array(lengths=True)
+    return collection.copy().compute_chunk_sizes()
+
+
+def _cut_alike(collections: dict[str, Any]) -> dict[str, Any]:
+    import dask.array as da
+
+    rows = collections["X"].chunks[0]
+    n, found = sum(rows), {}
+    for name, one in collections.items():
+        m = len(one) if not _is_array(one) else one.shape[0]
+        if m != n:
+            raise InputError(f"X has {n:,} rows, but {name} has {m:,}: they must be equally many")
+        found[name] = one.rechunk({0: rows}) if _is_array(one) else da.from_array(np.asarray(one), chunks=(rows,))
+    return found
+
+
+def _chunks(collection: Any) -> list[Any]:
+    """Return a collection's chunks of rows as delayed values."""
+    delayed = collection.to_delayed()
+    return list(delayed) if isinstance(delayed, list) else list(np.asarray(delayed).ravel())
+
+
+def is_collection(X: Any) -> bool:
+    """Return whether X is a Dask collection."""
+    return hasattr(X, "__dask_graph__")
+
+
+def as_array(X: Any) -> Any:
+    """Return a dask array or dataframe as an array; the lengths of a dataframe's partitions stay unknown."""
+    return X if hasattr(X, "chunks") else X.to_dask_array()
+
+
+def mapped(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width: int | None, dtype: Any) -> Any:
+    """Return function(model, rows) of the rows of a Dask collection, as a dask array with the chunks of its rows.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a model and an array of rows; returns one value, or `width` of them, for each row.
+    model : object
+        The model. It is one node of the graph, and so it travels to each worker once.
+    X : dask array of shape (n_samples, n_features), or dask dataframe
+        The rows.
+    width : int or None
+        The number of columns of the result; None for an array (n_samples,).
+    dtype : dtype
+        The type of the result.
+
+    Raises
+    ------
+    InputError
+        X is no table of rows and columns.
+    """
+    import dask
+
+    X = as_array(X)
+    if X.ndim != 2:
+        raise InputError(f"X has {X.ndim} dimensions: it needs rows and columns")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    node = dask.delayed(model, pure=True, traverse=False)
+    shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+    meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
+    return X.map_blocks(_applied, function, node, dtype=dtype, meta=meta, **shape)
+
+
+def _applied(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
+    if not rows.shape[0]:  # a chunk without rows
+        like = function(model, np.zeros((1, rows.shape[1])))
+        return like[:0]
+    return function(model, rows)

@@ -1,0 +1,250 @@
+"""From the file of a part to arrays, a few megabytes at a time: in memory as long as they fit, else to local disk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.data.formats.layout import integral
+from svmkit.data.formats.svmlight import Stack, read_blocks
+from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.features import is_sparse
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.tables import label_column, refusals
+from svmkit.data.tables.columns import Trouble
+from svmkit.data.tables.readers import Learnt, learn_pieces
+from svmkit.data.tables.table import listed
+from svmkit.errors import InputError
+from svmkit_dask.parts.disk import Writer
+from svmkit_dask.parts.part import MemoryPart, Part, Written, csr, cuts, rows_of
+
+_CELLS = 1 << 20  # cells of a table that are read together
+_HOLES = "fill them in first (--impute is not available on a cluster), or leave the column out: --drop COL"
+
+
+class Piece(NamedTuple):
+    """Some rows of a file: their numbers (``rows``, or ``data`` and ``indices``), entries a row, and answers."""
+
+    arrays: dict[str, np.ndarray]
+    counts: np.ndarray | None
+    answers: np.ndarray
+
+
+class Decoder(ABC):
+    """A file of one format. What is known of all its rows is there once `pieces` has ended.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns.
+    base : int
+        The index of the first column of sparse rows.
+    written : Written
+        What the other parts have to settle.
+    """
+
+    n_features = 1
+    base = 0
+    written = Written()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the rows in order."""
+
+
+class SvmlightDecoder(Decoder):
+    """An svmlight file, whose rows stay sparse until the density of all parts is known."""
+
+    def pieces(self) -> Iterator[Piece]:
+        widest, first = 0, 1
+        for data, indices, counts, labels in read_blocks(self.path):
+            if indices.dtype != np.int32:
+                raise InputError(f"{self.path}: has an index beyond 2147483646: number the columns from 1")
+            widest, first = max(widest, int(indices.max(initial=0))), min(first, int(indices.min(initial=1)))
+            yield Piece({"data": data, "indices": indices}, counts, labels)
+        self.base, self.n_features = first, max(1, widest + 1 - first)
+        self.written = Written(from_zero=first == 0, by_density=True)
+
+
+class TableDecoder(Decoder):
+    """A CSV or Parquet file whose feature columns are all numbers or dates."""
+
+    def __init__(self, path: Path, kind: str, reading: Reading) -> None:
+        super().__init__(path)
+        if reading.categorical:
+            raise InputError(f"{path}: --categorical is not available on a cluster: {_encode_first()}")
+        self._kind, self._reading = kind, reading
+        self.text_labels = False
+
+    def pieces(self) -> Iterator[Piece]:
+        found: Encoding | None = None
+        for learnt in learn_pieces(
+            self.path, self._kind, reading=self._reading, cells=_CELLS, text_labels=self.text_labels
+        ):
+            self._require_numbers(learnt)
+            assert learnt.label is not None
+            decimal = None if self.text_labels else self._reading.decimal
+            y = label_column.labels(learnt.table, learnt.label, None, True, decimal)
+            assert y is not None
+            encoding = learnt.encoding(y.dtype.kind == "U")
+            found = found or encoding
+            self._require_like(found, encoding, learnt)
+            yield Piece({"rows": np.column_stack([column.values for column in learnt.columns])}, None, y)
+        if found is not None:
+            self.n_features, self.written = len(found.columns), Written(encoding=found)
+
+    def _require_numbers(self, learnt: Learnt) -> None:
+        """Refuse holes, which cannot be filled, and texts, whose categories the other parts may not have."""
+        texts = [c for c in learnt.columns if c.categories is not None and c.trouble in (None, Trouble.MANY)]
+        others = [column for column in learnt.columns if column not in texts]
+        refused = refusals.refusal(learnt.table, others, holes=False, decimal=self._reading.decimal, mend=_HOLES)
+        if refused is not None:
+            raise refused
+        if texts:
+            names = [learnt.table.names[column.position] for column in texts]
+            raise InputError(
+                f"{self.path}: {listed(names)} {'hold' if len(names) > 1 else 'holds'} text, whose categories other "
+                f"parts may not share: {_encode_first()}, or --drop {refusals.as_option(names)}"
+            )
+        if not learnt.columns:
+            raise InputError(f"{self.path}: has a label column but no features: all others are empty")
+
+    def _require_like(self, first: Encoding, encoding: Encoding, learnt: Learnt) -> None:
+        """Refuse a column that is empty, or that is of another kind, in some of the rows only."""
+        odd = sorted(set(first.columns) ^ set(encoding.columns))
+        start = learnt.table.first
+        empty = [column for column in learnt.empty if learnt.table.names[column.position] in odd]
+        refused = refusals.refusal(learnt.table, empty, holes=False, mend=_HOLES)
+        if refused is not None:
+            raise refused
+        if odd:
+            rows = f"from row {start + 1:,} on" if empty else f"in the first {start:,} rows"
+            raise InputError(
+                f"{self.path}: {listed(odd)} {'have' if len(odd) > 1 else 'has'} no value {rows}: {_HOLES}"
+            )
+        if first.dates != encoding.dates:
+            at = next(i for i, (a, b) in enumerate(zip(first.dates, encoding.dates, strict=True)) if a != b)
+            raise InputError(
+                f"{self.path}: {listed([first.columns[at]])} is read as other dates or numbers from row {start + 1:,} "
+                "on: write dates as 2024-12-31"
+            )
+
+
+class NpzDecoder(Decoder):
+    """A NumPy archive, which is read whole."""
+
+    def pieces(self) -> Iterator[Piece]:
+        from svmkit.data.formats.npz import read_npz
+
+        X, y = read_npz(self.path, True)
+        assert y is not None
+        self.n_features, sparse = X.shape[1], is_sparse(X)
+        self.written = Written(by_density=sparse)
+        n, d = X.shape
+        for lo, hi in cuts(n, d, X.dtype.itemsize, X.indptr if sparse else None):
+            rows = rows_of(X, lo, hi)
+            if sparse:
+                arrays = {"data": rows.data, "indices": rows.indices.astype(np.int32, copy=False)}
+                yield Piece(arrays, np.diff(rows.indptr), y[lo:hi])
+            else:
+                yield Piece({"rows": rows}, None, y[lo:hi])
+
+
+def _encode_first() -> str:
+    return "encode such columns as numbers first (pandas.get_dummies on all parts together)"
+
+
+class _MixedLabels(Exception):
+    """Some rows of a table have numbers as labels, others text: all are text then."""
+
+
+def decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) -> Part:
+    """Return the part in a file.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        The file.
+    writer : callable or None
+        Makes the folder on local disk, for the rows that do not fit and for later loads of those that do; None keeps
+        all in memory.
+    most : int
+        The bytes of rows that fit.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or the folder cannot be written.
+    """
+    try:
+        return _decode(decoder, writer, most)
+    except _MixedLabels:
+        assert isinstance(decoder, TableDecoder)
+        decoder.text_labels = True
+        return _decode(decoder, writer, most)
+
+
+def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) -> Part:
+    held: dict[str, Stack] = {}
+    disk: Writer | None = None
+    counts: list[np.ndarray] = []
+    answers: list[np.ndarray] = []
+    try:
+        for piece in decoder.pieces():
+            answers.append(piece.answers)
+            if len({found.dtype.kind == "U" for found in (answers[0], piece.answers)}) > 1:
+                raise _MixedLabels
+            counts += [] if piece.counts is None else [piece.counts]
+            for name, array in piece.arrays.items():
+                if disk is not None:
+                    disk.append(name, array)
+                else:
+                    held.setdefault(name, Stack(array.dtype)).add(array.reshape(-1))
+            if disk is None and writer is not None and sum(stack.array.nbytes for stack in held.values()) > most:
+                disk = _spilled(writer, held)
+                held.clear()
+        small = _small(counts, answers)
+        if disk is not None:
+            return disk.finish(small, decoder.n_features, decoder.base, decoder.written)
+        if writer is not None and held:
+            with suppress(InputError):  # no room on disk only costs the next load its time
+                _spilled(writer, held).finish(small, decoder.n_features, decoder.base, decoder.written)
+        return _in_memory(decoder, held, small)
+    except BaseException:
+        if disk is not None:
+            disk.discard()
+        raise
+
+
+def _spilled(writer: Callable[[], Writer], held: dict[str, Stack]) -> Writer:
+    """Return a folder with the rows that were in memory."""
+    disk = writer()
+    for name, stack in held.items():
+        disk.append(name, stack.array)
+    return disk
+
+
+def _small(counts: list[np.ndarray], answers: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the answers of all rows, and the entries of each if they are sparse."""
+    y = np.concatenate(answers) if answers else np.empty(0)
+    y = integral(y) if y.dtype.kind in "if" else y
+    return {"answers": y} | ({"counts": np.concatenate(counts).astype(np.int64)} if counts else {})
+
+
+def _in_memory(decoder: Decoder, held: dict[str, Stack], small: dict[str, np.ndarray]) -> MemoryPart:
+    y, d = small["answers"], decoder.n_features
+    if "counts" not in small:
+        rows = held["rows"].array.reshape(len(y), d) if held else np.empty((0, d))
+        return MemoryPart(rows, y, None, decoder.written)
+    indices = held["indices"].array
+    indices -= np.int32(decoder.base)
+    indptr = np.append(0, np.cumsum(small["counts"]))
+    return MemoryPart(csr(held["data"].array, indices, indptr, d), y, None, decoder.written)

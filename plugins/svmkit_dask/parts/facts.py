@@ -1,0 +1,275 @@
+"""What the driver must know of a part: facts whose size does not grow with the number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from hashlib import blake2b
+
+import numpy as np
+
+from svmkit.data.prepare import scaling
+from svmkit.data.prepare.features import Features, is_sparse, require_finite
+from svmkit.errors import InputError
+from svmkit.kernels.gamma import column_moments
+from svmkit_dask.parts.part import Part, Written
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What gamma and scaling ask of each column.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    mean, squares : float64 ndarray of shape (d,)
+        The mean, and the sum of the squared distances from it.
+    low, high : float64 ndarray of shape (d,)
+        The least and the largest value; zeros that sparse rows do not store count.
+    """
+
+    n: int
+    mean: np.ndarray
+    squares: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, X: Features) -> Moments:
+        """Return the moments of some rows, at least one."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = column_moments(X)
+            low, high = _sparse_range(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+            return cls(X.shape[0], mean, variance * X.shape[0], low.astype(np.float64), high.astype(np.float64))
+
+    @classmethod
+    def empty(cls, d: int) -> Moments:
+        """Return the moments of no rows."""
+        return cls(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
+
+    def merged(self, other: Moments) -> Moments:
+        """Return the moments of these rows and others with as many columns."""
+        n = self.n + other.n
+        if not n:
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = other.mean - self.mean
+            mean = self.mean + difference * (other.n / n)
+            squares = self.squares + other.squares + np.square(difference) * (self.n * (other.n / n))
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Moments(n, mean, squares, low, high)
+
+    def widened(self, d: int, shift: int = 0) -> Moments:
+        """Return the moments with columns of zeros: `shift` in front, and behind up to a width of d."""
+        behind = d - shift - len(self.mean)
+        if not (shift or behind):
+            return self
+        wide = (np.pad(array, (shift, behind)) for array in (self.mean, self.squares, self.low, self.high))
+        return Moments(self.n, *wide)
+
+    def scaled(self, by: scaling.Scaling | None) -> Moments:
+        """Return the moments of the same rows after scaling."""
+        if by is None:
+            return self
+        low, high = (self.low - by.center) / by.scale, (self.high - by.center) / by.scale
+        # a constant column has no rounding in its mean, as little as in the scaled data
+        mean = np.where(low == high, low, (self.mean - by.center) / by.scale)
+        return Moments(self.n, mean, self.squares / np.square(by.scale), low, high)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The population variance of each column."""
+        return self.squares / self.n
+
+    def for_scaling(self) -> scaling.Moments:
+        """Return the moments as scaling takes them."""
+        return scaling.Moments(self.n, self.low, self.high, self.mean, self.variance)
+
+    def is_constant(self, columns: bool) -> bool:
+        """Return whether all entries are equal or, with `columns`, those of each column."""
+        if columns:
+            return bool((self.low == self.high).all())
+        return bool(self.low.min() == self.high.max())
+
+
+def _sparse_range(X: Features) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest value of each column of CSR, which scipy finds by a copy in columns."""
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    for at in range(0, X.nnz, 1 << 20):  # ufunc.at takes copies
+        indices, data = X.indices[at : at + (1 << 20)], X.data[at : at + (1 << 20)].astype(np.float64)
+        np.minimum.at(low, indices, data)
+        np.maximum.at(high, indices, data)
+    has_zeros = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
+    return np.where(has_zeros, np.minimum(low, 0.0), low), np.where(has_zeros, np.maximum(high, 0.0), high)
+
+
+MOST_LABELS = 100_000  # different labels beyond which they are no classes
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The labels or targets of a part in short.
+
+    Attributes
+    ----------
+    is_text : bool
+        Whether they are text.
+    values, counts : ndarray of shape (n_values,), or None
+        The different answers, sorted, and how often each occurs; None if there are more than 100,000.
+    n : int
+        Number of rows.
+    low, high, total : float
+        Least, largest and sum of numbers; NaN of text.
+    """
+
+    is_text: bool
+    values: np.ndarray | None
+    counts: np.ndarray | None
+    n: int
+    low: float = np.nan
+    high: float = np.nan
+    total: float = np.nan
+
+    @classmethod
+    def of(cls, answers: np.ndarray) -> Answers:
+        """Return the summary of a part's answers."""
+        values, counts = np.unique(answers, return_counts=True)
+        n, few = len(answers), len(values) <= MOST_LABELS
+        kept, often = (values, counts) if few else (None, None)
+        if answers.dtype.kind in "US":
+            return cls(True, kept, often, n)
+        total = float(answers.sum(dtype=np.float64))
+        return cls(False, kept, often, n, float(values[0]), float(values[-1]), total)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What the driver must know of a part.
+
+    Attributes
+    ----------
+    name : str
+        The part in messages.
+    n_rows, n_features : int
+        Number of rows and columns.
+    n_stored : int
+        Number of entries that are stored.
+    is_sparse : bool
+        Whether the rows are CSR.
+    dtype : str
+        "float32" or "float64".
+    written : Written
+        What the file leaves open until all parts are known.
+    digest : str
+        A BLAKE2b hash of features, answers and weights, wherever the rows are held.
+    answers : Answers or None
+        The labels or targets; None without rows.
+    moments : Moments
+        Of the columns.
+    flags : ndarray of bool, shape (n_features,), or None
+        The columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats.
+    weights : tuple of float, or None
+        Sum, least and largest of the rows' weights, if they have any.
+    """
+
+    name: str
+    n_rows: int
+    n_features: int
+    n_stored: int
+    is_sparse: bool
+    dtype: str
+    written: Written
+    digest: str
+    answers: Answers | None
+    moments: Moments
+    flags: np.ndarray | None
+    weights: tuple[float, float, float] | None
+
+
+def facts_of(part: Part, name: str) -> Facts:
+    """Return the facts of a part, for which its rows are read once.
+
+    Parameters
+    ----------
+    part : Part
+        The part as its source loads it, before `Dealt.layout` is known.
+    name : str
+        The part in messages.
+
+    Raises
+    ------
+    InputError
+        An entry, an answer or a weight is NaN or infinite; the message names the part, row and column.
+    """
+    _require_finite_answers(part, name)
+    found, is_flag, stored = [Moments.empty(part.n_features)], np.ones(part.n_features, dtype=bool), 0
+    is_table = part.written.encoding is not None
+    digest = _Digest(part)
+    for first, X in part.blocks():
+        try:
+            require_finite(X, what=name, first=first)
+        except InputError as err:
+            raise InputError(f"{err} (--impute is not available on a cluster)") from err
+        digest.update(X)
+        found.append(Moments.of(X))
+        stored += X.nnz if part.is_sparse else X.size
+        if is_table:
+            is_flag &= ((X == 0.0) | (X == 1.0)).all(axis=0)
+    if part.written.encoding is not None and part.n_rows:
+        is_flag &= [order is None for order in part.written.encoding.dates]
+    weights = part.weights
+    return Facts(
+        name=name,
+        n_rows=part.n_rows,
+        n_features=part.n_features,
+        n_stored=stored,
+        is_sparse=part.is_sparse,
+        dtype=np.dtype(part.dtype).name,
+        written=part.written,
+        digest=digest.finished(part),
+        answers=Answers.of(part.answers) if part.n_rows else None,
+        moments=reduce(Moments.merged, found),
+        flags=is_flag if is_table else None,
+        weights=None if weights is None or not len(weights) else _extent(weights),
+    )
+
+
+def _extent(weights: np.ndarray) -> tuple[float, float, float]:
+    return float(weights.sum()), float(weights.min()), float(weights.max())
+
+
+def _require_finite_answers(part: Part, name: str) -> None:
+    for what, values in (("label", part.answers), ("weight", part.weights)):
+        if values is None or values.dtype.kind != "f" or np.isfinite(values).all():
+            continue
+        row = int(np.argmin(np.isfinite(values)))
+        raise InputError(f"{name}: the {what} of row {row + 1} (counted from 1) is {values[row]}: drop that row")
+    if part.weights is not None and part.n_rows and part.weights.min() < 0:
+        row = int(np.argmin(part.weights))
+        raise InputError(f"{name}: the weight of row {row + 1} (counted from 1) is negative: give weights >= 0")
+
+
+class _Digest:
+    """The hash of rows that come in blocks, wherever these are cut."""
+
+    def __init__(self, part: Part) -> None:
+        self._parts = [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]
+
+    def update(self, X: Features) -> None:
+        arrays = [X] if len(self._parts) == 1 else [X.data, X.indices, np.diff(X.indptr).astype(np.int64)]
+        for digest, array in zip(self._parts, arrays, strict=True):
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+    def finished(self, part: Part) -> str:
+        whole = blake2b(repr((part.n_rows, part.n_features, part.is_sparse, str(part.dtype))).encode(), digest_size=32)
+        for digest in self._parts:
+            whole.update(digest.digest())
+        if part.answers.dtype.kind in "US":
+            values, codes = np.unique(part.answers, return_inverse=True)
+            whole.update(repr(values.tolist()).encode() + codes.astype(np.int64).tobytes())
+        else:
+            whole.update(part.answers.astype(np.float64).tobytes())
+        if part.weights is not None:
+            whole.update(np.ascontiguousarray(part.weights, dtype=np.float64).tobytes())
+        return whole.hexdigest()

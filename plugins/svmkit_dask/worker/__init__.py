@@ -1,0 +1,1 @@
+"""What a worker computes with the rows of a part."""

@@ -1,0 +1,394 @@
+"""What a part answers to each message of the driver. Every answer is small: none grows with the rows of the part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from svmkit_corrective.working_set.growth import violations
+from svmkit_corrective.working_set.square import Square
+
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
+from svmkit.model.model import SVMModel
+from svmkit.problems.box_sums import Terms, Totals, losses_at, terms_of, totals_of
+from svmkit.solver.smo import box as smo_box
+from svmkit.solver.smo.box import Box
+from svmkit_dask.worker.rows import Change, Rows
+
+BETWEEN = 256  # SMO steps between two evaluations of the gap of the block
+MOST_STEPS = 20  # times the rows of the block that its steps may number
+
+
+class Block(NamedTuple):
+    """What a part has found for its own rows.
+
+    Attributes
+    ----------
+    positions : ndarray of int64, shape (k,)
+        The rows whose weights change, ascending.
+    values : ndarray of float64, shape (k,)
+        The changes.
+    steps : int
+        The SMO steps that this took.
+    """
+
+    positions: np.ndarray
+    values: np.ndarray
+    steps: int
+
+
+def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -> Block:
+    """Solve for rows of this part alone: those that violate their condition most, and those between their bounds.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    own : Own
+        Without meaning here.
+    level : float
+        Estimate of v at the points between their bounds.
+    most : int
+        Largest number of rows of the block.
+    memory : int
+        Bytes for the matrix of the block.
+    inner : float
+        Gap of the block at which it is solved, as a fraction of the gap that it had at first.
+
+    Returns
+    -------
+    Block
+    """
+    at = _chosen(rows, level, most)
+    if not len(at):
+        return Block(at, np.empty(0), 0)
+    square = _square(rows, at, memory)
+    at = at[: len(square.idx)]
+    box = Box(*(values[at] for values in rows.box))
+    before = box.beta.copy()
+    i, k = smo_box.extremes(box.v, box.side)
+    steps, table = 0, square.rows
+    if min(i, k) < 0:
+        return Block(at[:0], before[:0], 0)
+    goal = inner * _gap(rows, box, i, k)
+    while steps < MOST_STEPS * len(at):
+        done, i, k, _, _ = square.steps(box, table, i, k, True, BETWEEN, 0.0, None)
+        steps += done
+        if done < BETWEEN or _gap(rows, box, i, k) <= goal:
+            break
+    moved = np.flatnonzero(box.beta != before)
+    order = np.argsort(at[moved])
+    return Block(at[moved][order], (box.beta - before)[moved][order], steps)
+
+
+def _chosen(rows: Rows, level: float, most: int) -> np.ndarray:
+    """Return the rows of the block, those first that violate their condition most."""
+    box = rows.box
+    depths = violations(box, level)
+    free = box.side == smo_box.UP | smo_box.LOW
+    wanted = np.flatnonzero((depths > 0.0) | free)
+    return wanted[np.argsort(-depths[wanted], kind="stable")][:most]
+
+
+def _square(rows: Rows, at: np.ndarray, memory: int) -> Square:
+    """Return the matrix of as many of these rows as there is room for."""
+    space = rows.features.space
+    X = rows.features.take(rows.at[at])
+    gram = Gram(space.kernel, X, memory=memory, dtype=rows.spec.dtype, engine=engine_for(space.kernel, X, space.extent))
+    square = Square(gram)
+    square.append(np.arange(min(len(at), square.most)))
+    rows.kernel_values += gram.kernel_values
+    return square
+
+
+def _gap(rows: Rows, box: Box, i: int, k: int) -> float:
+    """Return the gap of the block at the middle of its maximal violating pair."""
+    return float(smo_box.gap(box, rows.squared, -0.5 * float(box.v[i] + box.v[k]))) if min(i, k) >= 0 else 0.0
+
+
+def tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number and the summed weight of the rows of each class, of those that take part."""
+    return np.bincount(rows.codes, minlength=n_classes), np.bincount(rows.codes, rows.C, minlength=n_classes)
+
+
+def hits(rows: Rows, own: object, change: Change) -> np.ndarray:
+    """Return how the predictions of a model compare with the classes of the rows that take part.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    own : object
+        Nothing.
+    change : Change
+        The model, in the place of vectors.
+
+    Returns
+    -------
+    ndarray of int64, shape (3, n_classes)
+        For each class the number of its rows, of predictions of it, and of rows where both agree.
+    """
+    model: SVMModel = change.X
+    n_classes = len(model.classes)
+    found = np.zeros((3, n_classes), dtype=np.int64)
+    for first, X in rows.features.part.blocks():
+        lo, hi = np.searchsorted(rows.at, [first, first + X.shape[0]])
+        sel = rows.at[lo:hi] - first
+        if not len(sel):
+            continue
+        predicted = np.searchsorted(model.classes, model.predict(X if len(sel) == X.shape[0] else X[sel]))
+        truth = rows.codes[lo:hi]
+        found += [np.bincount(codes, minlength=n_classes) for codes in (truth, predicted, truth[truth == predicted])]
+    return found
+
+
+NONE = np.empty(0, dtype=np.int64)
+
+
+class Behind(NamedTuple):
+    """The answer of a part that has no rows in the state that a message belongs to, as after the loss of its worker."""
+
+    stamp: int
+
+
+class Own(NamedTuple):
+    """The part of a message that is for one part only.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (k,)
+        Positions of its rows, in the order of `Rows.at`.
+    values : ndarray of float64, shape (k,)
+        Changes of their weights, or the weights.
+    inside : ndarray of int64, shape (q,)
+        Positions of its rows that are in the working set or have weights: the driver asks for their v, and none of
+        them is a candidate.
+    """
+
+    rows: np.ndarray = NONE
+    values: np.ndarray = np.empty(0)
+    inside: np.ndarray = NONE
+
+
+class Slope(NamedTuple):
+    """How the objective changes along a proposed change: slope t + curvature t^2 / 2, of the rows of a part."""
+
+    slope: float
+    curvature: float
+
+
+class Survey(NamedTuple):
+    """What a part knows of its rows at the weights of the driver.
+
+    Attributes
+    ----------
+    low, high : float
+        The least v of the rows of UP, inf if there is none, and the largest v of those of LOW, -inf.
+    value : float
+        sum beta_i (G_i - 1) / 2, the part of the objective.
+    norm : float
+        sum beta_i y_i h_i, the part of |w|^2.
+    v : ndarray of float64, shape (q,)
+        v of the rows of `Own.inside`.
+    below, above : ndarray of int64
+        Positions of the rows that violate their condition most, with v below and above the level.
+    of_below, of_above : ndarray of float64
+        By how much they do.
+    """
+
+    low: float
+    high: float
+    value: float
+    norm: float
+    v: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    of_below: np.ndarray
+    of_above: np.ndarray
+
+
+class Taken(NamedTuple):
+    """Rows that join the driver's: their features, labels, costs and v, and the numbers of their rows in the part."""
+
+    X: Any
+    y: np.ndarray
+    C: np.ndarray
+    diag: np.ndarray
+    beta: np.ndarray
+    v: np.ndarray
+    rows: np.ndarray
+    codes: np.ndarray
+
+
+def propose(rows: Rows, own: Own, change: Change) -> Slope:
+    """Compute what a change of weights adds to v, and what it does to the objective."""
+    rows.ahead = rows.product(change, rows.spec.dtype)
+    box, moved = rows.box, own.rows
+    signed = box.y[moved] * own.values
+    rows.ahead[moved] += box.ridge[moved] * signed
+    return Slope(float(signed @ box.v[moved]), float(signed @ rows.ahead[moved]))
+
+
+def settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> Survey:
+    """Follow a proposed change up to this portion, which leads to the weights `own`, and look at all rows."""
+    box = rows.box
+    assert rows.ahead is not None
+    box.beta[own.rows] = own.values
+    box.v[:] += portion * rows.ahead
+    rows.ahead = None
+    rows.stamp += 1
+    smo_box.take_sides(box)
+    return survey(rows, own, level, wanted)
+
+
+def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
+    """Look at all rows: how far they are from optimal, and which ones are farthest.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    own : Own
+        Only `inside` counts.
+    level : float
+        Estimate of v at the points between their bounds.
+    wanted : int
+        Largest number of candidates on each side of the level.
+    """
+    box = rows.box
+    i, k = smo_box.extremes(box.v, box.side)
+    depths = violations(box, level)
+    depths[own.inside] = 0.0
+    outside = np.flatnonzero(depths > 0.0)
+    is_above = box.v[outside] > level
+    below, above = (_worst(depths, side, wanted) for side in (outside[~is_above], outside[is_above]))
+    gradient = box.y * box.v
+    return Survey(
+        float(box.v[i]) if i >= 0 else np.inf,
+        float(box.v[k]) if k >= 0 else -np.inf,
+        0.5 * float(box.beta @ (gradient - 1.0)),
+        float((box.beta * box.y) @ rows.decisions()),
+        box.v[own.inside],
+        below,
+        above,
+        depths[below],
+        depths[above],
+    )
+
+
+def _worst(depths: np.ndarray, side: np.ndarray, wanted: int) -> np.ndarray:
+    """Return up to `wanted` of these rows, those that violate most."""
+    if len(side) <= wanted:
+        return side
+    return side[np.argpartition(-depths[side], wanted - 1)[:wanted]] if wanted else side[:0]
+
+
+def draw(rows: Rows, own: Own, seed: int) -> np.ndarray:
+    """Return the positions of rows drawn at random: `own.rows` are how many of label +1 and of label -1."""
+    rng, drawn = np.random.default_rng((seed, len(rows.at))), []
+    for sign, most in zip((1.0, -1.0), own.rows.tolist(), strict=True):
+        side = np.flatnonzero(rows.box.y == sign)
+        drawn.append(rng.permutation(side)[:most])
+    return np.sort(np.concatenate(drawn))
+
+
+def take(rows: Rows, own: Own) -> Taken:
+    """Return the rows at the positions `own.rows`, ascending."""
+    at, box = own.rows, rows.box
+    X = rows.features.take(rows.at[at])
+    diag = box.diag[at] - box.ridge[at]
+    return Taken(X, box.y[at], rows.C[at], diag, box.beta[at], box.v[at], rows.at[at], rows.codes[at])
+
+
+def find(rows: Rows, own: Own) -> np.ndarray:
+    """Return the positions of the rows that have the numbers `own.rows` in the part, -1 for those that do not."""
+    at = np.searchsorted(rows.at, own.rows)
+    at[at == len(rows.at)] = 0
+    return np.where(rows.at[at] == own.rows, at, -1) if len(rows.at) else np.full(len(own.rows), -1)
+
+
+def count(rows: Rows, own: Own) -> tuple[int, int, float, tuple[float, float, int]]:
+    """Return the numbers of rows of each label, the largest k(x, x), and the bounds of the engines."""
+    plus = int(np.count_nonzero(rows.box.y > 0.0))
+    return plus, len(rows.at) - plus, float((rows.box.diag - rows.box.ridge).max(initial=0.0)), rows.features.bounds()
+
+
+def losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
+    """Return the summed losses at each bias: of the certificate `mark`, or of the rounds' own v if that is 0."""
+    h = rows.decisions() if mark == 0 else rows.h
+    assert h is not None
+    return losses_at(rows.box.y, h, rows.C, biases, rows.squared)
+
+
+def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
+    """Compute the decision values of a certificate from scratch in float64, from all vectors that have weights."""
+    rows.measured = np.zeros(len(rows.at))
+    rows.measured[own.rows] = own.values
+    rows.h, rows.mark = rows.product(change, np.float64), mark
+    return Totals(*totals_of(rows.measured, rows.box.diag - rows.box.ridge))
+
+
+def terms(rows: Rows, own: Own, bias: float, of_h: float) -> Terms:
+    """Return the sums of the certificate that `measure` began."""
+    box = rows.box
+    return Terms(*terms_of(box.y, rows.h, rows.measured, rows.C, box.ridge, rows.squared, bias, of_h, U))
+
+
+def adopt(rows: Rows, own: Own) -> bool:
+    """Go on from the exact values of the last certificate; return False if there is none of these weights."""
+    if rows.h is None or not np.array_equal(rows.measured, rows.box.beta):
+        return False
+    rows.take(rows.stamp, rows.h)
+    return True
+
+
+def bring(rows: Rows, own: Own, stamp: int, change: Change) -> int:
+    """Bring the rows to a state from scratch, from all vectors that have weights and the weights `own` of its rows."""
+    rows.begin_anew(stamp, change, own.rows, own.values)
+    return stamp
+
+
+class Message(NamedTuple):
+    """What parts are asked to do.
+
+    Attributes
+    ----------
+    do : str
+        A name in `ANSWERS`.
+    stamp : int, default=-1
+        The state that the rows have to be in; -1 for any.
+    mark : int, default=0
+        The certificate whose decision values they have to hold; 0 for none.
+    options : dict
+        Further arguments, small ones.
+    """
+
+    do: str
+    stamp: int = -1
+    mark: int = 0
+    options: dict[str, Any] = {}  # noqa: RUF012  it is never written to
+
+
+ANSWERS: dict[str, Callable[..., Any]] = {
+    answer.__name__: answer
+    for answer in (
+        *(propose, settle, block, survey, draw, take, find, count, losses, measure, terms, adopt, bring),
+        *(tally, hits),
+    )
+}
+
+
+def answer(rows: Rows, message: Message, own: Own, change: Change | None) -> Any:
+    """Return what the rows of a part answer to a message; `Behind` if they are not in its state."""
+    if message.stamp >= 0 and rows.stamp != message.stamp:
+        if not (message.do == "settle" and rows.stamp == message.stamp + 1):
+            return Behind(rows.stamp)
+        options = {k: v for k, v in message.options.items() if k != "portion"}  # it has been done: asked twice
+        return survey(rows, own, **options)
+    if (message.do == "settle" and rows.ahead is None) or (message.mark and rows.mark != message.mark):
+        return Behind(rows.stamp)
+    given = {} if change is None else {"change": change}
+    return ANSWERS[message.do](rows, own, **given, **message.options)
