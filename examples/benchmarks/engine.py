@@ -35,10 +35,10 @@ from numba import njit
 from threadpoolctl import threadpool_limits
 
 from svmkit.data import available, load
-from svmkit.kernels.arithmetic import fast_exp
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF
-from svmkit.kernels.tiles import TILE
+from svmkit.kernels.loops.arithmetic import fast_exp
+from svmkit.kernels.loops.tiles import TILE
 from svmkit.runtime import threads
 from svmkit.runtime.threads import spread
 

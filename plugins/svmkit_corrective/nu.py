@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from svmkit.kernels.row_loops import in_order
+from svmkit.kernels.loops.row_loops import in_order
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu import NuQP
 from svmkit.solver.base import StepInfo

@@ -15,7 +15,7 @@ import scipy.linalg
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels.matrix import ArrayMatrix, MatrixGram
+from svmkit.kernels.gram.matrix import ArrayMatrix, MatrixGram
 from svmkit.problems.simplex import SimplexQP
 from svmkit.runtime.compiling import njit
 from svmkit.solver.loop.solve import solve

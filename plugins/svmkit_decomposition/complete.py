@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.complete import CompleteGram
-from svmkit.kernels.complete_rows import kernel_row
+from svmkit.kernels.gram.complete import CompleteGram
+from svmkit.kernels.loops.complete_rows import kernel_row
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss
@@ -41,7 +41,7 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
     box : svmkit.solver.smo.box.Box
         The state, changed in place.
     source, slab
-        As for `svmkit.kernels.complete_rows.kernel_row`.
+        As for `svmkit.kernels.loops.complete_rows.kernel_row`.
     i, k : int
         The maximal violating pair; negative if it and `box.side` are not known.
     second, squared : bool

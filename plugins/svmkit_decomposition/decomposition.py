@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.kernels.complete import CompleteGram
+from svmkit.kernels.gram.complete import CompleteGram
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate

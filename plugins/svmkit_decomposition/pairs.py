@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svmkit.kernels.complete_rows import Slab, combine, of_pair
+from svmkit.kernels.loops.complete_rows import Slab, combine, of_pair
 from svmkit.problems.box_sums import box_values, hinge_bias
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import Box

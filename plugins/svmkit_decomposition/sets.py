@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.row_loops import find, in_order
+from svmkit.kernels.loops.row_loops import find, in_order
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, Box, extremes, slope, violation_of
 from svmkit.solver.smo.steps import take_steps

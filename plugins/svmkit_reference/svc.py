@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP

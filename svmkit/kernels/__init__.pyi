@@ -1,6 +1,5 @@
-from .engine import Engine
-from .engines import engine_for
-from .form import Form
+from .engines import Engine, engine_for
+from .forms import Form
 from .functions import (
     RBF,
     FromFunction,

@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.norms import CHUNK, square_norms
+from svmkit.kernels.loops.norms import CHUNK, square_norms
 
 FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5
 FARTHEST = 128.0  # the same for values that are only summed up: errors of up to 5e-4 of a value, most of them 1e-5

@@ -1,7 +1,7 @@
 """Kernels: frozen dataclasses of parameters. `resolve` turns parameters that depend on the data into numbers.
 
 A third-party kernel subclasses `Kernel`, has a name and implements `block` and `diag`. The built-in kernels also have a
-`Form`, by which the loops of `svmkit.kernels.tiles` evaluate them in tiles without temporary arrays.
+`Form`, by which the loops of `svmkit.kernels.loops.tiles` evaluate them in tiles without temporary arrays.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.asymmetry import asymmetry
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.kernels.gamma import resolve_gamma
-from svmkit.kernels.norms import square_norms
+from svmkit.kernels.loops.norms import square_norms
 
 MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
 
@@ -67,7 +67,7 @@ class Kernel:
     def semidefinite(self) -> bool | None:
         """Whether every kernel matrix is positive semidefinite: True, False, or None for not known.
 
-        True is the promise of the kernel's author. Otherwise a certificate asks `svmkit.kernels.semidefinite`.
+        True is the promise of the kernel's author. Otherwise a certificate asks `svmkit.kernels.gram.semidefinite`.
         """
         return None
 

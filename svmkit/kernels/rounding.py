@@ -2,7 +2,8 @@
 
 A sum of n products in float64, in any order and with fused operations or without, is off by at most about n u times the
 sum of their absolute values (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). The bounds below add
-up such terms through the formulas of `svmkit.kernels.arithmetic`. They hold for all data; one that overflows is inf.
+up such terms through the formulas of `svmkit.kernels.loops.arithmetic`. They hold for all data; one that overflows is
+inf.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 
 import numpy as np
 
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.kernels.functions import Kernel
 
 U = 2.0**-53  # unit roundoff of float64

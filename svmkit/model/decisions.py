@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
-from svmkit.kernels.engine import Engine
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines import Engine, engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 from svmkit.model.one_vs_one import class_slices, coefficients_by_column, columns_of, scores, trained_columns

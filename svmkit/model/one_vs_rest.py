@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels.engine import Engine
+from svmkit.kernels.engines import Engine
 
 MODES = "ovo", "ovr", "crammer_singer"
 """How a classifier of more than two classes is made of decision functions."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from svmkit.kernels.engine import ALL, PANEL
+from svmkit.kernels.engines import ALL, PANEL
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.semidefinite import not_semidefinite
 from svmkit.kernels.rounding import U
-from svmkit.kernels.semidefinite import not_semidefinite
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss, best_bias

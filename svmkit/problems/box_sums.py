@@ -23,7 +23,7 @@ class Bounds(NamedTuple):
     panel : int
         The number of products that are summed together, as for `svmkit.kernels.rounding.product_error`.
     shift : float
-        `svmkit.kernels.semidefinite.Definiteness.shift`.
+        `svmkit.kernels.gram.semidefinite.Definiteness.shift`.
     unit : float
         The unit roundoff.
     """

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import Infeasible, InputError
-from svmkit.kernels.engine import ALL
+from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import GRAIN, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.box import BoxQP

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError, SvmkitError
-from svmkit.kernels.engine import ALL
+from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.kernels.engine import ALL
+from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.semidefinite import not_semidefinite
 from svmkit.kernels.rounding import U
-from svmkit.kernels.semidefinite import not_semidefinite
 from svmkit.problems.base import DecisionFunction, Problem, costs
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss, best_tube_bias

@@ -13,10 +13,10 @@ from svmkit.data.prepare.labels import encode_labels
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.targets import as_targets, require_epsilon
 from svmkit.errors import InputError
-from svmkit.kernels.by_class import SharedKernel
-from svmkit.kernels.engine import with_int32_indices
+from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
+from svmkit.kernels.gram.by_class import SharedKernel
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, class_slices, pair_classes, signs
 from svmkit.model.one_vs_rest import MODES
@@ -26,7 +26,7 @@ from svmkit.training.joined import joined
 from svmkit.training.weights import training_weights
 
 if TYPE_CHECKING:
-    from svmkit.kernels.complete import CompleteKernel
+    from svmkit.kernels.gram.complete import CompleteKernel
     from svmkit.training.checkpoint import Checkpoint
 
 
@@ -274,7 +274,7 @@ class TrainingData:
     @cached_property
     def is_complete(self) -> list[bool]:
         """Whether all kernel rows of a class pair may be kept, for each class pair."""
-        from svmkit.kernels.complete import has_room  # here: it needs numba
+        from svmkit.kernels.gram.complete import has_room  # here: it needs numba
 
         memory, sizes = parse_bytes(self.memory), self.sizes.tolist()
         return [has_room(n, memory) and self.complete.holds(n) for n in sizes]
@@ -282,7 +282,7 @@ class TrainingData:
     @cached_property
     def complete(self) -> CompleteKernel:
         """The kernel rows of class pairs that are small enough to be kept as a whole."""
-        from svmkit.kernels.complete import CompleteKernel
+        from svmkit.kernels.gram.complete import CompleteKernel
 
         if self.has_class_pairs:
             return CompleteKernel(self.kernel, self.X, self._members, parse_bytes(self.memory), known=self.known)

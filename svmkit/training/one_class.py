@@ -168,7 +168,7 @@ def fit_one_class(
 def _gram(task: Task, solver: Solver, sampler: Sampler | None, X: Features, memory: str | int) -> Gram:
     """Return the Gram of all samples, with all kernel rows in compiled code where they fit and the solver gains."""
     if solver.by_slices and not isinstance(sampler, Cyclic):
-        from svmkit.kernels.complete import CompleteKernel  # here: it needs numba
+        from svmkit.kernels.gram.complete import CompleteKernel  # here: it needs numba
 
         shared = CompleteKernel(task.kernel, X, [np.arange(task.m)], task.memory)
         if shared.holds(task.m):

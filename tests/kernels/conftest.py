@@ -2,7 +2,7 @@
 
 import pytest
 
-from svmkit.kernels import few
+from svmkit.kernels.engines import few
 
 
 @pytest.fixture(autouse=True)

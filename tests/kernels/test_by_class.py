@@ -8,10 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 
-from svmkit.kernels import by_class, class_rows
-from svmkit.kernels.by_class import SharedGram, SharedKernel
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram import Gram, by_class, class_rows
+from svmkit.kernels.gram.by_class import SharedGram, SharedKernel
 from svmkit.training.data import TrainingData
 from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.train import fit

@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from svmkit.kernels import complete
-from svmkit.kernels.complete import CompleteGram, CompleteKernel
-from svmkit.kernels.complete_rows import FromDense, FromMatrix
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram import Gram, complete
+from svmkit.kernels.gram.complete import CompleteGram, CompleteKernel
+from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix
 
 MEMBERS = [np.flatnonzero(np.random.default_rng(0).integers(4, size=240) == c) for c in range(4)]
 TWO = [np.sort(np.concatenate(MEMBERS[:2])), np.sort(np.concatenate(MEMBERS[2:]))]

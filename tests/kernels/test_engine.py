@@ -16,11 +16,11 @@ import scipy.sparse as sp
 from numba import njit
 from support.problems import blobs
 
-from svmkit.kernels.arithmetic import fast_exp
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import FAR
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.loops.arithmetic import fast_exp
 from svmkit.problems.box import BoxQP
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.runtime import threads

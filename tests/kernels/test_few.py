@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from support.storages import frozen
 
-from svmkit.kernels import few, tiles
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines import engine_for, few
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
+from svmkit.kernels.loops import tiles
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 KERNELS = [Linear(), RBF(0.05), Laplacian(0.03), Poly(0.1, 3, 1.0), Poly(0.5, 1), Sigmoid(0.02, 0.1)]

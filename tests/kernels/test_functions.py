@@ -10,11 +10,11 @@ from support.storages import frozen
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels.arithmetic import fast_exp
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.loops.arithmetic import fast_exp
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram, parse_bytes
-from svmkit.kernels.row_cache import RowCache
+from svmkit.kernels.gram.row_cache import RowCache
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.1)]

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from support.exact import LONG, exact_values
 
-from svmkit.kernels.by_class import SharedKernel
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.matrix import ArrayMatrix, CachedMatrix, MatrixGram
+from svmkit.kernels.gram.by_class import SharedKernel
+from svmkit.kernels.gram.matrix import ArrayMatrix, CachedMatrix, MatrixGram
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 M, D = 300, 7

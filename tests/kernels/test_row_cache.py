@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from svmkit.errors import InputError
-from svmkit.kernels import RBF, row_cache
-from svmkit.kernels.gram import Gram, parse_bytes
-from svmkit.kernels.row_cache import MIB, RowCache
-from svmkit.kernels.row_loops import find, in_order
+from svmkit.kernels import RBF
+from svmkit.kernels.gram import Gram, parse_bytes, row_cache
+from svmkit.kernels.gram.row_cache import MIB, RowCache
+from svmkit.kernels.loops.row_loops import find, in_order
 
 M = 100
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from svmkit.kernels import RBF, Gram, Kernel, Linear, Poly, Precomputed, Sigmoid
-from svmkit.kernels import semidefinite as examined
-from svmkit.kernels.semidefinite import Definiteness
+from svmkit.kernels.gram import semidefinite as examined
+from svmkit.kernels.gram.semidefinite import Definiteness
 
 
 def rows(m=60, d=4, seed=0):

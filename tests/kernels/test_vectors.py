@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import FAR, FARTHEST
 from svmkit.kernels.functions import RBF
-from svmkit.kernels.tile_dots import csr_dots, short_dots, turned
-from svmkit.kernels.tiles import padded
+from svmkit.kernels.loops.tile_dots import csr_dots, short_dots, turned
+from svmkit.kernels.loops.tiles import padded
 
 ALL = np.empty(0, dtype=np.int64)
 precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -7,7 +7,7 @@ import pytest
 
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.semidefinite import Definiteness
+from svmkit.kernels.gram.semidefinite import Definiteness
 from svmkit.problems import base, box, loss, rounding, simplex
 from svmkit.problems.box import BoxQP
 from svmkit.problems.box_sums import Bounds

@@ -7,9 +7,9 @@ from sklearn.svm import OneClassSVM
 from support.problems import blobs
 
 from svmkit import InputError, Status, plugins
-from svmkit.kernels.complete import CompleteKernel
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.complete import CompleteKernel
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.loop.solve import solve

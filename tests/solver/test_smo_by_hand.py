@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from svmkit.errors import SvmkitError
-from svmkit.kernels.row_loops import in_order
-from svmkit.kernels.row_table import RowTable
+from svmkit.kernels.loops.row_loops import in_order
+from svmkit.kernels.loops.row_table import RowTable
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo import steps as smo_steps
 from svmkit.solver.smo.box import LOW, UP, Box

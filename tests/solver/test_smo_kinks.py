@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from svmkit.kernels.row_loops import in_order
+from svmkit.kernels.loops.row_loops import in_order
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo import steps as smo_steps
 from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box

@@ -57,7 +57,7 @@ def main(part: int, parts: int) -> None:
     from support import tiny
 
     from svmkit import plugins
-    from svmkit.kernels import few
+    from svmkit.kernels.engines import few
 
     few.ROWS = 0  # of so few rows numpy would compute the values
     cases = list(tiny.cases())

@@ -8,11 +8,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.kernels.arithmetic import as_type_of
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.row_loops import in_order
-from svmkit.kernels.row_table import RowTable
-from svmkit.kernels.vectors import widest
+from svmkit.kernels.loops.arithmetic import as_type_of
+from svmkit.kernels.loops.row_loops import in_order
+from svmkit.kernels.loops.row_table import RowTable
+from svmkit.kernels.loops.vectors import widest
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 from svmkit.solver.smo.steps import take_steps

@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.engine import PANEL
+from svmkit.kernels.engines import PANEL
 from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram.semidefinite import Definiteness
 from svmkit.kernels.rounding import U
-from svmkit.kernels.semidefinite import Definiteness
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.box import BoxQP, infeasible_in_box
 from svmkit.problems.box_sums import Bounds, Terms, Totals, error_of_h, values_of

@@ -12,9 +12,9 @@ import numpy as np
 from svmkit.data.prepare.features import Features as Rows
 from svmkit.errors import InputError
 from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.norms import square_norms
+from svmkit.kernels.loops.norms import square_norms
 from svmkit_dask.driver.data import ScatteredData
 from svmkit_dask.driver.session import Crew, LocalCrew
 from svmkit_dask.parts.facts import facts_of

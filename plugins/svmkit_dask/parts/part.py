@@ -11,7 +11,7 @@ import numpy as np
 
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, as_features, is_sparse
-from svmkit.kernels.engine import with_int32_indices
+from svmkit.kernels.engines import with_int32_indices
 
 BLOCK = 64 << 20  # bytes of a block of rows, which is what a reader of local disk needs in memory
 

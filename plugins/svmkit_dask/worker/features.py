@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.data.prepare.preprocessing import Preprocessing
-from svmkit.kernels.engine import Engine, with_int32_indices
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines import Engine, engine_for, with_int32_indices
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 from svmkit_dask.parts.part import Part

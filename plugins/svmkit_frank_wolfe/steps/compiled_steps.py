@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.kernels.row_loops import find
+from svmkit.kernels.loops.row_loops import find
 from svmkit.runtime.compiling import njit
 from svmkit_frank_wolfe.iterate import loops
 from svmkit_frank_wolfe.iterate.line_search import TINY
@@ -162,7 +162,7 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
         Its numbers.
     i : int
         The toward vertex of the first step; each later one goes to argmin of g.
-    rows : svmkit.kernels.row_table.RowTable
+    rows : svmkit.kernels.loops.row_table.RowTable
         Kernel rows that are at hand.
     bias : float
         The number that is added to every kernel value.

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from svmkit.kernels.matrix import MatrixGram
-from svmkit.kernels.row_table import RowTable
+from svmkit.kernels.gram.matrix import MatrixGram
+from svmkit.kernels.loops.row_table import RowTable
 from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe.iterate.state import SimplexState
 from svmkit_frank_wolfe.steps import guesses, oracle

@@ -9,7 +9,7 @@ import numpy as np
 
 from svmkit.data.classes import REGRESS
 from svmkit.kernels.engines import engine_for
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, shown

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.kernels import few
+from svmkit.kernels.engines import few
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.runtime import threads

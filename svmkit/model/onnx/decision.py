@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
+from svmkit.kernels.engines.products import CANCELS
 from svmkit.kernels.extent import FAR
-from svmkit.kernels.form import Form
-from svmkit.kernels.product_engines import CANCELS
+from svmkit.kernels.forms import Form
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import coefficients_by_column

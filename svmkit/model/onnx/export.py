@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit._version import __version__
 from svmkit.errors import InputError
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import vote_signs
 from svmkit.model.onnx.calibration import probability

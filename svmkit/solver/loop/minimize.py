@@ -11,7 +11,7 @@ from svmkit.data.prepare.features import as_features, require_finite
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
-from svmkit.kernels.matrix import (
+from svmkit.kernels.gram.matrix import (
     ArrayMatrix,
     CachedMatrix,
     MatrixEngine,

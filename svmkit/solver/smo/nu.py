@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.row_loops import find
+from svmkit.kernels.loops.row_loops import find
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import extremes, move
 from svmkit.solver.smo.steps import TAU, second_order, step
@@ -29,7 +29,7 @@ def take_nu_steps(over, under, rows, pairs, second, most, target):
     ----------
     over, under : svmkit.solver.smo.box.Box
         The state of a, with y = +1, and of a', with y = -1; changed in place. They share the array v.
-    rows : svmkit.kernels.row_table.RowTable
+    rows : svmkit.kernels.loops.row_table.RowTable
         As for `svmkit.solver.smo.steps.take_steps`.
     pairs : ndarray of int64, shape (2, 2)
         The maximal violating pair of each box, as `extremes` returns it; changed in place.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from svmkit.kernels.complete_rows import FromDense, FromMatrix
+    from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix
     from svmkit.problems.box_sums import Bounds
 
 LINES = 1024  # of history that one call may write
@@ -90,7 +90,7 @@ class Room(NamedTuple):
     rows : ndarray of float64, shape (n * n,)
         Kernel rows of the largest class pair.
     slot_of, done : ndarray of int64, shape (n,) and (2,)
-        As for `svmkit.kernels.complete_rows.Slab`.
+        As for `svmkit.kernels.loops.complete_rows.Slab`.
     vectors : ndarray of float64, shape (7, n)
         For vectors of a class pair.
     support : ndarray of int64, shape (n,)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import SvmkitError
-from svmkit.kernels.row_loops import find
+from svmkit.kernels.loops.row_loops import find
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, move, side_of, slope, violation_of
 
@@ -198,7 +198,7 @@ def take_steps(box, rows, i, k, second, most, target, kink=None):
     ----------
     box : Box
         The state, changed in place.
-    rows : svmkit.kernels.row_table.RowTable
+    rows : svmkit.kernels.loops.row_table.RowTable
         Kernel rows that are at hand; in multiples of `rows.grain` where that is positive.
     i, k : int
         The maximal violating pair, as `extremes` returns it.

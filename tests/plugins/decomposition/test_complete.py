@@ -13,8 +13,8 @@ from svmkit_decomposition import complete as slices
 from svmkit_decomposition.pairs import solve_pairs
 from svmkit_decomposition.smo import SMO
 
-from svmkit.kernels import complete
 from svmkit.kernels.functions import RBF
+from svmkit.kernels.gram import complete
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Violation
 from svmkit.training.path import c_path

@@ -10,9 +10,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR
 
 from svmkit import fit, plugins
-from svmkit.kernels.complete import CompleteGram, CompleteKernel
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.complete import CompleteGram, CompleteKernel
 from svmkit.problems.tube import TubeQP
 from svmkit.solver import Gap, Iterations, solve
 from svmkit.solver.solution import Status

@@ -11,8 +11,8 @@ from svmkit_decomposition import guesses, sets
 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.row_cache import RowCache
-from svmkit.kernels.row_loops import find
+from svmkit.kernels.gram.row_cache import RowCache
+from svmkit.kernels.loops.row_loops import find
 from svmkit.problems.box import BoxQP
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo import steps as smo_steps

@@ -20,7 +20,7 @@ from support.problems import (
 )
 
 from svmkit import plugins
-from svmkit.kernels import few
+from svmkit.kernels.engines import few
 from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.selection import by_name

@@ -8,7 +8,7 @@ from support.mutation.operators import Mutation
 
 BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
 
-ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/row_cache.py", "svmkit/model/one_vs_one.py"
+ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/gram/row_cache.py", "svmkit/model/one_vs_one.py"
 STEPS, BOX = "svmkit/solver/smo/steps.py", "svmkit/solver/smo/box.py"
 A_LIMIT = "any number does that is small enough: a floor against a division by 0"
 NEVER_EQUAL = "the two are never equal"

@@ -84,7 +84,7 @@ ROOMS = [
     Room("svmkit/model/model.py", MODEL),
     Room("svmkit/model/one_vs_one.py", ["tests/model/test_one_vs_one.py"]),
     Room("svmkit/scoring/accuracy.py", ["tests/scoring/test_accuracy.py"]),
-    Room("svmkit/kernels/row_cache.py", ["tests/kernels/test_row_cache.py"]),
+    Room("svmkit/kernels/gram/row_cache.py", ["tests/kernels/test_row_cache.py"]),
     Room("svmkit/scoring/scores.py", ["tests/scoring/test_scores.py"]),
     Room("svmkit/training/result.py", ["tests/training/test_result.py"]),
     Room("svmkit/training/weights.py", ["tests/training/test_weights.py"]),

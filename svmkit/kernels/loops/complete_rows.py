@@ -1,4 +1,4 @@
-"""The compiled loops of `svmkit.kernels.complete`: kernel rows of a class pair, computed when they are needed."""
+"""The compiled loops of `svmkit.kernels.gram.complete`: kernel rows of a class pair, computed when they are needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.kernels.arithmetic import _exp64
+from svmkit.kernels.loops.arithmetic import _exp64
 from svmkit.runtime.compiling import njit
 
 exp64 = njit(inline="always")(_exp64)

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.engine import ALL, PANEL, Engine
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines.choice import engine_for
+from svmkit.kernels.engines.contract import ALL, PANEL, Engine
 from svmkit.kernels.extent import fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram.row_cache import Likely, RowCache, has_room
+from svmkit.kernels.gram.semidefinite import Definiteness, examine
+from svmkit.kernels.loops.row_table import RowTable
 from svmkit.kernels.rounding import product_error
-from svmkit.kernels.row_cache import Likely, RowCache, has_room
-from svmkit.kernels.row_table import RowTable
-from svmkit.kernels.semidefinite import Definiteness, examine
 
 SYMMETRIC = 0.1  # part of all points from which on it pays to compute a value once for both of two points
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

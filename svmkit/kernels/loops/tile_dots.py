@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.arithmetic import as_type_of, of_type
-from svmkit.kernels.vectors import ROWS, dense_dots, sparse_dots, widest
+from svmkit.kernels.loops.arithmetic import as_type_of, of_type
+from svmkit.kernels.loops.vectors import ROWS, dense_dots, sparse_dots, widest
 from svmkit.runtime.compiling import njit
 
 

@@ -31,7 +31,7 @@ def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
                 np.einsum("ij,ij->i", moved, moved, out=norms[lo : lo + step])
         return norms
     if sp.issparse(X):
-        from svmkit.kernels.tile_dots import csr_square_norms
+        from svmkit.kernels.loops.tile_dots import csr_square_norms
 
         norms = np.empty(X.shape[0])
         csr_square_norms(X.data, X.indptr, norms)

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.asymmetry import asymmetry
-from svmkit.kernels.engine import ALL, PANEL, PANEL_BYTES, Engine, StoredRows, with_int32_indices
+from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine, StoredRows, with_int32_indices
+from svmkit.kernels.engines.products import CSREngine, DenseEngine
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.product_engines import CSREngine, DenseEngine
 from svmkit.kernels.rounding import U
 
 

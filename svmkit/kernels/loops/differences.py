@@ -11,10 +11,10 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.kernels.arithmetic import epilogue
-from svmkit.kernels.form import Form
-from svmkit.kernels.tile_dots import add_product, place
-from svmkit.kernels.tiles import TILE, n_tiles
+from svmkit.kernels.forms import Form
+from svmkit.kernels.loops.arithmetic import epilogue
+from svmkit.kernels.loops.tile_dots import add_product, place
+from svmkit.kernels.loops.tiles import TILE, n_tiles
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 

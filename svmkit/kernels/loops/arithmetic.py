@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.kernels.vectors import widest
+from svmkit.kernels.loops.vectors import widest
 from svmkit.runtime.compiling import njit
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.engine import ALL, PANEL
+from svmkit.kernels.engines.contract import ALL, PANEL
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.gram import Gram
-from svmkit.kernels.row_cache import RowCache
-from svmkit.kernels.semidefinite import Definiteness
+from svmkit.kernels.gram.gram import Gram
+from svmkit.kernels.gram.row_cache import RowCache
+from svmkit.kernels.gram.semidefinite import Definiteness
 
 RowFunction = Callable[[np.ndarray], np.ndarray]
 """Takes row numbers idx, shape (q,), and returns these rows of A, shape (q, m)."""

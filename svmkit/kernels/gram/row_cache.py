@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.row_table import RowTable
+from svmkit.kernels.loops.row_table import RowTable
 
 FEWEST = 5  # rows that are kept whatever the budget: two are in use at a time
 MIB = 1 << 20
@@ -177,7 +177,7 @@ class RowCache:
         among : ndarray of int, shape (n,)
             The rows and columns to keep, ascending. They are numbered from 0 afterwards.
         """
-        from svmkit.kernels.row_loops import gather
+        from svmkit.kernels.loops.row_loops import gather
 
         slot_of, used = self.table.slot_of[among], self.table.used
         kept = np.flatnonzero(slot_of >= 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.row_table import RowTable
+from svmkit.kernels.loops.row_table import RowTable
 from svmkit.runtime.compiling import njit
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from svmkit.kernels.engine import Engine
+from svmkit.kernels.engines.contract import Engine
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.rounding import U
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels import few
-from svmkit.kernels.engine import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
+from svmkit.kernels.engines import few
+from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
 from svmkit.kernels.extent import FAR, FARTHEST, NOWHERE, Extent, fits_float32, require_computable
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.norms import square_norms
+from svmkit.kernels.loops.norms import square_norms
 from svmkit.kernels.rounding import difference_error, largest_value, value_error
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
@@ -115,7 +115,7 @@ class _Products(StoredRows):
         """
         if self.cancels or self.n <= few.ROWS:
             return self.product(self.take(idx), coef, idx, dtype), len(idx) ** 2
-        from svmkit.kernels import tiles
+        from svmkit.kernels.loops import tiles
 
         out, computed = np.zeros(coef.shape), 0
         for here, panel in self._panels(self.take(idx), self._precision(dtype, rough=True)):
@@ -190,7 +190,7 @@ class DenseEngine(_Products):
             for here, (part, _) in self._panels(Z, np.dtype(np.float64)):
                 out[here] = self._values(part, sel)
             return out
-        from svmkit.kernels import differences, tiles
+        from svmkit.kernels.loops import differences, tiles
 
         scalars = self.scalars
         for here, (part, squares) in self._panels(Z, self._precision(out.dtype, rough)):
@@ -210,7 +210,7 @@ class DenseEngine(_Products):
         return out
 
     def _add(self, panel, weights, sel, out, own, back):
-        from svmkit.kernels import differences, tiles
+        from svmkit.kernels.loops import differences, tiles
 
         X, (part, squares), scalars = self.X, panel, self.scalars
         if self.cancels:  # without `back`, see `within`
@@ -232,7 +232,7 @@ class CSREngine(_Products):
 
     def _panels(self, Z, dtype):
         """Yield slices of Z with their dense panel (d, width), |z|^2 and, where it counts, |z|_1; 0 beyond the rows."""
-        from svmkit.kernels import tile_dots, tiles
+        from svmkit.kernels.loops import tile_dots, tiles
 
         Z = with_int32_indices(Z)
         sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
@@ -262,7 +262,7 @@ class CSREngine(_Products):
         return self.columns is not None
 
     def block(self, Z, out, sel=ALL, rough=False):
-        from svmkit.kernels import differences, tiles
+        from svmkit.kernels.loops import differences, tiles
 
         X = self.X
         if self.cancels:
@@ -280,7 +280,7 @@ class CSREngine(_Products):
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         if not self.cancels:
             return super().product(Z, coef, sel, dtype)
-        from svmkit.kernels import differences
+        from svmkit.kernels.loops import differences
 
         out, X = np.zeros((self._rows(sel), coef.shape[1])), _arrays(self.X)
         for lo in range(0, Z.shape[0], self.panel):
@@ -289,7 +289,7 @@ class CSREngine(_Products):
         return out
 
     def _add(self, panel, weights, sel, out, own, back):
-        from svmkit.kernels import tiles
+        from svmkit.kernels.loops import tiles
 
         X, (values, sq_z, l1_z), scalars = self.X, panel, self.scalars
         rows, weights = (X.data, X.indices, X.indptr, self.sq, sel), tiles.extended(weights, len(sq_z))

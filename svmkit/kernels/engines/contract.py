@@ -2,7 +2,7 @@
 
 `block` stores kernel values, `product` multiplies them by coefficients without storing them. `Z` holds rows of X as
 `take` returns them, or the vectors of a model, dense or CSR. Engines do not cache values; `Gram` does. `engine_for`, in
-`svmkit.kernels.engines`, chooses one.
+`svmkit.kernels.engines.choice`, chooses one.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
-from svmkit.kernels.class_rows import CHUNK, Columns, Pool, Segments, Vectors
-from svmkit.kernels.engine import ALL, Engine
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines.choice import engine_for
+from svmkit.kernels.engines.contract import ALL, Engine
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.class_rows import CHUNK, Columns, Pool, Segments, Vectors
+from svmkit.kernels.gram.gram import Gram
 
 POOLED = 0.5  # the pool's share of the memory for kernel rows; the row cache of a class pair has the rest
 TOGETHER = 128  # points whose segments are computed together if the pool has no room

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.kernels.engine import Engine
+from svmkit.kernels.engines.contract import Engine
 
 PARTIAL = 64  # number of values that are summed in their own precision before float64 takes the sums
 CHUNK = 8 << 20  # bytes by which the pool grows at a time
@@ -59,7 +59,7 @@ class Columns(NamedTuple):
         if len(rows) == 1 and not self.of.size and not self.at.size:
             out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
         else:
-            from svmkit.kernels.row_loops import copy_segments
+            from svmkit.kernels.loops.row_loops import copy_segments
 
             copy_segments(segments, slots, self.of, out, rows, self.first, self.at)
 

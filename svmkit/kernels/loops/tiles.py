@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.arithmetic import as_type_of, evaluate
-from svmkit.kernels.form import Form
-from svmkit.kernels.tile_dots import (
+from svmkit.kernels.forms import Form
+from svmkit.kernels.loops.arithmetic import as_type_of, evaluate
+from svmkit.kernels.loops.tile_dots import (
     add_both,
     csr_dots,
     find,
@@ -26,7 +26,7 @@ from svmkit.kernels.tile_dots import (
     turn,
     turned,
 )
-from svmkit.kernels.vectors import LANES, ROWS
+from svmkit.kernels.loops.vectors import LANES, ROWS
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 

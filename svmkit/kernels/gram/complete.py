@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels.complete_rows import FromDense, FromMatrix, Slab, combine, fill, mirror
-from svmkit.kernels.engine import ALL, StoredRows
-from svmkit.kernels.engines import engine_for
-from svmkit.kernels.form import Form
+from svmkit.kernels.engines.choice import engine_for
+from svmkit.kernels.engines.contract import ALL, StoredRows
+from svmkit.kernels.engines.products import DenseEngine
+from svmkit.kernels.forms import Form
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.gram import Gram
-from svmkit.kernels.product_engines import DenseEngine
-from svmkit.kernels.row_table import RowTable
+from svmkit.kernels.gram.gram import Gram
+from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, fill, mirror
+from svmkit.kernels.loops.row_table import RowTable
 
 PART = 4  # a class pair may take one in so many parts of the memory for kernel rows
 OF_ALL = 2  # and the matrix of all samples one in so many

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.form import Form
+from svmkit.kernels.forms import Form
 
 ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
 ENTRIES = 1 << 20  # most numbers in these rows

@@ -1,0 +1,5 @@
+"""The kernel matrix: rows on demand and their cache, pairs of classes, matrices given as they are, definiteness."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
