@@ -55,28 +55,6 @@ def normalised(chances: np.ndarray) -> np.ndarray:
     return np.divide(chances, total, out=alike, where=total > 0.0)
 
 
-def of_classes(chances: np.ndarray, n_classes: int, *, by_pairs: bool = True) -> np.ndarray:
-    """Return the probabilities of the classes.
-
-    Parameters
-    ----------
-    chances : ndarray of shape (n_samples, n_columns), float64
-        The chances of the positive sides of all decisions: one column for two classes.
-    n_classes : int
-        The number of classes.
-    by_pairs : bool, default=True
-        Whether decisions of more than two classes are of class pairs, or else of each class against the rest.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), float64
-        Numbers from 0 to 1 whose rows sum to 1.
-    """
-    if n_classes == 2:
-        return np.concatenate([1.0 - chances, chances], axis=1)
-    return coupled(chances, n_classes) if by_pairs else normalised(chances)
-
-
 def _rounded(p: np.ndarray) -> np.ndarray:
     """Round to 40 binary digits: rounding errors then make no difference, and whatever differs has two logarithms."""
     mantissa, exponent = np.frexp(p)

@@ -44,19 +44,14 @@ class Sorted(NamedTuple):
     signs: np.ndarray
 
 
-def one_function(task: str, n_sv: int) -> dict[str, Any]:
-    """Return the task, classes and n_support of a model with one decision function that belongs to no class pair.
+def regression_parts(n_sv: int) -> dict[str, Any]:
+    """Return the task, classes and n_support of a regression of so many vectors."""
+    return {"task": "regress", "classes": np.empty(0), "n_support": np.array([n_sv])}
 
-    Parameters
-    ----------
-    task : {"regress", "outliers"}
-        The task.
-    n_sv : int
-        The number of vectors.
-    """
-    regresses = task == "regress"
-    classes, n_support = (np.empty(0), [n_sv]) if regresses else (np.array([-1, 1]), [0, n_sv])
-    return {"task": task, "classes": classes, "n_support": np.array(n_support)}
+
+def outlier_parts(n_sv: int) -> dict[str, Any]:
+    """Return the task, classes and n_support of a one-class model of so many vectors."""
+    return {"task": "outliers", "classes": np.array([-1, 1]), "n_support": np.array([0, n_sv])}
 
 
 def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, multiclass: str) -> dict[str, Any]:

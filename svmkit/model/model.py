@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from svmkit.data import Encoding
-from svmkit.data.prepare.features import pad_or_refuse_columns
+from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.model import file
 from svmkit.model.calibration import Calibration
-from svmkit.model.one_vs_one import (
-    class_pairs,
-    class_slices,
-    coefficient_row,
-    predicted_codes,
-    scores,
-)
-from svmkit.model.probabilities import HasProbabilities
+from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction
 from svmkit.runtime import threads
+
+ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
+PART_BYTES = 32 << 20  # most bytes of these rows, and of their decisions, above the fewest rows
+WITHOUT = "the model has no probabilities: train it with a calibration (svmkit train --calibrate sigmoid)"
 
 
 @dataclass(frozen=True)
-class SVMModel(HasProbabilities):
+class SVMModel:
     """A trained model as plain arrays: a classifier, for two classes or more, or a regressor.
 
     The decision function of each class pair is h(x) = sum_i coef_i k(x_i, x) + intercept. A positive decision speaks
@@ -84,6 +85,41 @@ class SVMModel(HasProbabilities):
     calibration: Calibration | None = None
 
     @property
+    def regresses(self) -> bool:
+        """Whether the predictions are quantities."""
+        return self.task == "regress"
+
+    @property
+    def finds_outliers(self) -> bool:
+        """Whether the model tells outliers (-1) from the rest (+1), which files of earlier versions do not say."""
+        return self.task == "outliers" or (self.classes.tolist() == [-1, 1] and int(self.n_support[0]) == 0)
+
+    @property
+    def has_one_function(self) -> bool:
+        """Whether one decision function predicts: in regression, for two classes, and for outliers."""
+        return len(self.intercept) == 1
+
+    @property
+    def has_class_scores(self) -> bool:
+        """Whether each of more than two classes has a decision function, the largest of which names the class."""
+        return self.multiclass != "ovo" and not self.has_one_function
+
+    @cached_property
+    def machine(self) -> Machine:
+        """How the arrays make decision functions, and what decisions say of the classes."""
+        kind = OneFunction if self.has_one_function else ClassFunctions if self.has_class_scores else ClassPairs
+        return kind(self.vectors, self.n_support, self.coef, self.intercept)
+
+    @property
+    def trained_pairs(self) -> np.ndarray:
+        """The numbers of the decisions that were trained, ascending: int64; the others speak for no class."""
+        return self.machine.trained
+
+    @cached_property
+    def _extent(self) -> Extent:
+        return Extent.of(self.kernel, self.vectors)
+
+    @property
     def encoding(self) -> Encoding | None:
         """How the columns of a table became X; None for other data."""
         return self.preprocessing.encoding
@@ -114,15 +150,7 @@ class SVMModel(HasProbabilities):
         """
         if self.kernel.name != "linear":
             raise InputError(f"only a model with the linear kernel has weights of the columns, not {self.kernel.name}")
-        at = class_slices(self.n_support)
-
-        def part(own: int, other: int) -> np.ndarray:
-            return self.coef[coefficient_row(own, other), at[own]] @ self.vectors[at[own]]
-
-        if self.regresses or self.has_class_scores:
-            return np.asarray(self.coef @ self.vectors, dtype=np.float64).reshape(len(self.intercept), -1)
-        weights = [part(a, b) + part(b, a) for a, b in class_pairs(len(self.classes))]
-        return np.array([np.asarray(w, dtype=np.float64).ravel() for w in weights])
+        return self.machine.weights
 
     def widened(self, n_features: int) -> SVMModel:
         """Return the model for samples with more features, which were 0 in all training samples.
@@ -147,6 +175,37 @@ class SVMModel(HasProbabilities):
         vectors = pad_or_refuse_columns(self.vectors, n_features, pad=True)
         steps = self.preprocessing.widened(n_features)
         return replace(self, vectors=vectors, preprocessing=steps, n_features=n_features)
+
+    def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
+        """Compute the decisions, at margins of -1 and +1; in regression the predictions.
+
+        Kernel values are computed in float64, shared by all class pairs and never stored: besides X and the result,
+        memory is needed for a part of the rows only, whatever their number and the number of vectors.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+            The samples; NaN is a hole for a model that imputes. For a precomputed kernel, their kernel values with all
+            training samples.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes and in regression, else (n_samples, n_decisions), float64
+            The decisions, one for each class pair or class. For two classes, > 0 means `classes[1]`.
+
+        Raises
+        ------
+        InputError
+            X has another number of columns, values that are missing or infinite, or too large for the kernel.
+        """
+        X = self._checked(X)
+        out = np.zeros((X.shape[0], len(self.intercept)))
+        with threads.using(n_threads):
+            for rows in self._parts(X, len(self.intercept)):
+                out[rows, self.machine.trained] = self._decide(X, rows)
+        return out[:, 0] if self.has_one_function else out
 
     def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Predict labels or quantities.
@@ -176,29 +235,87 @@ class SVMModel(HasProbabilities):
         """
         if self.regresses:
             return self.decision_function(X, n_threads=n_threads)
-        X, columns = self._checked(X), self.trained_pairs
+        X = self._checked(X)
         codes = np.empty(X.shape[0], dtype=np.int64)
         with threads.using(n_threads):
-            for rows in self._parts(X, len(columns)):
-                decision = self._decide(X, rows)
-                if self.calibration is not None:
-                    codes[rows] = self._probabilities(decision).argmax(axis=1)
-                elif self.has_one_function:
-                    codes[rows] = predicted_codes(decision[:, 0], 2)
-                elif self.has_class_scores:
-                    codes[rows] = columns[decision.argmax(axis=1)]
-                else:
-                    codes[rows] = scores(decision, len(self.classes), columns).argmax(axis=1)
+            for rows in self._parts(X, len(self.machine.trained)):
+                codes[rows] = self._codes(self._decide(X, rows))
         return self.classes[codes]
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
         """Return the labels (n_samples,) that the decisions of `decision_function` stand for; quantities themselves."""
         if self.regresses:
             return decision
-        if self.calibration is not None:
-            return self.classes[self.probabilities(decision).argmax(axis=1)]
-        decides_by_sign = self.has_one_function
-        return self.classes[predicted_codes(decision, 2) if decides_by_sign else self.scores(decision).argmax(axis=1)]
+        return self.classes[self._codes(self._known(decision))]
+
+    def scores(self, decision: np.ndarray) -> np.ndarray:
+        """Return the scores (n_samples, n_classes) of more than two classes.
+
+        They are the votes of the class pairs with a fraction that breaks ties, or the decisions of the classes.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples, n_pairs) or (n_samples, n_classes)
+            The decisions of `decision_function`.
+        """
+        return self.machine.scores(self._known(decision))
+
+    def predict_proba(self, X, *, n_threads: int | None = None) -> np.ndarray:
+        """Predict the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As for `decision_function`.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            A column for each of `classes`; rows sum to 1.
+
+        Raises
+        ------
+        InputError
+            The model has no calibration, or X cannot be used.
+        """
+        self.require_calibration()
+        X = self._checked(X)
+        out = np.empty((X.shape[0], len(self.classes)))
+        with threads.using(n_threads):
+            for rows in self._parts(X, len(self.intercept)):
+                out[rows] = self._probabilities(self._decide(X, rows))
+        return out
+
+    def probabilities(self, decision: np.ndarray) -> np.ndarray:
+        """Return the probabilities (n_samples, n_classes) that the decisions of `decision_function` stand for."""
+        self.require_calibration()
+        return self._probabilities(self._known(decision))
+
+    def log_odds(self, decision: np.ndarray) -> np.ndarray:
+        """Return decisions that agree with the labels of a model with a calibration.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_pairs), float64
+            The decisions of `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
+            The logarithm of the odds of `classes[1]`, or of the probability of each class.
+        """
+        self.require_calibration()
+        if self.has_one_function:
+            assert self.calibration is not None
+            return self.calibration.log_odds(decision[:, None])[:, 0]
+        return np.log(np.maximum(self.probabilities(decision), np.finfo(np.float64).tiny))
+
+    def require_calibration(self) -> None:
+        """Raise InputError unless the model has probabilities."""
+        if self.calibration is None:
+            raise InputError(WITHOUT)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file, atomically.
@@ -244,3 +361,47 @@ class SVMModel(HasProbabilities):
         from svmkit.model.scikit_learn import from_sklearn  # here: few models come from there
 
         return cls(**from_sklearn(estimator))
+
+    def _checked(self, X):
+        X = as_features(X)
+        X = pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
+        require_finite(X, holes=self.preprocessing.takes_holes)
+        return X
+
+    def _parts(self, X, n_columns: int) -> list[slice]:
+        """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
+        n = X.shape[0]
+        entries = 2 * X.nnz // n if sp.issparse(X) and not self.preprocessing.moves_zeros else X.shape[1]
+        step = max(min(PART_BYTES // (8 * max(entries, n_columns, 1)), ROWS[0]), ROWS[1])
+        return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
+
+    def _decide(self, X, rows: slice) -> np.ndarray:
+        """Return the known decisions (`Machine`) of some rows of X; all of them are finite."""
+        X = self.preprocessing.apply(X[rows])
+        out = self.machine.decide(engine_for(self.kernel, X, self._extent))
+        sound = np.isfinite(out)
+        if not sound.all():
+            row = rows.start + int(np.argmin(sound.all(axis=1))) + 1
+            raise InputError(
+                f"the decision of row {row} of X is not finite: values of the {self.kernel.name} kernel go beyond "
+                "float64 there; scale the columns, in training and here"
+            )
+        return out
+
+    def _known(self, decision: np.ndarray) -> np.ndarray:
+        """Return the known decisions (`Machine`) among those of `decision_function`."""
+        if decision.ndim == 1:
+            return decision[:, None]
+        trained = self.machine.trained
+        return decision if len(trained) == decision.shape[1] else decision[:, trained]
+
+    def _codes(self, known: np.ndarray) -> np.ndarray:
+        """Return the class of each row of known decisions (`Machine`), as codes."""
+        if self.calibration is not None:
+            return self._probabilities(known).argmax(axis=1)
+        return self.machine.codes(known)
+
+    def _probabilities(self, known: np.ndarray) -> np.ndarray:
+        """Return the probabilities behind known decisions (`Machine`)."""
+        assert self.calibration is not None
+        return self.machine.probabilities(self.calibration.chances(known, self.machine.trained))

@@ -12,7 +12,7 @@ from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError, one_line
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration
-from svmkit.model.layout import linear_machine, one_function, stored
+from svmkit.model.layout import linear_machine, outlier_parts, regression_parts, stored
 
 KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 LINEAR_MACHINES = ("LinearSVC", "LinearSVR")
@@ -80,7 +80,7 @@ def _of_kernel(machine: Any, kind: str) -> dict[str, Any]:
     if sp.issparse(parts["vectors"]):
         parts["vectors"] = sp.csr_array(parts["vectors"])
     if not hasattr(machine, "classes_"):
-        return parts | one_function("outliers" if kind == "OneClassSVM" else "regress", coef.shape[1])
+        return parts | (outlier_parts if kind == "OneClassSVM" else regression_parts)(coef.shape[1])
     if len(machine._probA):  # of LIBSVM's decisions, whose sign scikit-learn turns where there are two classes
         sign = -1.0 if len(machine.classes_) == 2 else 1.0
         parts["calibration"] = calibration.Sigmoid(np.array(machine._probA), sign * machine._probB)
@@ -93,7 +93,7 @@ def _of_weights(machine: Any) -> dict[str, Any]:
     intercept = np.broadcast_to(np.asarray(machine.intercept_, dtype=np.float64), (len(w),)).copy()
     parts = {"kernel": Linear(), "vectors": stored(w), "intercept": intercept}
     if not hasattr(machine, "classes_"):
-        return parts | one_function("regress", 1) | {"coef": np.ones((1, 1))}
+        return parts | regression_parts(1) | {"coef": np.ones((1, 1))}
     mode = "ovr" if machine.multi_class == "ovr" else "crammer_singer"
     return parts | linear_machine(_labels(machine.classes_), w, intercept, mode)
 

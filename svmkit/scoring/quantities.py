@@ -157,6 +157,6 @@ def metric_for(
 
 def scores_of(model: SVMModel, predicted: np.ndarray, labels: np.ndarray) -> Scores | QuantityScores:
     """Return what predictions of a model are worth: `QuantityScores` in regression, else `Scores`."""
-    if model.task == "regress":
+    if model.regresses:
         return QuantityScores.of(predicted, labels)
     return Scores.of(predicted, labels, model.classes)

@@ -9,15 +9,8 @@ import scipy.sparse as sp
 
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
-from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import coefficients_by_column
 from svmkit.runtime import threads
 from svmkit.training.result import Fit
-
-
-def _weights(model: SVMModel) -> np.ndarray:
-    """Return the coefficients (n_sv,) of a model with one decision."""
-    return model.coef[0] if model.task == "regress" else coefficients_by_column(model.coef, model.n_support)[:, 0]
 
 
 def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
@@ -47,7 +40,7 @@ def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
     vectors, coef = stacked[first], np.zeros((len(rows), len(fits)))
     for k, fitted in enumerate(fits):
         at = np.searchsorted(rows, fitted.support)
-        coef[at, k] = _weights(fitted.model)
+        coef[at, k] = fitted.model.machine.coefficients[:, 0]
     X = model.preprocessing.apply(X)
     with threads.using(n_threads):
         found = engine_for(model.kernel, X, Extent.of(model.kernel, vectors)).product(vectors, coef)

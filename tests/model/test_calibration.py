@@ -11,7 +11,7 @@ from support.model import IRIS, NAMES, binary, trained
 from svmkit.errors import InputError
 from svmkit.model import file
 from svmkit.model.calibration import Isotonic, Sigmoid, require_kind
-from svmkit.model.coupling import coupled, normalised, of_classes
+from svmkit.model.coupling import coupled, normalised
 from svmkit.model.model import SVMModel
 
 
@@ -62,7 +62,7 @@ def test_chances_of_0_and_1_have_probabilities():
 
 def test_each_class_against_the_rest_is_normalised():
     chances = np.array([[0.2, 0.2, 0.4], [0.0, 0.0, 0.0]])
-    np.testing.assert_allclose(of_classes(chances, 3, by_pairs=False), [[0.25, 0.25, 0.5], [1 / 3] * 3])
+    np.testing.assert_allclose(normalised(chances), [[0.25, 0.25, 0.5], [1 / 3] * 3])
     np.testing.assert_allclose(normalised(chances).sum(axis=1), 1.0)
 
 
@@ -71,7 +71,7 @@ def test_what_rounding_errors_tell_apart_is_a_tie():
     rng = np.random.default_rng(0)
     ahead = rng.uniform(0.0, 1.0, 20_000)
     chances = np.stack([np.full(20_000, 0.5), ahead, ahead], axis=1)  # the first two classes are alike
-    p = of_classes(chances, 3)
+    p = coupled(chances, 3)
     assert (p[:, 0] == p[:, 1]).mean() > 0.99
     np.testing.assert_array_equal(p[:, 0] < p[:, 1], np.log(p[:, 0]) < np.log(p[:, 1]))
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)

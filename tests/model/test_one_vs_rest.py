@@ -107,7 +107,7 @@ def crowded(k=60, per=25, seed=0):
 
 def test_few_coefficients_take_little_room(tmp_path, monkeypatch):
     model, X = crowded(), np.random.default_rng(1).normal(size=(300, 4))
-    assert model._few_coefficients is not None
+    assert model.machine._sparse is not None
     expected = exact_values(model.kernel, X, model.vectors).astype(float) @ model.coef.T + model.intercept
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
     monkeypatch.setattr(one_vs_rest, "VALUES", 1000)  # many parts of the vectors

@@ -13,7 +13,7 @@ from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
-from svmkit.model import decisions as module
+from svmkit.model import model as module
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs
 

@@ -94,7 +94,7 @@ def test_a_dense_standard_model_takes_sparse_rows_part_by_part(monkeypatch):
     X, y, _ = holed()
     X = np.nan_to_num(X)
     model = fit(X, y, kernel=RBF(0.5), scale="standard").model
-    monkeypatch.setattr("svmkit.model.decisions.ROWS", (64, 16))
+    monkeypatch.setattr("svmkit.model.model.ROWS", (64, 16))
     want = model.decision_function(X)
     np.testing.assert_array_equal(model.decision_function(sp.csr_array(X)), want)
     assert len(model._parts(sp.csr_array((100_000, 3)), 1)) == len(model._parts(np.empty((100_000, 3)), 1))

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.model.exchange.liblinear_text import CLASSIFIERS, CRAMMER_SINGER, LOGISTIC, ONE_CLASS, REGRESSION
-from svmkit.model.exchange.libsvm_writer import Written, encoded, is_one_class, texts
+from svmkit.model.exchange.libsvm_writer import Written, encoded, texts
 from svmkit.model.exchange.plain import require_numbers, untrained_notes, whole_labels, without_scaling
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files
@@ -69,7 +69,7 @@ def _solver_type(model: SVMModel) -> str:
     fitting: tuple[str, ...] = MACHINES
     if model.regresses:
         fitting = REGRESSION
-    elif is_one_class(model):
+    elif model.finds_outliers:
         fitting = (ONE_CLASS,)
     elif model.has_class_scores and model.multiclass == "crammer_singer":
         fitting = (CRAMMER_SINGER,)

@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration
 from svmkit.model.exchange.text import LARGEST_INDEX, Header, feature_rows, read_rows
-from svmkit.model.layout import one_function, sort_classes
+from svmkit.model.layout import outlier_parts, regression_parts, sort_classes
 from svmkit.model.model import SVMModel
 
 CLASSIFIERS, REGRESSION = ("c_svc", "nu_svc"), ("epsilon_svr", "nu_svr")
@@ -89,7 +89,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
             parts["calibration"] = calibration.Sigmoid(A, found.signs * B)
         return SVMModel(**parts, coef=found.coef, intercept=intercept)
     parts |= {"coef": np.ascontiguousarray(numbers.T), "intercept": 0.0 - rho}
-    return SVMModel(**parts, **one_function("outliers" if svm_type == "one_class" else "regress", n_sv))
+    return SVMModel(**parts, **(outlier_parts if svm_type == "one_class" else regression_parts)(n_sv))
 
 
 def _kernel(header: Header) -> Kernel:

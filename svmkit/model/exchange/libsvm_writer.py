@@ -98,14 +98,9 @@ def _svm_type(model: SVMModel) -> str:
     fitting: tuple[str, ...] = CLASSIFIERS
     if model.regresses:
         fitting = REGRESSION
-    elif is_one_class(model):
+    elif model.finds_outliers:
         fitting = ("one_class",)
     return str(told) if told in fitting else fitting[0]
-
-
-def is_one_class(model: SVMModel) -> bool:
-    """Whether the model tells outliers (-1) from the rest (+1), which the files of earlier versions do not say."""
-    return model.task == "outliers" or (model.classes.tolist() == [-1, 1] and int(model.n_support[0]) == 0)
 
 
 def _header(model: SVMModel, svm_type: str) -> tuple[list[str], list[str]]:

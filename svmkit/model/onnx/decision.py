@@ -11,7 +11,6 @@ from svmkit.kernels.extent import FAR
 from svmkit.kernels.forms import Form
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import coefficients_by_column
 from svmkit.model.onnx.graph import Graph
 
 
@@ -46,8 +45,7 @@ def decision_of(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]
 def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
     """Return dense vectors (n_sv, n_features) and their coefficients in each decision (n_sv, n_pairs), in float64."""
     Z = model.vectors.toarray() if sp.issparse(model.vectors) else np.asarray(model.vectors)
-    one_each = model.has_class_scores or model.regresses
-    coef = model.coef.T if one_each else coefficients_by_column(model.coef, model.n_support)
+    coef = model.machine.coefficients
     if not len(Z):  # runtimes disagree about matrices without rows: write a vector with coefficient 0
         return np.zeros((1, model.width)), np.zeros((1, coef.shape[1]))
     # the classes alternate: sorted by class, the float32 sum of many vectors would first grow large and then cancel

@@ -83,7 +83,7 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
 
 def outputs_of(model: SVMModel) -> tuple[str, ...]:
     """Return the names of the graph's outputs."""
-    if model.task == "regress":
+    if model.regresses:
         return VALUE
     return OUTPUTS if model.calibration is None else (*OUTPUTS, PROBABILITY)
 
@@ -190,7 +190,7 @@ def _one_hot(graph: Graph, column: str, categories: tuple[str, ...]) -> str:
 def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
     """Add the nodes from the decisions to the outputs; return the descriptions of the outputs."""
     k = len(model.classes)
-    if model.task == "regress":
+    if model.regresses:
         graph.node("Reshape", decision, graph.constant([-1], np.int64), out="value")
         return [graph.value("value", graph.element, "n")]
     positive = graph.node("Greater", decision, graph.constant([0.0]))
