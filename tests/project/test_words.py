@@ -1,0 +1,142 @@
+"""Names and docstrings: verbs for functions, the field's words, a line for each parameter, and examples that run."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import svmkit
+
+MOST_BARE = 358  # functions whose name is a participle or begins with a preposition; at the end 80
+MOST_SILENT = 221  # public functions of four parameters and more without a Parameters section; at the end 0
+MOST_STOPPED = 181  # identifiers with a stop word, once a file; at the end 0
+MOST_LACKING = 134  # public classes and functions without Examples; at the end 0
+
+PREPOSITIONS = {"as", "at", "beside", "by", "for", "from", "in", "of", "on", "to", "with", "within"}
+CONVERTERS = {"as", "by", "from", "on", "to", "with"}  # `from_file`, `to_frame`, `on_end` are good names
+IRREGULAR = """begun chosen dealt drawn found given held kept known learnt left lost made met said seen sent shown
+    spelt taken told won written"""  # participles; the regular ones end in "ed"
+STOPPED = """allowance chances crew dealt follower grain ground heed homes kink kinks mend roster tilt told
+    Tasks ClassPair"""
+TERMS = {"kink_up", "kink_down"}  # the two kinks of a loss
+
+ROOT = Path(svmkit.__file__).parent.parent
+FILES = sorted(path for part in ("svmkit", "plugins", "registry") for path in (ROOT / part).rglob("*.py"))
+TREES = {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = {
+    f"{path}:{node.lineno} {node.name}": node
+    for path, tree in TREES.items()
+    for node in ast.walk(tree)
+    if isinstance(node, Function)
+}
+
+
+def decorators(node: Function) -> str:
+    return " ".join(map(ast.unparse, node.decorator_list))
+
+
+def is_bare(node: Function) -> bool:
+    """Whether a name begins with a preposition, or is a participle, which properties and yes-or-no answers may be."""
+    first, *rest = node.name.strip("_").split("_")
+    if first in PREPOSITIONS:
+        return not (rest and first in CONVERTERS)
+    if rest or "property" in decorators(node) or (node.returns and ast.unparse(node.returns) == "bool"):
+        return False
+    return first in IRREGULAR.split() or (first.endswith("ed") and len(first) > 4)
+
+
+def is_silent(node: Function) -> bool:
+    """Whether a public function of four parameters and more says nothing of them."""
+    taken = len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
+    if taken < 4 or node.name.startswith("_") or re.search("jit|overload", decorators(node)):
+        return False
+    return "Parameters" not in (ast.get_docstring(node) or "")
+
+
+def has_stop_word(name: str) -> bool:
+    """Whether a stop word is an identifier or a part of it."""
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
+    return name not in TERMS and not {*parts, name}.isdisjoint(STOPPED.split())
+
+
+def identifiers(tree: ast.AST) -> Iterator[str]:
+    """All names that a file defines or uses."""
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "asname"):
+            if isinstance(name := getattr(node, field, None), str):
+                yield name
+
+
+def exports() -> dict[str, Any]:
+    """The classes and functions that the faces of svmkit and its rooms export, each once."""
+    names: dict[int, tuple[str, Any]] = {}
+    for face in sorted((ROOT / "svmkit").rglob("__init__.pyi"), key=lambda path: len(path.parts)):
+        module = importlib.import_module(".".join(face.parent.relative_to(ROOT).parts))
+        for name in module.__all__:
+            member = getattr(module, name)
+            if inspect.isclass(member) or inspect.isfunction(member):
+                names.setdefault(id(member), (f"{module.__name__}.{name}", member))
+    return dict(names.values())
+
+
+PUBLIC = exports()
+WITH_EXAMPLES = {name: member for name, member in PUBLIC.items() if "Examples\n" in (member.__doc__ or "")}
+
+
+def test_functions_are_named_by_verbs_and_nouns():
+    bare = [place for place, node in FUNCTIONS.items() if is_bare(node)]
+    assert len(bare) <= MOST_BARE, "\n".join(bare)
+
+
+def test_public_functions_describe_their_parameters():
+    silent = [place for place, node in FUNCTIONS.items() if is_silent(node)]
+    assert len(silent) <= MOST_SILENT, "\n".join(silent)
+
+
+def test_identifiers_are_the_words_of_the_field():
+    stopped = Counter(name for tree in TREES.values() for name in set(identifiers(tree)) if has_stop_word(name))
+    assert stopped.total() <= MOST_STOPPED, stopped
+
+
+@pytest.mark.parametrize(
+    ("source", "bare", "silent"),
+    [
+        ("def shown(a): ...", True, False),
+        ("def of(a, b, c, d): ...", True, True),
+        ("def from_file(path): ...", False, False),
+        ("def converged(self) -> bool: ...", False, False),
+        ("@property\ndef unscaled(self): ...", False, False),
+        ("def seed(a, *, b, c, d):\n    '''S.\n\n    Parameters\n    '''", False, False),
+    ],
+)
+def test_the_rules_tell_names_apart(source, bare, silent):
+    (node,) = ast.parse(source).body
+    assert isinstance(node, Function)
+    assert (is_bare(node), is_silent(node)) == (bare, silent)
+
+
+def test_a_stop_word_is_seen_within_a_name():
+    assert all(map(has_stop_word, ("kink", "_crew", "ClassPair", "mend_all", "in_ground")))
+    assert not any(map(has_stop_word, ("kink_up", "background", "grained", "subproblem")))
+
+
+def test_public_names_have_examples():
+    assert len(PUBLIC) - len(WITH_EXAMPLES) <= MOST_LACKING, "\n".join(PUBLIC.keys() - WITH_EXAMPLES.keys())
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (examples,) = doctest.DocTestFinder(recurse=False).find(WITH_EXAMPLES[name], name, globs={})
+    assert examples.examples
+    report: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=report.append)
+    assert not outcome.failed, "".join(report)
