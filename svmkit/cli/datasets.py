@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from svmkit.cli.common import JSON
-from svmkit.cli.spelling import CATEGORICAL, CHARSET, DECIMAL, DROP, LABEL, ONLY
+from svmkit.cli.option_table import Options, takes
 
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress
@@ -40,26 +40,16 @@ def list_(json: bool = JSON) -> None:
 
 
 @app.command()
-def info(
-    name: str = typer.Argument(help="File, or name of a set."),
-    label: str = LABEL,
-    decimal: str = DECIMAL,
-    encoding: str = CHARSET,
-    drop: list[str] = DROP,
-    only: list[str] = ONLY,
-    categorical: list[str] = CATEGORICAL,
-    json: bool = JSON,
-) -> None:
+@takes("info")
+def info(options: Options) -> None:
     """Size and classes of a data set; what train takes each column of a table for, and what it would refuse."""
     from svmkit.cli.columns import report
-    from svmkit.cli.common import emit, warnings_as_notes
-    from svmkit.cli.options import label_column
-    from svmkit.data.prepare.reading import Reading
+    from svmkit.cli.common import emit
+    from svmkit.cli.options import reading
     from svmkit.data.survey import survey
 
-    with warnings_as_notes():
-        about = survey(name, Reading(label_column(label), decimal, encoding, drop, only, categorical))
-    if json:
+    about = survey(options.name, reading(options))
+    if options.json:
         emit(about)
     else:
         report(about)

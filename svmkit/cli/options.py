@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
+    from svmkit.data.prepare.reading import Reading
     from svmkit.solver.stopping import Criterion, Stop
 
 
-def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str, Any]:
-    """Return the options of the command line, completed by a file.
+def merged(context: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the command line, completed by the YAML file that `config` among them names, if any.
 
     Parameters
     ----------
     context : typer.Context
         The context of the command.
     given : dict of str to object
-        The options of the command line, with defaults.
-    config : str or None
-        A YAML file with an option in each line; the command line takes precedence.
+        The options of the command line, with defaults; the command line takes precedence over the file.
 
     Raises
     ------
     InputError
         The file cannot be read, or an option or value in it is unknown.
     """
+    config = given.get("config")
     if config is None:
         return given
     from svmkit.compare.plan.fields import read_yaml
@@ -38,7 +38,7 @@ def merged(context: Any, given: dict[str, Any], config: str | None) -> dict[str,
     loaded = read_yaml(path) or {}
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: write one `option: value` a line")
-    by_name = {p.name: p for p in context.command.params if p.name in given}
+    by_name = {p.name: p for p in context.command.params if p.name in given and p.name not in ("config", "json")}
     spelt = {name.replace("_", "-"): name for name in by_name}
     for key, value in loaded.items():
         name = spelt.get(str(key).replace("_", "-"))
@@ -98,6 +98,14 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
 def label_column(text: str | None) -> str | int | None:
     """Return the label column of a table by its name, or as a number by its position."""
     return int(text) if text and text.lstrip("-").isdigit() else text
+
+
+def reading(options: Any) -> Reading:
+    """Return how a table is to be read by the options of a command."""
+    from svmkit.data.prepare.reading import Reading
+
+    columns = (options.drop, options.only, options.categorical)
+    return Reading(label_column(options.label), options.decimal, options.encoding, *columns)
 
 
 def require_task(task: str | None, *more: str) -> None:

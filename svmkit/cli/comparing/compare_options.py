@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from svmkit.cli.option_table import Options, defaults
 from svmkit.cli.options import (
     class_weights,
     key_values,
@@ -31,8 +30,7 @@ _OF_SPEC = (
 _SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions:
+class CompareOptions(Options):
     """The options of `svmkit compare`, named as on the command line; an option that was not given is None or empty.
 
     Raises
@@ -41,57 +39,12 @@ class CompareOptions:
         A value cannot be used, or two options contradict each other.
     """
 
-    data: Sequence[str] | None
-    solvers: str | None
-    spec: str | None
-    option: Sequence[str]
-    test: str | None
-    test_size: float | None
-    label: str | None
-    decimal: str | None
-    encoding: str | None
-    drop: Sequence[str]
-    only: Sequence[str]
-    categorical: Sequence[str]
-    task: str | None
-    epsilon: float | None
-    splits: int | None
-    cv: int | None
-    strict: bool
-    metrics: str | None
-    metric: str | None
-    C: Sequence[float] | None
-    kernel: str | None
-    gamma: Sequence[str] | None
-    degree: str | None
-    coef0: str | None
-    impute: str | None
-    scale: str | None
-    class_weight: str | None
-    calibrate: str | None
-    multiclass: Sequence[str] | None
-    tol: float | None
-    stop: str | None
-    time_limit: float | None
-    memory: str | None
-    repeat: int | None
-    jobs: int
-    threads: int | None
-    scheduler: str | None
-    curve: bool
-    results: str | None
-    fresh: bool
-    report: str | None
-    latex: str | None
-    experiment: str | None
-    tracking_uri: str | None
-    no_track: bool
-
-    def __post_init__(self) -> None:
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**(defaults("compare") | given))
         if self.spec:
-            given = [_SPELT.get(name, f"--{name.replace('_', '-')}") for name in _OF_SPEC if self._has(name)]
-            if given:
-                raise InputError(f"{', '.join(given)}: write it into {self.spec}, or leave --spec out")
+            named = [_SPELT.get(name, f"--{name.replace('_', '-')}") for name in _OF_SPEC if self.has(name)]
+            if named:
+                raise InputError(f"{', '.join(named)}: write it into {self.spec}, or leave --spec out")
         else:
             self._require_comparison()
         if self.scheduler is not None:
@@ -106,10 +59,6 @@ class CompareOptions:
         for path in (self.report, self.latex, self.results):
             if path:
                 files.require_writable(path)
-
-    def _has(self, name: str) -> bool:
-        value = getattr(self, name)
-        return value is not False and value not in (None, [], ())
 
     def _require_comparison(self) -> None:
         """Check the options that describe a comparison without a spec."""

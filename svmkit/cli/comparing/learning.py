@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit.cli.common import emit, note
 from svmkit.cli.comparing.compare_options import CompareOptions
+from svmkit.cli.option_table import Options
 from svmkit.cli.progress import cells_shown
 from svmkit.compare.cells import runner
 from svmkit.compare.cells.store import FAILED, Store
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PICTURES = (".png", ".svg", ".pdf")
+_OWN = ("data", "solver", "rows", "repeat", "out", "fresh", "plot")  # what it has besides options of `svmkit compare`
 _SHOWN = {"fit_s": ("time", "{:.3g} s"), "gap": ("gap", "{:.1e}"), "test_accuracy": ("accuracy", "{:.2%}")}
 _SHOWN |= {"test_r2": ("R2", "{:.4f}"), "n_support": ("support", "{:,.0f}")}
 
@@ -31,8 +32,8 @@ class Learning:
 
     Parameters
     ----------
-    rows, repeat, out, fresh, plot, solver, data, **options
-        The options of the command; those that are not named here are as for `svmkit compare`.
+    options : Options
+        The options of the command.
 
     Attributes
     ----------
@@ -45,34 +46,22 @@ class Learning:
         A value cannot be used.
     """
 
-    def __init__(
-        self,
-        *,
-        data: str,
-        solver: str,
-        rows: str | None,
-        repeat: int,
-        out: str | None,
-        fresh: bool,
-        plot: str | None,
-        C: float | None,
-        gamma: str | None,
-        **options: Any,
-    ) -> None:
-        self.plot, self.out, self.threads = plot, out, options["threads"]
+    def __init__(self, options: Options) -> None:
+        self.plot, self.out, self.threads = options.plot, options.out, options.threads
+        plot, out = options.plot, options.out
         if plot and Path(plot).suffix.lower() not in PICTURES:
             raise InputError(f"--plot {plot}: give a name that ends with {', '.join(PICTURES)}")
         for path in (plot, out):
             if path:
                 files.require_writable(path)
-        given = {"data": [data], "solvers": solver, "C": [C] if C is not None else [], **options}
-        given["gamma"] = [gamma] if gamma is not None else []
-        every: dict[str, Any] = {f.name: given.get(f.name) for f in fields(CompareOptions)}
-        spec = with_test(CompareOptions(**every).comparison())
-        self.limit = options["time_limit"] or spec.time_limit
-        self.cells = learning_cells(spec, _sizes(rows), repeat)
+        given = {name: value for name, value in vars(options).items() if name not in _OWN}
+        several = {name: [given[name]] if given[name] is not None else [] for name in ("C", "gamma")}
+        comparison = CompareOptions(**given | several, data=[options.data], solvers=options.solver).comparison()
+        spec = with_test(comparison)
+        self.limit = options.time_limit or spec.time_limit
+        self.cells = learning_cells(spec, _sizes(options.rows), options.repeat)
         self.store = Store(out)
-        if fresh:
+        if options.fresh:
             for cell in self.cells:
                 self.store.records.pop(cell.key, None)
         self.is_whole = False

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
-from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI
+from svmkit.cli.option_table import Options, takes
 
 
-def evaluate(
-    model: str = typer.Argument(help="Model file, or models:/name@alias."),
-    data: str = typer.Argument(help="Labelled data: file, or name of a set."),
-    plot: str = typer.Option(
-        None,
-        help="Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves; how reliable "
-        "probabilities are; of quantities, predicted over true values and residuals.",
-    ),
-    strict: bool = STRICT,
-    threads: int = THREADS,
-    tracking_uri: str = TRACKING_URI,
-    plugin: list[str] = PLUGIN,
-    json: bool = JSON,
-) -> None:
+@takes("evaluate")
+def evaluate(options: Options) -> None:
     """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
 
     Of a model with a calibration the log loss and the Brier score, too.
@@ -32,13 +18,14 @@ def evaluate(
     from svmkit.cli.evaluating import evaluation, evaluation_table, quantity_evaluation
     from svmkit.model.decided import decided
 
+    plot, threads = options.plot, options.threads
     if plot:
         from svmkit.cli.evaluating import evaluation_picture
 
         evaluation_picture.require_drawable(plot)
     with warnings_as_notes():
-        loaded = load_model(model, tracking_uri)
-        test = load_for(loaded, data, strict=strict)
+        loaded = load_model(options.model, options.tracking_uri)
+        test = load_for(loaded, options.data, strict=options.strict)
         loaded = loaded.widened(test.n_features)
         regression, began = loaded.task == "regress", time.perf_counter()
         answers = (loaded.predict(test.X, n_threads=threads),) if regression else decided(loaded, test.X, threads)
@@ -49,11 +36,11 @@ def evaluate(
     found = kind.of(loaded, test, *answers)
     for line in found.notes:
         note(line)
-    result = found.result(model, seconds) | {"plot": plot}
+    result = found.result(options.model, seconds) | {"plot": plot}
     failure = (found.drawn(plot) if regression else evaluation_picture.drawn(found, plot)) if plot else None
     if failure:
         result["plot"] = None
-    if json:
+    if options.json:
         emit(result)
     else:
         (quantity_evaluation if regression else evaluation_table).show(result)

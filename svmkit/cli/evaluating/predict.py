@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
-from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI
+from svmkit.cli.option_table import Options, takes
 
 
-def predict(
-    model: str = typer.Argument(help="Model file, or models:/name@alias."),
-    data: str = typer.Argument(help="Data, with labels or without: file, or name of a set."),
-    out: str = typer.Option(None, help="Write here instead of stdout."),
-    decision: bool = typer.Option(
-        False, "--decision", help="Margins, tab-separated, instead of labels; of quantities the same."
-    ),
-    proba: bool = typer.Option(
-        False, "--proba", help="Probabilities of the classes, tab-separated, of a model with a calibration."
-    ),
-    strict: bool = STRICT,
-    threads: int = THREADS,
-    tracking_uri: str = TRACKING_URI,
-    plugin: list[str] = PLUGIN,
-    json: bool = JSON,
-) -> None:
+@takes("predict")
+def predict(options: Options) -> None:
     """Predict DATA with MODEL: one label or number a line, as CSV, so that a label with a comma is in quotes."""
     import sys
 
@@ -30,26 +14,27 @@ def predict(
     from svmkit.errors import InputError
     from svmkit.runtime import files
 
+    decision, proba, out, as_json = options.decision, options.proba, options.out, options.json
     with warnings_as_notes():
         if decision and proba:
             raise InputError("give --decision or --proba, not both")
-        loaded = load_model(model, tracking_uri)
+        loaded = load_model(options.model, options.tracking_uri)
         if proba:
             loaded.require_calibration()
-        rows = load_for(loaded, data, labelled=False, strict=strict)
+        rows = load_for(loaded, options.data, labelled=False, strict=options.strict)
         loaded = loaded.widened(rows.n_features)
         ask = loaded.predict_proba if proba else loaded.decision_function if decision else loaded.predict
-        values = ask(rows.X, n_threads=threads)
+        values = ask(rows.X, n_threads=options.threads)
     values = values.reshape(len(values), -1) if decision else values
     known = {"classes": loaded.classes} if proba else {}
-    if json:
+    if as_json:
         what = (
             "probabilities" if proba else "decision" if decision else "values" if loaded.task == "regress" else "labels"
         )
-        emit({"model": model, "data": rows.name, "n": rows.n_samples, what: values} | known)
+        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, what: values} | known)
         if out is None:
             return
-    if proba and not json:
+    if proba and not as_json:
         note(f"probabilities of the classes {', '.join(map(str, loaded.classes.tolist()))}, in this order")
     lines = (
         ("\t".join(map(repr, row)) for row in values.tolist()) if decision or proba else map(_field, values.tolist())
@@ -59,7 +44,7 @@ def predict(
         sys.stdout.write(text)
         return
     files.write(out, text.encode())
-    if not json:
+    if not as_json:
         note(f"{rows.n_samples:,} predictions in {out}")
 
 

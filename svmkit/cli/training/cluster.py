@@ -39,7 +39,6 @@ _ELSEWHERE = {
     "n_features": "the columns of all parts are counted: leave --n-features out",
     "epsilon": "a cluster learns classes, no quantities: leave --epsilon out",
 }
-_UNSET: dict[str, Any] = {"curve": False}
 
 
 def run(options: TrainOptions) -> Outcome:
@@ -79,7 +78,7 @@ def _method(options: TrainOptions) -> Method:
         what = "a stream is read here" if options.is_stream else "--task outliers trains here"
         raise InputError(f"{what}: leave --scheduler out")
     for name, reason in _ELSEWHERE.items():
-        if getattr(options, name) != _UNSET.get(name):
+        if options.has(name):
             raise InputError(reason)
     if options.starts_at_model:
         raise InputError("training on a cluster cannot start at a model: --resume needs --checkpoint FILE")
@@ -87,7 +86,7 @@ def _method(options: TrainOptions) -> Method:
         raise InputError("a cluster learns classes, no quantities: leave --scheduler out, or --task regress")
     if options.multiclass == "crammer_singer":
         raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
-    method = Method.of(replace(options, solver=SOLVER) if options.solver == "auto" else options)
+    method = Method.of(options.replace(solver=SOLVER) if options.solver == "auto" else options)
     if method.solver.name != SOLVER:
         raise InputError(f"solver {method.solver.name} needs all rows in one place: with --scheduler, take {SOLVER}")
     return method

@@ -65,7 +65,7 @@ def run(options: TrainOptions) -> Outcome:
     for name, reason in _NOT_OF_OUTLIERS.items():
         if getattr(options, name):
             raise InputError(f"--{name.replace('_', '-')} {reason}: leave it out with --task outliers")
-    method = Method.of(replace(options, nu=None, max_support=None, task=None))
+    method = Method.of(options.replace(nu=None, max_support=None, task=None))
     method = replace(method, stop=stop_rules(options.tol, options.stop, options.budgets))
     hinge = issubclass(OneClassQP, method.solver.further)
     holes, began = options.impute is not None, time.perf_counter()

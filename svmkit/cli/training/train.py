@@ -4,135 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI
-from svmkit.cli.spelling import (
-    CALIBRATE,
-    CATEGORICAL,
-    CHARSET,
-    CLASS_WEIGHT,
-    COEF0,
-    DECIMAL,
-    DEGREE,
-    DROP,
-    EPSILON,
-    EXPERIMENT,
-    FORCE,
-    IMPUTE,
-    KERNEL,
-    LABEL,
-    METRIC,
-    MODEL,
-    MULTICLASS,
-    N_FEATURES,
-    NO_TRACK,
-    NU,
-    ONLY,
-    OPTIONS,
-    REGISTER,
-    RUN,
-    SAMPLER,
-    SCHEDULER,
-    SOLVE,
-    SOLVER,
-    STOP,
-    TASK,
-    TOL,
-)
+from svmkit.cli.option_table import Options, takes
 
 if TYPE_CHECKING:
     from svmkit.cli.training.finish import Outcome
     from svmkit.cli.training.train_options import TrainOptions
 
-STREAM = "Streams"
 
-
-def train(
-    context: typer.Context,
-    data: str = typer.Argument(
-        "breast_cancer", help="File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, PARTS."
-    ),
-    solver: str = SOLVER,
-    test: str = typer.Option(None, help="Test set.", rich_help_panel=RUN),
-    test_size: float = typer.Option(None, help="Fraction of DATA held out to test.", rich_help_panel=RUN),
-    curve: bool = typer.Option(
-        False, "--curve", help="Measure test accuracy as the model grows; also with --max-support.", rich_help_panel=RUN
-    ),
-    metric: str = METRIC,
-    C: float = typer.Option(1.0, "-C", help="Weight of the summed losses.", rich_help_panel=MODEL),
-    kernel: str = KERNEL,
-    gamma: str = typer.Option(None, help="scale, auto, msd or a number.", rich_help_panel=MODEL),
-    degree: str = DEGREE,
-    coef0: str = COEF0,
-    sampler: str = SAMPLER,
-    tol: float = TOL,
-    stop: str = STOP,
-    max_iter: int = typer.Option(None, help="Budget of steps.", rich_help_panel=SOLVE),
-    max_epochs: float = typer.Option(None, help="Budget of passes over the data.", rich_help_panel=SOLVE),
-    time_limit: float = typer.Option(None, help="Budget in seconds.", rich_help_panel=SOLVE),
-    max_support: int = typer.Option(
-        None, help="Budget of support vectors, for each class pair.", rich_help_panel=SOLVE
-    ),
-    epsilon: float = EPSILON,
-    nu: float = NU,
-    class_weight: str = CLASS_WEIGHT,
-    multiclass: str = MULTICLASS,
-    calibrate: str = CALIBRATE,
-    impute: str = IMPUTE,
-    scale: str = typer.Option("none", help="none, standard, minmax or maxabs.", rich_help_panel=MODEL),
-    n_features: int = N_FEATURES,
-    strict: bool = STRICT,
-    label: str = LABEL,
-    decimal: str = DECIMAL,
-    encoding: str = CHARSET,
-    drop: list[str] = DROP,
-    only: list[str] = ONLY,
-    categorical: list[str] = CATEGORICAL,
-    task: str = TASK,
-    memory: str = typer.Option("1GB", help="Budget of the row cache.", rich_help_panel=SOLVE),
-    threads: int = THREADS,
-    seed: int = typer.Option(0, min=0, help="Seed of all random choices.", rich_help_panel=SOLVE),
-    option: list[str] = OPTIONS,
-    scheduler: str = SCHEDULER,
-    out: str = typer.Option(None, help="Write the model here.", rich_help_panel=RUN),
-    force: bool = FORCE,
-    register: str = REGISTER,
-    experiment: str = EXPERIMENT,
-    tracking_uri: str = TRACKING_URI,
-    no_track: bool = NO_TRACK,
-    checkpoint: str = typer.Option(None, help="Keep progress in this file.", rich_help_panel=RUN),
-    every: str = typer.Option(
-        None, help="Write --checkpoint that often, as in 30s (the default) or 2m.", rich_help_panel=RUN
-    ),
-    resume: bool = typer.Option(
-        False, "--resume", help="Resume from --checkpoint, else start at the model --out.", rich_help_panel=RUN
-    ),
-    classes: str = typer.Option(
-        None, help="Labels to expect, as in -1,1; default: the labels of the first block.", rich_help_panel=STREAM
-    ),
-    on_error: str = typer.Option(None, help="At a bad line: stop (default) or skip.", rich_help_panel=STREAM),
-    block: int = typer.Option(None, min=1, help="Samples taken together; default 1024.", rich_help_panel=STREAM),
-    config: str = typer.Option(None, help="YAML file of these options; the command line takes precedence."),
-    plugin: list[str] = PLUGIN,
-    json: bool = JSON,
-) -> None:
+@takes("train")
+def train(options: Options) -> None:
     """Train a classifier or a regression, certify how far from optimal it is, log it, and save it.
 
     Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
     input and learned from once, as they arrive, by a solver that learns from streams (sfw, sgd, ...).
     """
-    from svmkit.cli.common import warnings_as_notes
-    from svmkit.cli.options import merged
     from svmkit.cli.training.train_options import TrainOptions
 
-    given = {k: v for k, v in context.params.items() if k not in ("config", "json")}
-    with warnings_as_notes():
-        named = merged(context, given, config)
-        named.pop("plugin")  # loaded by now, from the command line or from the file
-        options = TrainOptions(**named)
-        outcome = _run(options)
-        report(outcome, json)
+    outcome = _run(TrainOptions(**vars(options)))
+    report(outcome, options.json)
     if outcome.failure:
         raise outcome.failure
 

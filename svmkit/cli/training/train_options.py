@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from svmkit import plugins, tracking
 from svmkit.cli.common import require_model_name
+from svmkit.cli.option_table import EPSILON, TOL, Options, defaults
 from svmkit.cli.options import (
     class_weights,
     key_values,
-    label_column,
+    reading,
     require_calibrate,
     require_regression,
     require_task,
@@ -39,7 +39,6 @@ from svmkit.training.class_pair import require_multiclass
 
 OUTLIERS = "outliers"  # the task of `svmkit train` that needs no labels
 STREAM = "-"  # the DATA argument for standard input
-EPSILON = 0.1  # half the width of the tube of regression, as in LIBSVM and scikit-learn
 
 _OF_A_STREAM = ("classes", "on_error", "block")
 _OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical")
@@ -58,11 +57,9 @@ _NOT_OF_A_STREAM = {
     "nu": "a stream has no fractions to bound: leave --nu out",
     "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
 }
-_UNSET: dict[str, Any] = {"curve": False, "drop": (), "only": (), "categorical": ()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class TrainOptions(Options):
     """The options of `svmkit train`, named as on the command line; an option that was not given is None.
 
     `svmkit tune` has most of these options, too; the others keep their defaults.
@@ -73,61 +70,11 @@ class TrainOptions:
         A value cannot be used, or two options contradict each other.
     """
 
-    data: str
-    solver: str
-    C: float
-    kernel: str | None
-    gamma: str | None
-    degree: str | None
-    coef0: str | None
-    class_weight: str | None
-    scale: str
-    sampler: str | None
     tol: float
-    stop: str | None
-    max_iter: int | None
-    max_epochs: float | None
-    time_limit: float | None
-    memory: str
-    threads: int | None
-    seed: int
-    option: Sequence[str]
-    test: str | None
-    test_size: float | None
-    n_features: int | None
-    strict: bool
-    label: str | None
-    out: str | None
-    force: bool
-    experiment: str | None
-    tracking_uri: str | None
-    no_track: bool
-    impute: str | None = None
-    metric: str | None = None
-    curve: bool = False
-    max_support: int | None = None
-    register: str | None = None
-    checkpoint: str | None = None
-    every: str | None = None
-    resume: bool = False
-    classes: str | None = None
-    on_error: str | None = None
-    block: int | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    drop: Sequence[str] = ()
-    only: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    task: str | None = None
-    epsilon: float | None = None
-    multiclass: str | None = None
-    calibrate: str | None = None
-    nu: float | None = None
-    scheduler: str | None = None
+    metric: str | None
 
-    def __post_init__(self) -> None:
-        for name in ("drop", "only", "categorical"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**(defaults("train") | given))
         require_task(self.task, OUTLIERS)
         _ = self.reading  # refuses what cannot be used
         if self.is_stream:
@@ -137,7 +84,7 @@ class TrainOptions:
                 if getattr(self, name) is not None:
                     raise InputError(f"--{name.replace('_', '-')} belongs to a stream: svmkit train {STREAM}")
         if self.tol is None:  # not given: a stream refuses a tolerance, also the default one
-            object.__setattr__(self, "tol", 1e-3)
+            self.tol = TOL
         if self.test and self.test_size is not None:
             raise InputError("give --test or --test-size, not both")
         if self.test_size is not None and not 0 < self.test_size < 1:
@@ -163,7 +110,7 @@ class TrainOptions:
         if self.register is not None:
             require_model_name(self.register)
         if self.metric is not None:
-            object.__setattr__(self, "metric", require_metric(self.metric, probabilities=self.calibrate is not None))
+            self.metric = require_metric(self.metric, probabilities=self.calibrate is not None)
         require_calibrate(self.calibrate, self.task)
         parse_bytes(self.memory)
         with threads.using(self.threads):
@@ -178,7 +125,7 @@ class TrainOptions:
 
     def _require_of_a_stream(self) -> None:
         for name, reason in _NOT_OF_A_STREAM.items():
-            if getattr(self, name) != _UNSET.get(name):
+            if self.has(name):
                 raise InputError(reason)
         if self.max_epochs not in (None, 1):
             raise InputError("a stream is looked at once: leave --max-epochs out")
@@ -211,8 +158,7 @@ class TrainOptions:
     @property
     def reading(self) -> Reading:
         """How a table is to be read."""
-        columns = {"drop": self.drop, "only": self.only, "categorical": self.categorical}
-        return Reading(label_column(self.label), self.decimal, self.encoding, **columns)
+        return reading(self)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
 from svmkit.cli.common import labels_of, note
+from svmkit.cli.option_table import Options
 from svmkit.cli.training.finish import Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
 from svmkit.cli.training.sets import advise_scaling, read
@@ -33,28 +34,8 @@ class TuneJob:
 
     Parameters
     ----------
-    grid : list of str
-        Texts NAME=VALUES; an empty list stands for LIBSVM's grid.
-    search : {"grid", "random", "halving"}
-        The kind of search.
-    n_iter : int or None
-        Points of a random search, 20 by default.
-    factor : int or None
-        Each round of a halving search keeps 1/factor of the candidates; 3 by default.
-    cv : int
-        The number of folds.
-    jobs : int
-        The number of fits at a time.
-    backend : str
-        The backend of joblib.
-    scheduler : str or None
-        The address of a cluster, on whose workers the folds are fitted.
-    plot : str or None
-        The file of the picture.
-    C : float or None
-        The weight of the summed losses if it is not searched; 1 by default.
-    **options : object
-        The options of `TrainOptions` that `svmkit tune` has.
+    options : Options
+        The options of the command.
 
     Raises
     ------
@@ -62,32 +43,19 @@ class TuneJob:
         An option or a value of the grid cannot be used.
     """
 
-    def __init__(
-        self,
-        *,
-        grid: list[str],
-        search: str,
-        n_iter: int | None,
-        factor: int | None,
-        cv: int,
-        jobs: int,
-        backend: str,
-        scheduler: str | None,
-        plot: str | None,
-        C: float | None,
-        **options: Any,
-    ) -> None:
-        self.options = TrainOptions(C=1.0 if C is None else C, **options)
+    def __init__(self, options: Options) -> None:
+        C, grid, search, n_iter, factor = options.C, options.grid, options.search, options.n_iter, options.factor
+        self.options = TrainOptions(**vars(options) | {"C": 1.0 if C is None else C, "scheduler": None})
         self.method = Method.of(self.options)
         if n_iter is not None and search != "random":
             raise InputError(f"--n-iter is for --search random: leave it out of --search {search}")
         if factor is not None and search != "halving":
             raise InputError(f"--factor is for --search halving: leave it out of --search {search}")
-        self.search, self.cv, self.jobs, self.backend, self.plot = search, cv, jobs, backend, plot
-        self.factor, self.scheduler = factor or 3, scheduler
-        if scheduler is not None:
-            scheme_of(scheduler)
-            if jobs != 1 or backend != "loky":
+        self.search, self.cv, self.jobs, self.plot = search, options.cv, options.jobs, options.plot
+        self.factor, self.scheduler, self.backend = factor or 3, options.scheduler, options.backend
+        if self.scheduler is not None:
+            scheme_of(self.scheduler)
+            if self.jobs != 1 or self.backend != "loky":
                 raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
         fixed = self._fixed(C)
         self.grids = grid or grids.defaults(self.method.kernel.params, fixed, drawn=search == "random")
@@ -104,10 +72,10 @@ class TuneJob:
             n_iter=n_iter or 20,
             seed=self.options.seed,
         )
-        backends.require(backend)
-        if plot:
-            picture.require_drawable(plot, self.paths)
-            files.require_writable(plot)
+        backends.require(self.backend)
+        if self.plot:
+            picture.require_drawable(self.plot, self.paths)
+            files.require_writable(self.plot)
 
     def _fixed(self, C: float | None) -> set[str]:
         """Return the names that have a value on the command line."""

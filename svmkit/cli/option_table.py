@@ -1,0 +1,299 @@
+"""The options of the commands: one row for each, from which the signatures that typer reads are made.
+
+A row says which commands have the option. Where commands differ in the default or in the text, each has a row. Within a
+panel, `--help` lists the options in the order of the rows, and the panels in the order in which they come first.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Self
+
+import typer
+
+from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
+from svmkit.cli.options import merged
+
+TOL = 1e-3  # --tol unless it is given
+EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
+GAMMA, SCALE = "scale, auto, msd or a number", "none, standard, minmax or maxabs"
+IMPUTE = (
+    "What fills the holes of number columns: median, most_frequent, or indicator (median, and a 0/1 feature for each "
+    "column with holes); learnt from the training rows. Default: holes are refused."
+)
+KERNEL = "See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it."
+METRIC = (
+    "Scorer of scikit-learn, as f1 or roc_auc; default accuracy, or balanced_accuracy with --class-weight or if a "
+    "class has less than a tenth of the rows. Of regression r2 (default), rmse, mae or another scorer of regression."
+)
+SCHEDULER = "Run on the workers of a Dask cluster: tcp://HOST:PORT, a scheduler file, or local:N for N processes here."
+TEST = "Test set; default DATA.t if any."
+
+
+class Row(NamedTuple):
+    """An option of some commands.
+
+    Attributes
+    ----------
+    commands : str
+        The commands that have it, separated by blanks.
+    name : str
+        The name of the value; `--` and the name, with `-` for `_`, is the option unless `info` says otherwise.
+    type : type
+        The type of the value.
+    info : typer.models.ParameterInfo
+        The default, the flags, the text of `--help` and its panel.
+    """
+
+    commands: str
+    name: str
+    type: Any
+    info: Any
+
+
+def _row(commands: str, name: str, kind: Any, default: Any, text: str, *flags: str, **more: Any) -> Row:
+    """Return the row of an option: its commands, name, type, default, text and flags, and what else typer takes."""
+    if default is False:
+        flags = (f"--{name.replace('_', '-')}",)  # without --no-...
+    return Row(commands, name, kind, typer.Option(default, *flags, help=text, **more))
+
+
+def _argument(commands: str, name: str, kind: Any, text: str, default: Any = ...) -> Row:
+    return Row(commands, name, kind, typer.Argument(default, help=text))
+
+
+def _panel(title: str, *rows: Row) -> Iterator[Row]:
+    """Put options under a heading of `--help`."""
+    for row in rows:
+        row.info.rich_help_panel = title
+        yield row
+
+
+_PANELLESS = (
+    _argument("evaluate predict", "model", str, "Model file, or models:/name@alias."),
+    _argument("train", "data", str, "File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, "
+              "PARTS.", "breast_cancer"),
+    _argument("tune", "data", str, "File, or name of a set (svmkit datasets list).", "breast_cancer"),
+    _argument("compare", "data", list[str], "Files, or names of sets.", None),
+    _argument("curve", "data", str, "A file, or the name of a set.", "breast_cancer"),
+    _argument("evaluate", "data", str, "Labelled data: file, or name of a set."),
+    _argument("predict", "data", str, "Data, with labels or without: file, or name of a set."),
+    _argument("info", "name", str, "File, or name of a set."),
+    _row("evaluate", "plot", str, None, "Picture of the confusion matrix and, for two classes, the ROC and "
+         "precision-recall curves; how reliable probabilities are; of quantities, predicted over true values and "
+         "residuals."),
+    _row("predict", "out", str, None, "Write here instead of stdout."),
+    _row("predict", "decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
+    _row("predict", "proba", bool, False, "Probabilities of the classes, tab-separated, of a model with a "
+         "calibration."),
+    _row("curve", "rows", str, None, "Numbers of training rows joined by commas; default six up to all, in equal "
+         "ratios."),
+    Row("train tune compare evaluate predict", "strict", bool, STRICT),
+    Row("train tune evaluate predict", "threads", int, THREADS),
+    _row("train tune", "option", list[str], [], "KEY=VALUE of the solver, such as loss=squared_hinge where it has a "
+         "choice; or kernel.KEY=VALUE.", "-o"),
+    _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", "-o"),
+    Row("train tune compare evaluate predict", "tracking_uri", str, TRACKING_URI),
+    _row("train", "config", str, None, "YAML file of these options; the command line takes precedence."),
+    Row("train tune compare curve evaluate predict", "plugin", list[str], PLUGIN),
+    Row("train tune compare curve evaluate predict info", "json", bool, JSON),
+)  # fmt: skip
+_WHAT = _panel(
+    "What",
+    _row("compare", "solvers", str, None, "Names joined by commas; with --spec, a choice among its solvers."),
+    _row("compare", "spec", str, None, "YAML file: data, splits, solvers with options, kernels, C, gamma, seeds, stop "
+         "rules."),
+    _row("compare", "option", list[str], [], "SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", "-o"),
+    _row("compare", "test", str, None, "Test set of a single DATA; default DATA.t if any."),
+    _row("compare", "test_size", float, None, "Fraction of each set held out instead."),
+    _row("compare", "splits", int, None, "Hold out that often, with fresh seeds; --test-size is 0.25 by default.",
+         min=1),
+    _row("compare", "cv", int, None, "Hold out each of that many folds, stratified by class.", min=2),
+    _row("compare", "metrics", str, None, "Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, "
+         "test_accuracy, test_r2, test_rmse, test_mae, test_log_loss, test_brier_score (--calibrate), test_metric "
+         "(--metric); default all."),
+)  # fmt: skip
+_SOLVING = _panel(
+    "Solving",
+    _row("train tune", "solver", str, "auto", "See svmkit plugins."),
+    _row("curve", "solver", str, "auto", "Names joined by commas; see svmkit plugins.", "--solver", "--solvers"),
+    _row("train tune", "sampler", str, None, "full, uniform:59, balanced:59, ...; default the solver's own."),
+    _row("train tune curve", "tol", float, None, "Relative duality gap to reach.", show_default=f"{TOL:g}"),
+    _row("train tune curve", "stop", str, None, "Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps), "
+         "'gap:1e-3|iter:1000'."),
+    _row("train", "max_iter", int, None, "Budget of steps."),
+    _row("train", "max_epochs", float, None, "Budget of passes over the data."),
+    _row("train", "time_limit", float, None, "Budget in seconds."),
+    _row("train", "max_support", int, None, "Budget of support vectors, for each class pair."),
+    _row("tune", "max_iter", int, None, "Budget of steps of one fit."),
+    _row("tune", "max_epochs", float, None, "Budget of passes over the data of one fit."),
+    _row("tune", "time_limit", float, None, "Budget in seconds of one fit."),
+    _row("curve", "time_limit", float, None, "Seconds for one fit; default 300."),
+    _row("train", "memory", str, "1GB", "Budget of the row cache."),
+    _row("tune", "memory", str, "1GB", "Budget of the row caches of all jobs."),
+    _row("curve", "memory", str, None, "Budget of a row cache; default 1GB."),
+    _row("train", "seed", int, 0, "Seed of all random choices.", min=0),
+    _row("tune", "seed", int, 0, "Seed of all random choices and of the folds.", min=0),
+)  # fmt: skip
+_SEARCH = _panel(
+    "Search",
+    _row("tune", "grid", list[str], [], "NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0, epsilon or an option "
+         "of the solver. VALUES: a list 1,10,100, 0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's "
+         "2^-5:2^15:2 (a step in exponents), or, for --search random, a range (0.1:1000, drawn even in log). Default: "
+         "LIBSVM's grid, C=2^-5:2^15:2 and, for kernels with gamma, gamma=2^-15:2^3:2; for --search random the same as "
+         "ranges."),
+    _row("tune", "search", str, "grid", "grid, random or halving."),
+    _row("tune", "n_iter", int, None, "Points of --search random; default 20.", min=1),
+    _row("tune", "factor", int, None, "By --search halving 1/factor of the candidates go on; default 3.", min=2),
+    _row("tune", "cv", int, 5, "Folds, shuffled, and stratified by class.", min=2),
+    _row("tune", "jobs", int, 1, "Fits at a time, which share threads and memory.", min=1),
+    _row("tune", "backend", str, "loky", "loky, threading, dask or ray (joblib)."),
+    _row("tune", "plot", str, None, "Picture of the metric: .png, .svg or .pdf."),
+)  # fmt: skip
+_RUN = _panel(
+    "Run",
+    _row("tune", "scheduler", str, None, SCHEDULER),
+    _row("tune", "metric", str, None, METRIC),
+    _row("curve", "repeat", int, 3, "Samples of each number of rows.", min=1),
+    _row("train", "test", str, None, "Test set."),
+    _row("tune", "test", str, None, "Test set of the best model."),
+    _row("curve", "test", str, None, TEST),
+    _row("train", "test_size", float, None, "Fraction of DATA held out to test."),
+    _row("tune", "test_size", float, None, "Fraction of DATA held out to test the best model, before the search."),
+    _row("curve", "test_size", float, None, "Fraction held out instead; default 0.25 without a test set."),
+    _row("train", "curve", bool, False, "Measure test accuracy as the model grows; also with --max-support."),
+    _row("train", "metric", str, None, METRIC),
+    _row("train tune", "n_features", int, None, "Columns of an svmlight set whose last ones may be empty.", min=1),
+    _row("train tune compare curve info", "label", str, None, "Label column of a table: name or position."),
+    _row("train tune compare curve info", "decimal", str, None, "Decimal mark of a table: . or ,"),
+    _row("train tune compare curve info", "encoding", str, None, "Character encoding of a table; default utf-8."),
+    _row("train tune compare curve info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
+    _row("train tune compare curve info", "only", list[str], [], "COL,...: columns of a table to take as features."),
+    _row("train tune compare curve info", "categorical", list[str], [], "COL,...: columns of which each value is a "
+         "category."),
+    _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "
+         "regress: the label is a quantity. Default: numbers with fractions or of many values are a quantity, other "
+         "labels are classes. train alone: outliers, a model of normal rows without labels, of which --nu (0.1) is the "
+         "fraction of outliers at most."),
+    _row("compare", "metric", str, None, METRIC),
+    _row("compare", "repeat", int, None, "Seeds 0 to N-1; default 1.", min=1),
+    _row("compare", "jobs", int, 1, "Cells side by side, which then disturb each other's times.", min=1),
+    _row("compare", "threads", int, None, "For all jobs together; default all cores.", min=1),
+    _row("curve", "threads", int, None, "Threads; default all.", min=1),
+    _row("train compare", "scheduler", str, None, SCHEDULER),
+    _row("compare", "curve", bool, True, "Measure test accuracy or R2 as models grow, off the clock.",
+         "--curve/--no-curve"),
+    _row("compare", "results", str, None, "Keep finished cells here; default svmkit-compare.jsonl, or the spec's "
+         "name."),
+    _row("compare", "fresh", bool, False, "Run the cells again that are finished there."),
+    _row("compare", "report", str, None, "Write an HTML report here."),
+    _row("compare", "latex", str, None, "Write a table for papers here (booktabs)."),
+    _row("train", "out", str, None, "Write the model here."),
+    _row("tune", "out", str, None, "Write the best model here."),
+    _row("curve", "out", str, None, "Keep finished fits here, from which the same command goes on."),
+    _row("curve", "fresh", bool, False, "Run again what is finished there."),
+    _row("curve", "plot", str, None, "Write a picture here (.png, .svg, .pdf)."),
+    _row("train tune", "force", bool, False, "Replace --out without keeping the old file as FILE.bak."),
+    _row("train tune", "register", str, None, "Name in the model registry."),
+    _row("train tune compare", "experiment", str, None, "MLflow experiment; default svmkit."),
+    _row("train tune compare", "no_track", bool, False, "Do not log to MLflow."),
+    _row("train", "checkpoint", str, None, "Keep progress in this file."),
+    _row("train", "every", str, None, "Write --checkpoint that often, as in 30s (the default) or 2m."),
+    _row("train", "resume", bool, False, "Resume from --checkpoint, else start at the model --out."),
+)  # fmt: skip
+_MODEL = _panel(
+    "Model",
+    _row("train", "C", float, 1.0, "Weight of the summed losses.", "-C"),
+    _row("tune", "C", float, None, "Weight of the summed losses where it is not searched; default 1.", "-C"),
+    _row("compare", "C", list[float], None, "Weight of the summed losses; several values make several problems.", "-C"),
+    _row("curve", "C", float, None, "Weight of the summed losses; default 1.", "-C"),
+    _row("train tune curve", "kernel", str, None, KERNEL),
+    _row("compare", "kernel", str, None, "Default rbf, or linear when a solver needs it."),
+    _row("train curve", "gamma", str, None, f"{GAMMA}."),
+    _row("tune", "gamma", str, None, f"{GAMMA}: not searched."),
+    _row("compare", "gamma", list[str], None, f"{GAMMA}; several values make several problems."),
+    _row("train tune compare curve", "degree", str, None, "Of the poly kernel."),
+    _row("train tune compare curve", "coef0", str, None, "Of the poly and sigmoid kernels."),
+    _row("compare curve", "impute", str, None, IMPUTE),
+    _row("compare curve", "scale", str, None, f"{SCALE}."),
+    _row("train tune compare curve", "epsilon", float, None, "Of regression: errors up to it, in units of the target, "
+         "cost nothing.", show_default=f"{EPSILON:g}"),
+    _row("train", "nu", float, None, "nu-SVC and nu-SVR (smo, fcsmo, auto): the fraction of rows with a loss at most, "
+         "of support vectors at least."),
+    _row("train tune compare curve", "class_weight", str, None, "balanced, or LABEL=WEIGHT,..."),
+    _row("train tune", "multiclass", str, None, "Of more than two classes: ovo (default), a problem for each class "
+         "pair; ovr, one for each class against the rest; crammer_singer, one for all (linear kernel)."),
+    _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
+         "decisions of five folds, and kept in the model."),
+    _row("compare", "multiclass", list[str], None, "ovo (default), ovr or crammer_singer; several make several "
+         "problems."),
+    _row("train tune", "impute", str, None, IMPUTE),
+    _row("train", "scale", str, "none", f"{SCALE}."),
+    _row("tune", "scale", str, "none", f"{SCALE}, fitted in each fold."),
+)  # fmt: skip
+_STREAMS = _panel(
+    "Streams",
+    _row("train", "classes", str, None, "Labels to expect, as in -1,1; default: the labels of the first block."),
+    _row("train", "on_error", str, None, "At a bad line: stop (default) or skip."),
+    _row("train", "block", int, None, "Samples taken together; default 1024.", min=1),
+)  # fmt: skip
+_CELLS = _panel(
+    "Solving",
+    _row("compare", "tol", float, None, "Relative duality gap to reach; default 1e-3."),
+    _row("compare", "stop", str, None, 'Rule instead of --tol, such as "abs:1e-6 | epochs:5".'),
+    _row("compare", "time_limit", float, None, "Seconds for one cell; default 300."),
+    _row("compare", "memory", str, None, "Budget of a row cache; default 1GB."),
+)
+TABLE = (*_PANELLESS, *_WHAT, *_SOLVING, *_SEARCH, *_RUN, *_MODEL, *_STREAMS, *_CELLS)
+
+
+class Options(SimpleNamespace):
+    """The options of a command by name; one that was not given has its default, which is None for most."""
+
+    def has(self, name: str) -> bool:
+        """Return whether an option was given whose default is None, False or an empty list."""
+        value = getattr(self, name)
+        return value is not False and value not in (None, [], ())
+
+    def replace(self, **changes: Any) -> Self:
+        """Return these options with other values for some."""
+        return type(self)(**(vars(self) | changes))
+
+
+def defaults(command: str) -> dict[str, Any]:
+    """Return the values of the options of a command that is called without any."""
+    return {row.name: row.info.default for row in TABLE if command in row.commands.split()}
+
+
+def takes(command: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Give a function the signature of a command, and call it with one object that has the values of all options.
+
+    A command with `config` takes options from that file, too. Warnings of svmkit become lines on stderr.
+
+    Parameters
+    ----------
+    command : str
+        The name of the command in the table.
+    """
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
+    parameters += [
+        inspect.Parameter(row.name, keyword, annotation=row.type, default=row.info)
+        for row in TABLE
+        if command in row.commands.split()
+    ]
+
+    def decorate(function: Callable[[Options], None]) -> Callable[..., None]:
+        @wraps(function)
+        def call(context: typer.Context, **values: Any) -> None:
+            with warnings_as_notes():
+                function(Options(**merged(context, values)))
+
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return call
+
+    return decorate
