@@ -1,8 +1,9 @@
-from .checks import KERNEL, SAMPLER, SOLVER, check_plugin
+from .checks import CHECKS, KERNEL, SAMPLER, SOLVER, check_plugin
 from .judging.judge import Verdict, judge_fit, judge_one_class
 from .result import Check, Result, told
 
 __all__ = [
+    "CHECKS",
     "KERNEL",
     "SAMPLER",
     "SOLVER",

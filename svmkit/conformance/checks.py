@@ -7,7 +7,7 @@ with a sentence on what is expected and with the names of the parts of the contr
 from __future__ import annotations
 
 from svmkit import plugins
-from svmkit.conformance import honesty, isolation, kernels, regression, samplers, solvers
+from svmkit.conformance import honesty, isolation, kernels, losses, regression, samplers, solvers
 from svmkit.conformance.description import description
 from svmkit.conformance.result import Result, outcome
 from svmkit.errors import InputError, UnknownName
@@ -15,6 +15,8 @@ from svmkit.errors import InputError, UnknownName
 SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | regression.SOLVER
 KERNEL = kernels.KERNEL | isolation.KERNEL
 SAMPLER = samplers.SAMPLER | isolation.SAMPLER
+CHECKS = {"solver": SOLVER, "kernel": KERNEL, "loss": losses.LOSS, "sampler": SAMPLER}
+"""The checks of each kind of plugin that has some, by the sentence that each tests."""
 
 
 def check_plugin(name: str, kind: str | None = None) -> list[Result]:
@@ -24,7 +26,7 @@ def check_plugin(name: str, kind: str | None = None) -> list[Result]:
     ----------
     name : str
         The name under which the plugin is registered.
-    kind : {"solver", "kernel", "sampler"}, default=None
+    kind : {"solver", "kernel", "loss", "sampler"}, default=None
         The kind of plugin; None for the first kind that has a plugin of that name.
 
     Returns
@@ -39,13 +41,13 @@ def check_plugin(name: str, kind: str | None = None) -> list[Result]:
     InputError
         If the plugin cannot be loaded, or if there are no checks for its kind.
     """
-    kinds = [kind] if kind else [k for k in ("solver", "kernel", "sampler") if name in plugins.names(k)]
-    if not kinds:
-        every = ", ".join(n for k in ("solver", "kernel", "sampler") for n in plugins.names(k))
-        raise UnknownName(f"there is no solver, kernel or sampler {name!r}; there are: {every}")
-    checks = {"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}
-    if kinds[0] not in checks:
-        raise InputError(f"--kind {kinds[0]!r} has no checks; there are: {', '.join(checks)}")
-    plugin = plugins.build(kinds[0], name)  # type: ignore[arg-type]
-    every_check = description(name, kinds[0]) | checks[kinds[0]]
-    return [outcome(sentence, check, plugin) for sentence, check in every_check.items()]
+    every = {k: plugins.names(k) for k in CHECKS}  # type: ignore[arg-type]
+    kind = kind or next((k for k, names in every.items() if name in names), None)
+    if kind is None:
+        *others, last = CHECKS
+        known = ", ".join(one for names in every.values() for one in names)
+        raise UnknownName(f"there is no {', '.join(others)} or {last} {name!r}; there are: {known}")
+    if kind not in CHECKS:
+        raise InputError(f"--kind {kind!r} has no checks; there are: {', '.join(CHECKS)}")
+    plugin = plugins.build(kind, name)  # type: ignore[arg-type]
+    return [outcome(sentence, check, plugin) for sentence, check in (description(name, kind) | CHECKS[kind]).items()]

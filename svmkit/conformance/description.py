@@ -9,7 +9,12 @@ from typing import Any
 from svmkit.conformance.result import Check
 
 LONGEST = 10  # characters of a solver's name
-BASE = {"solver": "svmkit.solver.Solver", "kernel": "svmkit.kernels.Kernel", "sampler": "svmkit.solver.Sampler"}
+BASE = {
+    "solver": "svmkit.solver.Solver",
+    "kernel": "svmkit.kernels.Kernel",
+    "loss": "svmkit.losses.Loss",
+    "sampler": "svmkit.solver.Sampler",
+}
 
 
 def description(name: str, kind: str) -> dict[str, Check]:

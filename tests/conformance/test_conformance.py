@@ -1,16 +1,16 @@
-"""Every registered solver, kernel and sampler keeps the contract; what `svmkit check` says of one that does not."""
+"""Every registered plugin keeps its contract; what `svmkit check` says of one that does not."""
 
 import importlib
 
 import pytest
 
 from svmkit import plugins
-from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, told
+from svmkit.conformance import CHECKS, SOLVER, check_plugin, told
 from svmkit.conformance.description import description
 from svmkit.conformance.result import Result
 from svmkit.errors import Unavailable
 
-CASES = [(kind, name) for kind in ("solver", "kernel", "sampler") for name in plugins.names(kind)]
+CASES = [(kind, name) for kind in CHECKS for name in plugins.names(kind)]
 
 
 @pytest.mark.slow
@@ -21,13 +21,13 @@ def test_conforms(kind, name):
     except Unavailable as missing:
         pytest.skip(str(missing))
     results = check_plugin(name, kind)
-    assert len(results) == 3 + len({"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}[kind])
+    assert len(results) == 3 + len(CHECKS[kind])
     assert not [told(r) for r in results if r.problem]
 
 
 EVERY = {
     f"{kind}: {sentence}": check
-    for kind, checks in (("solver", SOLVER), ("kernel", KERNEL), ("sampler", SAMPLER))
+    for kind, checks in CHECKS.items()
     for sentence, check in (description("any", kind) | checks).items()
 }
 
