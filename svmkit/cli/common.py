@@ -40,8 +40,8 @@ PLUGIN = typer.Option(
     "--plugin",
     metavar="FILE.py",
     callback=_load_plugins,
-    help="Solvers, kernels or samplers of your own; repeatable. The file is code and runs with your rights; it is "
-    "never loaded unless it is named.",
+    help="Solvers, kernels, losses or samplers of your own; repeatable. The file is code and runs with your rights; it "
+    "is never loaded unless it is named.",
 )
 
 

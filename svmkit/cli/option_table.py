@@ -292,7 +292,7 @@ def takes(command: str) -> Callable[[Callable[[Options], None]], Callable[..., N
             with warnings_as_notes():
                 function(Options(**merged(context, values)))
 
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        vars(call)["__signature__"] = inspect.Signature(parameters)
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return call
 

@@ -115,7 +115,7 @@ def test_it_overwrites_nothing(svmkit, refused):
         (("kernel", "random"), ["random is a module that is installed"]),
         (("kernel", "numpy"), ["numpy is a module that is installed"]),
         (("solver", "reference", "--package"), ["svmkit_reference is a module that is installed"]),
-        (("tracker", "mine"), ["no template of a 'tracker'", "solver, kernel, sampler"]),
+        (("tracker", "mine"), ["no template of a 'tracker'", "solver, kernel, loss, sampler"]),
         (("solver",), ["missing argument", "name"]),
     ],
 )

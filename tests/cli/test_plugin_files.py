@@ -240,7 +240,7 @@ def test_check_takes_all_plugins_of_a_file(svmkit, refused):
     assert {each["name"]: each["passed"] for each in found["plugins"]} == {"good": True, "bad": False}
     one = svmkit("check", "good", "--plugin", "own.py", "--json").json
     assert (one["name"], one["passed"]) == ("good", True)
-    refused(["name a solver, kernel or sampler", "--plugin FILE.py"], "check")
+    refused(["name a solver, kernel, loss, sampler or engine", "--plugin FILE.py"], "check")
     refused(["own.py", "no solver"], "check", "--plugin", "own.py", "--kind", "solver")
 
 

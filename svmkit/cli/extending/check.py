@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def check(
-    name: str = typer.Argument(None, help="Name of a solver, kernel or sampler; default all in the files of --plugin."),
-    kind: str = typer.Option(None, help="solver, kernel or sampler, where the name alone is not clear."),
+    name: str = typer.Argument(None, help="Name of a plugin; default all in the files of --plugin."),
+    kind: str = typer.Option(None, help="solver, kernel, loss, sampler or engine, where the name alone is not clear."),
     plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
@@ -44,7 +44,7 @@ def _of_files(files: list[str], kind: str | None) -> list[tuple[str, str | None]
     from svmkit.plugins import plugin_file
 
     if not files:
-        raise InputError("name a solver, kernel or sampler to check, or a file of your own with --plugin FILE.py")
+        raise InputError("name a solver, kernel, loss, sampler or engine to check, or your own file: --plugin FILE.py")
     found = [pair for file in files for pair in plugin_file.brought_by(file) if kind in (None, pair[1])]
     if not found:
         raise InputError(f"{', '.join(files)}: there is no {kind} in it")

@@ -11,23 +11,26 @@ from svmkit.cli.common import JSON
 if TYPE_CHECKING:
     from pathlib import Path
 
-KINDS = ("solver", "kernel", "sampler")
+KINDS = ("solver", "kernel", "loss", "sampler")
 USES = {
     "solver": "--solver {name}",
     "kernel": "--kernel {name}",
+    "loss": "diabetes --loss {name}",
     "sampler": "--solver swap --sampler {name}",
 }
 
 
 def new(
-    kind: str = typer.Argument(help="solver, kernel or sampler."),
-    name: str = typer.Argument(help="What users will type after --KIND: an identifier of at most 10 characters."),
+    kind: str = typer.Argument(help="solver, kernel, loss or sampler."),
+    name: str = typer.Argument(
+        help="What users will type after --KIND: an identifier of at most 10 characters (a loss: 32)."
+    ),
     package: bool = typer.Option(False, "--package", help="A package to install, instead of one file."),
     out: str = typer.Option(".", help="Folder in which it is written.", metavar="DIR"),
     force: bool = typer.Option(False, "--force", help="Replace files that are there."),
     json: bool = JSON,
 ) -> None:
-    """Write a solver, kernel or sampler to start from, with its tests.
+    """Write a solver, kernel, loss or sampler to start from, with its tests.
 
     It works as it is, and lines marked CHANGE are where a method of yours goes. NAME.py is for --plugin NAME.py; a
     package is installed and then found by name.

@@ -19,13 +19,15 @@ _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certifi
 
 
 def plugins(
-    kind: str = typer.Option(None, help="solver, kernel, sampler, tracker, cluster or command; default all."),
+    kind: str = typer.Option(
+        None, help="solver, kernel, loss, sampler, engine, tracker, cluster or command; default all."
+    ),
     package: str = typer.Option(None, help="Only those that this package brings, such as svmkit."),
     format: str = typer.Option("text", help="text, or markdown: a table of all facts."),
     plugin: list[str] = PLUGIN,
     json: bool = JSON,
 ) -> None:
-    """List solvers, kernels, samplers, trackers and clusters; plugins that do not work here are listed with the reason.
+    """List solvers, kernels, losses, samplers, engines and more; what does not work here is listed with the reason.
 
     With --kind solver: also the source of the certificate, papers and options.
     """
@@ -101,7 +103,7 @@ def table(rows: list[Listed], *, detailed: bool) -> Table:
 
     of_solvers = rows[0].kind == "solver"
     columns = dict(list(_COLUMNS.items())[: None if detailed else 3]) if of_solvers else {}
-    shown = Table("id", box=None, padding=(0, 2, 0, 0), title=f"{rows[0].kind}s", title_justify="left")
+    shown = Table("id", box=None, padding=(0, 2, 0, 0), title=_plural(rows[0].kind), title_justify="left")
     shown.columns[0].no_wrap = True
     shown.add_column("method" if of_solvers else "what", ratio=1)
     for header in columns.values():
@@ -111,6 +113,10 @@ def table(rows: list[Listed], *, detailed: bool) -> Table:
         facts = (_cell(known.get(name), "\n") for name in columns)
         shown.add_row(row.name, _method(row, known, detailed or not of_solvers), *facts)
     return shown
+
+
+def _plural(kind: str) -> str:
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def _method(row: Listed, known: dict[str, Any], detailed: bool) -> Text:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.plugins.plugin_file import LONGEST, NAME
+from svmkit.plugins.plugin_file import LONGEST, LONGEST_OF_LOSS, NAME, group
 from svmkit.runtime import files
 
 FOLDER = Path(__file__).parent / "templates"
@@ -19,13 +19,16 @@ USED = (
     "Certificate",
     "ClassVar",
     "Draws",
+    "Family",
     "InputError",
     "Kernel",
+    "Loss",
     "Sampler",
     "SimplexQP",
     "Solver",
     "State",
     "StepInfo",
+    "Terms",
 )
 """Names in the templates that the class cannot have."""
 
@@ -35,7 +38,7 @@ class Template:
 
     Parameters
     ----------
-    kind : {"solver", "kernel", "sampler"}
+    kind : {"solver", "kernel", "loss", "sampler"}
         The kind of plugin.
     name : str
         Its name.
@@ -56,8 +59,9 @@ class Template:
     def __init__(self, kind: str, name: str, *, as_package: bool) -> None:
         if not NAME.fullmatch(name) or keyword.iskeyword(name):
             raise InputError(f"{name!r} cannot be the name of a {kind}: take letters, digits and _, a letter first")
-        if len(name) > LONGEST:
-            raise InputError(f"{name!r} has {len(name)} characters: the name of a {kind} has {LONGEST} at most")
+        longest = LONGEST_OF_LOSS if kind == "loss" else LONGEST
+        if len(name) > longest:
+            raise InputError(f"{name!r} has {len(name)} characters: the name of a {kind} has {longest} at most")
         if name in plugins.names(kind):  # type: ignore[arg-type]
             raise InputError(f"there is a {kind} {name!r} already: take another name (svmkit plugins lists all)")
         self.kind, self.name, self.as_package = kind, name, as_package
@@ -101,6 +105,7 @@ class Template:
             name=self.name,
             cls=self.cls,
             kind=self.kind,
+            group=group(self.kind),
             package=self.package,
             module=self.module,
             interface=plugins.INTERFACE,
