@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import CHUNK, square_norms
 
@@ -69,8 +69,8 @@ class Extent:
             return max(float(square_norms(X[rows[part]], origin).max()) for part in parts)
 
         reach = reach_from(NOWHERE)
-        form, gamma, _, _ = kernel.scalars
-        if form != Form.RBF or sp.issparse(X) or gamma * reach <= FAR:
+        moves = kernel.form.argument is Argument.SQUARE and not sp.issparse(X)
+        if not moves or kernel.scalars.gamma * reach <= FAR:
             return cls(NOWHERE, reach)
         mean = np.zeros(X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -99,8 +99,7 @@ def fits_float32(kernel: Kernel, reach: float, largest: float) -> bool:
     reach, largest : float
         Bounds on |x|^2 and on |k(x, z)|.
     """
-    gamma = kernel.scalars[1]
-    return reach <= LARGEST and SMALLEST <= gamma <= LARGEST and fits_float32_rows(largest)
+    return reach <= LARGEST and SMALLEST <= kernel.scalars.gamma <= LARGEST and fits_float32_rows(largest)
 
 
 def fits_float32_rows(largest: float) -> bool:
@@ -110,8 +109,9 @@ def fits_float32_rows(largest: float) -> bool:
 
 def require_computable(kernel: Kernel, reach: float) -> None:
     """Raise InputError if float64 cannot hold the numbers that values of the kernel are computed from."""
-    form, gamma, coef0, _ = kernel.scalars
-    if form in (Form.RBF, Form.LAPLACIAN):
+    assert kernel.form is not None
+    _, gamma, coef0, _ = kernel.scalars
+    if kernel.form.is_radial:
         sound = gamma >= SLOWEST or math.isfinite(4.0 * reach)
     else:
         sound = math.isfinite(reach) and math.isfinite(gamma * reach + coef0)
@@ -127,5 +127,5 @@ def require_finite_values(kernel: Kernel, largest: float) -> None:
     if not math.isfinite(largest):
         raise InputError(
             f"values of the {kernel.name} kernel go beyond float64 on these data: scale the columns (--scale standard, "
-            "or divide X)" + (", or take a lower degree" if kernel.scalars[0] == Form.POLY else "")
+            "or divide X)" + (kernel.form.advice if kernel.form is not None else "")
         )

@@ -1,15 +1,236 @@
-"""The scalar functions of the built-in kernels, by number: compiled loops take a `Form` instead of a function."""
+"""The scalar functions of the built-in kernels: one record for each, with all that the rest of svmkit knows about it.
+
+Compiled loops take the number of a form, since numba caches only functions that are called by name. A further form is a
+record here and a branch in `svmkit.kernels.loops.arithmetic.evaluate`; whatever does not know it raises `UnknownForm`.
+"""
 
 from __future__ import annotations
 
-from enum import IntEnum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+LINEAR, RBF, POLY, SIGMOID, LAPLACIAN = range(5)  # the numbers by which compiled loops know the forms
+NO_FORM = -1
+U = 2.0**-53  # unit roundoff of float64
+TINY = 2.0**-1074  # what underflow can cost a product
+EXP = 5 * U  # relative error of exp(-gamma t) with the rounding of gamma t, where t has none
+TANH = 8 * U
 
 
-class Form(IntEnum):
-    """The scalar function of a kernel, applied to a dot product (LAPLACIAN: to an l1 distance)."""
+class UnknownForm(ValueError):
+    """A form of kernel, or what it is applied to, that this place does not know."""
 
-    LINEAR = 0
-    RBF = 1
-    POLY = 2
-    SIGMOID = 3
-    LAPLACIAN = 4
+    def __init__(self, what: object) -> None:
+        super().__init__(f"{what!r} is no form of kernel that is known here: see svmkit.kernels.forms")
+
+
+class Argument(Enum):
+    """What the scalar function of a kernel is applied to."""
+
+    DOT = "x.z"
+    SQUARE = "|x - z|^2"
+    L1 = "|x - z|_1"
+
+
+class Scalars(NamedTuple):
+    """The parameters of a kernel that has a form, as compiled loops take them.
+
+    Attributes
+    ----------
+    form : int
+        Number of the form; `NO_FORM` for a kernel without one.
+    gamma, coef0 : float
+        As in the kernel's formula; 1.0 and 0.0 where it has none.
+    degree : int
+        The degree of a polynomial.
+    """
+
+    form: int
+    gamma: float
+    coef0: float
+    degree: int
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """The scalar function of a kernel.
+
+    Attributes
+    ----------
+    number : int
+        By which compiled loops know it.
+    name : str
+        Name of the kernel of this form.
+    argument : Argument
+        What the function is applied to.
+    onnx : str
+        The operator of ONNX that ends the computation of a value.
+    apply : callable
+        apply(t, scalars) replaces float64 arguments t, an array, by the values of the function, and returns t.
+    error : callable
+        error(scalars, n, reach, l1) is a bound on the error of a computed value: see `svmkit.kernels.rounding`.
+    largest : callable
+        largest(scalars, reach) is a bound on the absolute value.
+    entry_cost, value_cost : float
+        By how much an entry of a row takes longer than in a dot product, and nanoseconds more that a value takes.
+    advice : str
+        What helps, besides scaling, where values go beyond float64.
+    """
+
+    number: int
+    name: str
+    argument: Argument
+    onnx: str
+    apply: Callable[[np.ndarray, Scalars], np.ndarray]
+    error: Callable[[Scalars, int, float, float | None], float]
+    largest: Callable[[Scalars, float], float]
+    entry_cost: float = 1.0
+    value_cost: float = 0.0
+    advice: str = ""
+
+    LINEAR: ClassVar[Form]
+    RBF: ClassVar[Form]
+    POLY: ClassVar[Form]
+    SIGMOID: ClassVar[Form]
+    LAPLACIAN: ClassVar[Form]
+
+    @property
+    def is_radial(self) -> bool:
+        """Whether values depend on x - z alone, so that no shift of the origin changes them."""
+        match self.argument:
+            case Argument.DOT:
+                return False
+            case Argument.SQUARE | Argument.L1:
+                return True
+        raise UnknownForm(self.argument)
+
+    def distance(self, d: int, reach: float) -> float:
+        """Return a bound on the argument for a vector of d entries with |x|^2 <= reach and the origin; 0.0 for x.z."""
+        match self.argument:
+            case Argument.DOT:
+                return 0.0
+            case Argument.SQUARE:
+                return reach
+            case Argument.L1:
+                return float(np.sqrt(d * reach))  # |x|_1 <= sqrt(d) |x|
+        raise UnknownForm(self.argument)
+
+
+def form_of(number: int) -> Form:
+    """Return the form with this number."""
+    if not 0 <= number < len(FORMS):
+        raise UnknownForm(number)
+    return FORMS[number]
+
+
+def difference_error(scalars: Scalars, n: int) -> float:
+    """Return the bound of `value_error` for a kernel of x - z whose distances are sums over n differences.
+
+    A distance t is off by at most (n + 3) u t, wherever the data lie, and t exp(-t) <= 1/e.
+    """
+    off = (n + 3) * U
+    return min(1.0, off / (math.e * (1.0 - off)) + scalars.gamma * n * TINY + EXP)
+
+
+def _same(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    return t
+
+
+def _exponential(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    t *= -scalars.gamma
+    return np.exp(t, out=t)
+
+
+def _power(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    t *= scalars.gamma
+    t += scalars.coef0
+    return np.power(t, scalars.degree, out=t)
+
+
+def _tanh(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    t *= scalars.gamma
+    t += scalars.coef0
+    return np.tanh(t, out=t)
+
+
+def _dot_error(n: int, reach: float) -> float:
+    """Return a bound on the error of x.z."""
+    return (n + 1) * U * reach + n * TINY
+
+
+def _base(scalars: Scalars, reach: float) -> float:
+    """Return a bound on |gamma x.z + coef0|."""
+    return (scalars.gamma * reach + abs(scalars.coef0)) * (1.0 + 4 * U) + TINY
+
+
+def _base_error(scalars: Scalars, n: int, reach: float) -> float:
+    """Return a bound on the error of gamma x.z + coef0."""
+    return scalars.gamma * _dot_error(n, reach) + 2 * U * _base(scalars, reach)
+
+
+def _rbf_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> float:
+    # the errors of 2 x.z and of two norms, two roundings of their sum, four of x less an origin
+    return min(1.0, scalars.gamma * (2 * (2 * n + 8) * U * reach + 4 * n * TINY) + EXP)
+
+
+def _laplacian_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> float:
+    if l1 is None:
+        return difference_error(scalars, n)
+    return min(1.0, scalars.gamma * (4 * (2 * n + 4) * U * l1 + n * TINY) + EXP)
+
+
+def _poly_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> float:
+    shift, degree = _base_error(scalars, n, reach), scalars.degree
+    with np.errstate(all="ignore"):
+        high = np.float64(_base(scalars, reach) + shift)
+        error = degree * high ** (degree - 1) * shift + degree * (U * high**degree + TINY)
+    return math.inf if np.isnan(error) else float(error)
+
+
+def _largest_poly(scalars: Scalars, reach: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(_base(scalars, reach)) ** scalars.degree * (1.0 + 4 * U) + TINY)
+
+
+_BOUNDED: dict[str, Any] = {"largest": lambda scalars, reach: 1.0}
+
+Form.LINEAR = Form(
+    LINEAR,
+    "linear",
+    Argument.DOT,
+    "Identity",
+    _same,
+    error=lambda scalars, n, reach, l1: _dot_error(n, reach),
+    largest=lambda scalars, reach: reach,
+)
+Form.RBF = Form(RBF, "rbf", Argument.SQUARE, "Exp", _exponential, _rbf_error, **_BOUNDED)
+Form.POLY = Form(
+    POLY,
+    "poly",
+    Argument.DOT,
+    "Pow",
+    _power,
+    _poly_error,
+    _largest_poly,
+    advice=", or take a lower degree",
+)
+Form.SIGMOID = Form(
+    SIGMOID,
+    "sigmoid",
+    Argument.DOT,
+    "Tanh",
+    _tanh,
+    error=lambda scalars, n, reach, l1: min(2.0, _base_error(scalars, n, reach) + TANH),
+    value_cost=10.0,
+    **_BOUNDED,
+)
+Form.LAPLACIAN = Form(
+    LAPLACIAN, "laplacian", Argument.L1, "Exp", _exponential, _laplacian_error, entry_cost=4.0, **_BOUNDED
+)
+FORMS = (Form.LINEAR, Form.RBF, Form.POLY, Form.SIGMOID, Form.LAPLACIAN)
+"""All forms, each at its number."""

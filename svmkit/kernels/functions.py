@@ -16,7 +16,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.asymmetry import asymmetry
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import NO_FORM, Form, Scalars
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.loops.norms import square_norms
 
@@ -61,7 +61,11 @@ class Kernel:
 
     def diag(self, X) -> np.ndarray:
         """Return k(x, x) of each row of X: float64, shape (n_samples,)."""
-        raise TypeError(f"kernel {self.name!r} has to implement diag(X)")
+        if self.form is None:
+            raise TypeError(f"kernel {self.name!r} has to implement diag(X)")
+        t = np.zeros(X.shape[0]) if self.form.is_radial else square_norms(X)
+        with np.errstate(over="ignore"):
+            return self.form.apply(t, self.scalars)
 
     @property
     def semidefinite(self) -> bool | None:
@@ -77,10 +81,10 @@ class Kernel:
         return asdict(self)
 
     @cached_property
-    def scalars(self) -> tuple[int, float, float, int]:
-        """The values of form, gamma, coef0 and degree for the compiled loops."""
+    def scalars(self) -> Scalars:
+        """The number of the form, gamma, coef0 and degree for the compiled loops."""
         gamma, coef0, degree = getattr(self, "gamma", 1.0), getattr(self, "coef0", 0.0), getattr(self, "degree", 3)
-        return int(self.form or 0), float(gamma), float(coef0), int(degree)
+        return Scalars(self.form.number if self.form else NO_FORM, float(gamma), float(coef0), int(degree))
 
 
 def _require_finite(coef0: Any) -> None:
@@ -98,9 +102,6 @@ class Linear(Kernel):
     @property
     def semidefinite(self) -> bool | None:
         return True
-
-    def diag(self, X) -> np.ndarray:
-        return square_norms(X)
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,6 @@ class RBF(_WithGamma):
     def semidefinite(self) -> bool | None:
         return True
 
-    def diag(self, X) -> np.ndarray:
-        return np.ones(X.shape[0])
-
 
 @dataclass(frozen=True)
 class Laplacian(_WithGamma):
@@ -166,9 +164,6 @@ class Laplacian(_WithGamma):
     @property
     def semidefinite(self) -> bool | None:
         return True
-
-    def diag(self, X) -> np.ndarray:
-        return np.ones(X.shape[0])
 
 
 @dataclass(frozen=True)
@@ -206,11 +201,6 @@ class Poly(_WithGamma):
     def semidefinite(self) -> bool | None:
         return self.coef0 >= 0.0
 
-    def diag(self, X) -> np.ndarray:
-        _, gamma, coef0, degree = self.scalars
-        with np.errstate(over="ignore"):
-            return (gamma * square_norms(X) + coef0) ** degree
-
 
 @dataclass(frozen=True)
 class Sigmoid(_WithGamma):
@@ -238,10 +228,6 @@ class Sigmoid(_WithGamma):
     @property
     def semidefinite(self) -> bool | None:
         return False
-
-    def diag(self, X) -> np.ndarray:
-        _, gamma, coef0, _ = self.scalars
-        return np.tanh(gamma * square_norms(X) + coef0)
 
 
 @dataclass(frozen=True)

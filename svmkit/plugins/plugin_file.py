@@ -262,8 +262,8 @@ def _kind(cls: type) -> str | None:
 
 def _missing(kind: str, plugin: Any) -> list[str]:
     """Return the methods that a class has to define and does not."""
-    if kind == "kernel":  # a built-in form stands for `block`
-        needed = ["diag"] if plugin.form is not None else ["block", "diag"]
+    if kind == "kernel":  # a built-in form stands for both
+        needed = [] if plugin.form is not None else ["block", "diag"]
         return [name for name in needed if getattr(plugin, name).__qualname__ == f"{BASES[kind][1]}.{name}"]
     lacking = plugin.__abstractmethods__ if isabstract(plugin) else ()
     return [name for name in ("init", "step", "solution", "draws", "value", "terms") if name in lacking] or sorted(

@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.data.prepare.features import Features as Rows
 from svmkit.errors import InputError
 from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.loops.norms import square_norms
 from svmkit_dask.driver.data import ScatteredData
@@ -140,7 +140,7 @@ def _extent(ground: Ground, sources: Sequence[Source], space: Space, dealt: Deal
     kernel = space.kernel
     if kernel.form is None:
         return space.extent
-    around = kernel.scalars[0] == Form.RBF and not dealt.layout.is_sparse
+    around = kernel.form.argument is Argument.SQUARE and not dealt.layout.is_sparse
     mean = dealt.mean(space.preprocessing or dealt.preprocessing(None)) if around else NOWHERE
     found = ground.each(reach_of, sources, space, mean if np.isfinite(mean).all() else NOWHERE)
     reach, centred = (max(values) for values in zip(*found, strict=True))

@@ -9,7 +9,6 @@ import numpy as np
 
 from svmkit.data.classes import REGRESS
 from svmkit.kernels.engines import engine_for
-from svmkit.kernels.forms import Form
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, shown
@@ -200,7 +199,7 @@ def _doubt_of_quantities(model: SVMModel, train: Any, test: Any, search: str) ->
 
 def _are_alone(model: SVMModel) -> bool:
     """Whether the kernel of most pairs of vectors is nearly 0, as it is where gamma is too large."""
-    if model.kernel.form not in (Form.RBF, Form.LAPLACIAN):
+    if model.kernel.form is None or not model.kernel.form.is_radial:
         return False
     rows = np.unique(np.linspace(0, model.vectors.shape[0] - 1, SAMPLE).round().astype(int))
     vectors = model.vectors[rows]

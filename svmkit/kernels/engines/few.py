@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument, Form, Scalars, UnknownForm
 
 ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
 ENTRIES = 1 << 20  # most numbers in these rows
@@ -25,8 +25,8 @@ def is_short(n: int, q: int, d: int) -> bool:
     return n * q * max(d, EXP) <= PRODUCTS
 
 
-def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarray, scalars) -> np.ndarray:
-    """Return k(rows[a], Z[b]) at [b, a] for any kernel with a `Form` but the Laplacian.
+def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarray, form: Form, scalars: Scalars):
+    """Return k(rows[a], Z[b]) at [b, a] for a kernel of x.z or of |x - z|^2.
 
     Parameters
     ----------
@@ -34,24 +34,22 @@ def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarra
         The vectors, less the engine's origin.
     sq_rows, sq_z : ndarray of float64, shapes (n,) and (q,)
         Their |x|^2.
-    scalars : tuple
-        `Kernel.scalars`.
+    form, scalars : Form, Scalars
+        Those of the kernel.
 
     Returns
     -------
     ndarray of float64, shape (q, n)
     """
-    form, gamma, coef0, degree = scalars
     with np.errstate(all="ignore"):  # as the compiled loops do: whoever uses the values looks at them
         dots = Z @ rows.T
-        if form == Form.LINEAR:
-            return dots
-        if form == Form.RBF:
-            dots *= -2.0
-            dots += sq_z[:, None] + sq_rows
-            np.maximum(dots, 0.0, out=dots)
-            dots *= -gamma
-            return np.exp(dots, out=dots)
-        dots *= gamma
-        dots += coef0
-        return np.tanh(dots, out=dots) if form == Form.SIGMOID else np.power(dots, degree, out=dots)
+        match form.argument:
+            case Argument.DOT:
+                pass
+            case Argument.SQUARE:
+                dots *= -2.0
+                dots += sq_z[:, None] + sq_rows
+                np.maximum(dots, 0.0, out=dots)
+            case other:
+                raise UnknownForm(other)
+        return form.apply(dots, scalars)

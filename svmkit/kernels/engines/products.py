@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from svmkit.kernels.engines import few
 from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
 from svmkit.kernels.extent import FAR, FARTHEST, NOWHERE, Extent, fits_float32, require_computable
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument, difference_error
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
-from svmkit.kernels.rounding import difference_error, largest_value, value_error
+from svmkit.kernels.rounding import largest_value, value_error
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
 CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
@@ -43,22 +43,21 @@ class _Products(StoredRows):
 
     def __init__(self, kernel: Kernel, X, extent: Extent | None) -> None:
         super().__init__(kernel, X)
-        self.scalars = kernel.scalars  # for each call of a loop: the property takes longer than a short row
+        assert kernel.form is not None
+        self.form, self.scalars = kernel.form, kernel.scalars  # a property takes longer than a short row
         extent = Extent.of(kernel, self.X) if extent is None else extent
         self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin)
         self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
         require_computable(kernel, reach)
-        # a kernel of x - z; |x|_1 <= sqrt(d) |x|
-        distances = {Form.RBF: reach, Form.LAPLACIAN: float(np.sqrt(X.shape[1] * reach))}
-        exponent = kernel.scalars[1] * distances[kernel.form] if kernel.form in distances else 0.0
-        self.cancels = kernel.form in distances and self._summed_error() > CANCELS
+        exponent = self.scalars.gamma * self.form.distance(X.shape[1], reach)
+        self.cancels = self.form.is_radial and self._summed_error() > CANCELS
         if self.cancels:
             self.origin = NOWHERE  # a difference is the more exact the fewer roundings come before
         # |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
         # is summed up from |z|_1
         fits = not self.cancels and fits_float32(kernel, reach, self.largest)
         self.single = fits and not exponent > FAR
-        self.rough_single = self.single or (fits and kernel.form == Form.RBF and not exponent > FARTHEST)
+        self.rough_single = self.single or (fits and self.form.argument is Argument.SQUARE and not exponent > FARTHEST)
 
     @cached_property
     def entries(self) -> int:
@@ -69,7 +68,7 @@ class _Products(StoredRows):
     def error(self) -> float:
         if not self.cancels:
             return self._summed_error()
-        return difference_error(self.kernel, 2 * self.entries if sp.issparse(self.X) else self.entries)
+        return difference_error(self.scalars, 2 * self.entries if sp.issparse(self.X) else self.entries)
 
     @cached_property
     def largest(self) -> float:
@@ -173,7 +172,7 @@ class DenseEngine(_Products):
     @cached_property
     def few(self) -> bool:
         """Whether short work is done by numpy."""
-        return few.is_few(*self.X.shape) and not self.cancels and self.kernel.form is not Form.LAPLACIAN
+        return few.is_few(*self.X.shape) and not self.cancels and self.form.argument is not Argument.L1
 
     @cached_property
     def _moved(self) -> np.ndarray:
@@ -183,7 +182,7 @@ class DenseEngine(_Products):
     def _values(self, part, sel) -> np.ndarray:
         """Return the values of these rows with a panel of float64 by numpy, shape (q, n_rows)."""
         rows, sq = (self._moved[sel], self.sq[sel]) if sel.size else (self._moved, self.sq)
-        return few.values(rows, sq, part, square_norms(part), self.scalars)
+        return few.values(rows, sq, part, square_norms(part), self.form, self.scalars)
 
     def block(self, Z, out, sel=ALL, rough=False):
         if self._short(Z, sel):
@@ -245,7 +244,7 @@ class CSREngine(_Products):
                 tile_dots.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:
                 panel[:, :n] = Z[lo:hi].T
-            l1 = np.abs(panel).sum(axis=0) if self.kernel.form is Form.LAPLACIAN else np.zeros(width, dtype)
+            l1 = np.abs(panel).sum(axis=0) if self.form.argument is Argument.L1 else np.zeros(width, dtype)
             yield slice(lo, hi), (panel, squares, l1)
 
     def _by_columns(self) -> bool:
@@ -269,7 +268,7 @@ class CSREngine(_Products):
             differences.block(_arrays(X), sel, _arrays(Z), self.scalars, out)
             return out
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
-        if single and self.kernel.form is not Form.LAPLACIAN and self._by_columns():
+        if single and self.form.argument is not Argument.L1 and self._by_columns():
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
             tiles.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
             return out

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from svmkit.kernels.engines.choice import engine_for
 from svmkit.kernels.engines.contract import ALL, StoredRows
 from svmkit.kernels.engines.products import DenseEngine
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram.gram import Gram
 from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, fill, mirror
@@ -91,7 +91,7 @@ class CompleteKernel:
         self.engine: Any = engine_for(kernel, X)
         self.entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
         fits = 8 * self.m * self.m <= memory // OF_ALL
-        products = kernel.form is not None and kernel.form is not Form.LAPLACIAN
+        products = kernel.form is not None and kernel.form.argument is not Argument.L1
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
         self.whole = fits and not (not one and self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
         self.known = known if known is not None and self.whole and "matrix" in vars(known) else None
@@ -172,7 +172,7 @@ class CompleteKernel:
         """Return where the kernel rows of a class pair come from, and how many values have been computed for that."""
         if not self.whole:
             form, gamma, coef0, degree = self.kernel.scalars
-            return FromDense(self.columns, self.engine.sq, self.diag, int(form), gamma, coef0, degree, *where), 0
+            return FromDense(self.columns, self.engine.sq, self.diag, form, gamma, coef0, degree, *where), 0
         values = 0 if "matrix" in vars(self) else self._values()
         return FromMatrix(self.matrix, *where), values
 

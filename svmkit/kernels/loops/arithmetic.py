@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from svmkit.kernels.forms import LAPLACIAN, LINEAR, POLY, RBF, SIGMOID
 from svmkit.kernels.loops.vectors import widest
 from svmkit.runtime.compiling import njit
 
@@ -89,6 +90,16 @@ def _of_type_compiled(tile, like):
 
 
 @njit(inline="always")
+def is_l1(form):
+    """Return whether a form is applied to an l1 distance, and not to a dot product."""
+    if form == LAPLACIAN:
+        return True
+    if form in (LINEAR, RBF, POLY, SIGMOID):
+        return False
+    raise ValueError("an unknown form of kernel")
+
+
+@njit(inline="always")
 def _power(base, degree):
     result = base
     for _ in range(degree - 1):
@@ -117,16 +128,18 @@ def evaluate(dots, sq_rows, sq_panel, form, gamma, coef0, degree):
     zero, two = as_type_of(0.0, dots), as_type_of(2.0, dots)
     gamma, coef0 = as_type_of(gamma, dots), as_type_of(coef0, dots)
     for a in range(n):
-        if form == 1:
+        if form == RBF:
             sq_row = as_type_of(sq_rows[a], dots)
             for b in range(q):
                 dots[a, b] = fast_exp(-gamma * max(zero, sq_row + as_type_of(sq_panel[b], dots) - two * dots[a, b]))
-        elif form == 4:
+        elif form == LAPLACIAN:
             for b in range(q):
                 dots[a, b] = fast_exp(-gamma * max(zero, dots[a, b]))
-        elif form == 2:
+        elif form == POLY:
             for b in range(q):
                 dots[a, b] = _power(gamma * dots[a, b] + coef0, degree)
-        elif form == 3:
+        elif form == SIGMOID:
             for b in range(q):
                 dots[a, b] = np.tanh(gamma * dots[a, b] + coef0)
+        elif form != LINEAR:
+            raise ValueError("an unknown form of kernel")

@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from svmkit.kernels.forms import LINEAR, POLY, RBF, SIGMOID
 from svmkit.kernels.loops.arithmetic import _exp64
 from svmkit.runtime.compiling import njit
 
@@ -127,21 +128,23 @@ def _computed(source, i, out):
             for j in range(n):
                 total = part[j] + x0 * z0[j] + x1 * z1[j] + x2 * z2[j] + x3 * z3[j]
                 part[j] = total + x4 * z4[j] + x5 * z5[j] + x6 * z6[j] + x7 * z7[j]
-        if form == 1:  # as `evaluate`, without its other precision and kernels
+        if form == RBF:  # as `evaluate`, without its other precision and kernels
             sq_at, sq = source.sq[at], source.sq[lo : lo + n]
             for j in range(n):
                 square = sq_at + sq[j] - 2.0 * part[j]
                 part[j] = exp64(-gamma * (square if square > 0.0 else 0.0))
-        elif form == 2:
+        elif form == POLY:
             for j in range(n):
                 base = gamma * part[j] + coef0
                 value = base
                 for _ in range(source.degree - 1):
                     value *= base
                 part[j] = value
-        elif form == 3:
+        elif form == SIGMOID:
             for j in range(n):
                 part[j] = np.tanh(gamma * part[j] + coef0)
+        elif form != LINEAR:
+            raise ValueError("an unknown form of kernel")
         lo, part = source.b, out[source.n_a :]
     out[i] = source.diag[at]
     return out.size

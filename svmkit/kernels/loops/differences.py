@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import LAPLACIAN, Argument, Scalars, UnknownForm, form_of
 from svmkit.kernels.loops.arithmetic import epilogue
 from svmkit.kernels.loops.tile_dots import add_product, place
 from svmkit.kernels.loops.tiles import TILE, n_tiles
@@ -22,16 +22,25 @@ NO_NORMS = np.empty(0)
 DENSE, SPARSE, VALUE = 0.15, 4.0, 4.0  # nanoseconds for an entry of a pair of dense and of sparse rows, and for a value
 
 
-def block(X, sel: np.ndarray, Z, kernel_scalars: tuple[int, float, float, int], out: np.ndarray) -> None:
+def block(X, sel: np.ndarray, Z, scalars: Scalars, out: np.ndarray) -> None:
     """Set out[b, a] to k(X[sel[a]], Z[b]) of an rbf or laplacian kernel; an empty `sel` means all rows."""
-    form, gamma, _, _ = kernel_scalars
-    spread(_block, *_work(X, Z, out.shape[1]), X, sel, Z, form == Form.RBF, gamma, out)
+    spread(_block, *_work(X, Z, out.shape[1]), X, sel, Z, _squares(scalars), scalars.gamma, out)
 
 
-def product(X, sel: np.ndarray, Z, coef: np.ndarray, kernel_scalars: tuple[int, float, float, int], out) -> None:
+def product(X, sel: np.ndarray, Z, coef: np.ndarray, scalars: Scalars, out) -> None:
     """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a] for coef (q, p) and out (m, p), both float64."""
-    form, gamma, _, _ = kernel_scalars
-    spread(_product, *_work(X, Z, out.shape[0]), X, sel, Z, form == Form.RBF, gamma, coef, out)
+    spread(_product, *_work(X, Z, out.shape[0]), X, sel, Z, _squares(scalars), scalars.gamma, coef, out)
+
+
+def _squares(scalars: Scalars) -> bool:
+    """Return whether the kernel is a function of |x - z|^2, and not of |x - z|_1."""
+    match form_of(scalars.form).argument:
+        case Argument.SQUARE:
+            return True
+        case Argument.L1:
+            return False
+        case other:
+            raise UnknownForm(other)
 
 
 def _work(X, Z, m: int) -> tuple[int, float]:
@@ -97,7 +106,7 @@ def _tile(X, sel, lo, hi, q, Z, squared, gamma):
     values = np.empty((hi - lo, q))
     for a in range(hi - lo):
         _distances(X, lo + a if sel.size == 0 else sel[lo + a], Z, squared, values[a])
-    epilogue(values, NO_NORMS, NO_NORMS, 4, gamma, 0.0, 1, values)  # exp(-gamma distance)
+    epilogue(values, NO_NORMS, NO_NORMS, LAPLACIAN, gamma, 0.0, 1, values)  # exp(-gamma distance)
     return values
 
 

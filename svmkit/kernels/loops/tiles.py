@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import LAPLACIAN, form_of
 from svmkit.kernels.loops.arithmetic import as_type_of, evaluate
 from svmkit.kernels.loops.tile_dots import (
     add_both,
@@ -36,7 +36,6 @@ DEEP = 96  # features from which on BLAS is faster, since the panel does not fit
 FEW = 8  # points from which on a panel is laid out by features
 STRETCHES = 16  # number of ranges of rows of X for work that is done column by column
 DENSE, SPARSE, VALUE = 0.04, 0.2, 0.5  # nanoseconds for an entry of a dense and of a sparse row, and for an epilogue
-SLOW = 10.0  # nanoseconds more for a tanh, about
 
 
 def n_tiles(m: int) -> int:
@@ -49,10 +48,8 @@ def _tile_work(row: float, q: int, form: int, p: int = 1) -> float:
 
     `row` is the time of one dot product; a single point reads X from memory.
     """
-    if form == Form.LAPLACIAN:
-        row *= 4.0
-    elif form == Form.SIGMOID:
-        row += SLOW
+    of_form = form_of(form)
+    row = row * of_form.entry_cost + of_form.value_cost
     return TILE * q * (row * (4.0 if q == 1 else 1.0) + VALUE + 0.1 * p)
 
 
@@ -68,7 +65,7 @@ def extended(x: np.ndarray, n: int) -> np.ndarray:
 
 def _is_deep(d: int, q: int, form: int) -> bool:
     """Whether a tile of dense rows is multiplied as a whole, by BLAS, and not in strips."""
-    return d > DEEP or q < FEW or form == Form.LAPLACIAN
+    return d > DEEP or q < FEW or form == LAPLACIAN
 
 
 def dense_block(X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):

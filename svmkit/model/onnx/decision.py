@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from svmkit.errors import InputError
 from svmkit.kernels.engines.products import CANCELS
 from svmkit.kernels.extent import FAR
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument, Form, UnknownForm
+from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.onnx.graph import Graph
@@ -17,26 +18,28 @@ from svmkit.model.onnx.graph import Graph
 def decision_of(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]:
     """Return the name of the decisions (n, n_pairs) of X, and the advice about float32 or None."""
     form = model.kernel.form
+    assert form is not None  # `export` has refused other kernels
     if form is Form.LINEAR:
         X = _preprocessed(graph, X, model, np.zeros(model.width))
         weights, offset = graph.constant(model.weights.T), graph.constant(model.intercept)
         return graph.node("Gemm", X, weights, offset), None
     Z, coef = _vectors(model)
     # these two kernels depend on x - z only; centred columns lose fewer digits in |x|^2 + |z|^2 - 2 x'z
-    middle = Z.mean(axis=0) if form in (Form.RBF, Form.LAPLACIAN) else np.zeros(model.width)
+    middle = Z.mean(axis=0) if form.is_radial else np.zeros(model.width)
     X, Z = _preprocessed(graph, X, model, middle), Z - middle
     _, gamma, _, _ = model.kernel.scalars
     with np.errstate(over="ignore"):
         reach = float(np.einsum("ij,ij->i", Z, Z).max())
-    cancels = form is Form.RBF and value_error(model.kernel, Z.shape[1], reach) > CANCELS
+    squares = form.argument is Argument.SQUARE
+    cancels = squares and value_error(model.kernel, Z.shape[1], reach) > CANCELS
     if cancels and graph.dtype == np.float32:
         raise InputError(
             f"gamma |x|^2 reaches {gamma * reach:.3g}, where float32 loses the kernel values: export the model with "
             "--dtype float64, or scale the columns and train anew"
         )
-    values = _kernel(graph, model, X, Z, differences=cancels or form is Form.LAPLACIAN)
+    values = kernel_values(graph, model.kernel, X, Z, differences=cancels or form.argument is Argument.L1)
     decision = graph.node("Gemm", values, graph.constant(coef), graph.constant(model.intercept))
-    if form is Form.RBF and graph.dtype == np.float32 and gamma * reach > FAR:
+    if squares and graph.dtype == np.float32 and gamma * reach > FAR:
         far = f"gamma |x|^2 reaches {gamma * reach:.3g}: float32 loses digits of distances there; float64 does not"
         return decision, far
     return decision, None
@@ -68,21 +71,26 @@ def _preprocessed(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> 
     return graph.node("Cast", X, to=graph.element) if single else X
 
 
-def _kernel(graph: Graph, model: SVMModel, X: str, Z: np.ndarray, *, differences: bool) -> str:
+def kernel_values(graph: Graph, kernel: Kernel, X: str, Z: np.ndarray, *, differences: bool) -> str:
     """Add the nodes of the kernel values (n, n_sv), from products or from differences; return their name."""
-    _, gamma, coef0, degree = model.kernel.scalars
-    form = model.kernel.form
+    form, (_, gamma, coef0, degree) = kernel.form, kernel.scalars
+    assert form is not None
     if differences:
-        distances = graph.distances(X, Z, squared=form is Form.RBF)
-        return graph.node("Exp", graph.node("Mul", distances, graph.constant([-gamma])))
-    if form is Form.RBF:
+        distances = graph.distances(X, Z, squared=form.argument is Argument.SQUARE)
+        inner = graph.node("Mul", distances, graph.constant([-gamma]))
+    elif form.is_radial:
         axis = graph.constant([1], np.int64)
         norms = graph.node("ReduceSum", graph.node("Mul", X, X), axis, keepdims=1)
         ours = graph.constant(-gamma * np.einsum("ij,ij->i", Z, Z))
         exponent = graph.node("Gemm", X, graph.constant(2.0 * gamma * Z.T), ours)
         exponent = graph.node("Sub", exponent, graph.node("Mul", norms, graph.constant([gamma])))
-        return graph.node("Exp", graph.node("Min", exponent, graph.constant([0.0])))  # rounding may make it positive
-    inner = graph.node("Gemm", X, graph.constant(gamma * Z.T), graph.constant([coef0]))
-    if form is Form.SIGMOID:
-        return graph.node("Tanh", inner)
-    return graph.node("Pow", inner, graph.constant([degree]))
+        inner = graph.node("Min", exponent, graph.constant([0.0]))  # rounding may make it positive
+    else:
+        inner = graph.node("Gemm", X, graph.constant(gamma * Z.T), graph.constant([coef0]))
+    match form.onnx:
+        case "Exp" | "Tanh":
+            return graph.node(form.onnx, inner)
+        case "Pow":
+            return graph.node("Pow", inner, graph.constant([degree]))
+        case other:
+            raise UnknownForm(other)

@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit._version import __version__
 from svmkit.errors import InputError
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import FORMS, Form
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import vote_signs
 from svmkit.model.onnx.calibration import probability
@@ -148,7 +148,7 @@ def _require_exportable(model: SVMModel, dtype: str) -> None:
             "compute: train with a kernel by name, or use svmkit predict"
         )
     if kernel.form is None:
-        built_in = ", ".join(form.name.lower() for form in Form)
+        built_in = ", ".join(form.name for form in FORMS)
         raise InputError(
             f"the kernel {kernel.name!r} is code of a plugin, which ONNX cannot hold: serve the model by mlflow "
             f"models serve, or train with one of {built_in}"

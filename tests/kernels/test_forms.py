@@ -1,0 +1,137 @@
+"""A form of kernel is one record: what does not know a further form, or what it is applied to, raises."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from support.exact import exact_values
+
+from svmkit.kernels.engines import engine_for, few
+from svmkit.kernels.extent import require_computable
+from svmkit.kernels.forms import FORMS, NO_FORM, Argument, Form, Scalars, form_of
+from svmkit.kernels.functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Sigmoid
+from svmkit.kernels.gram.complete import CompleteKernel
+from svmkit.kernels.loops import differences, tile_dots
+from svmkit.kernels.loops.arithmetic import evaluate
+from svmkit.kernels.loops.complete_rows import FromDense, Slab, fill
+from svmkit.kernels.rounding import largest_value
+
+CUBE = replace(Form.POLY, number=len(FORMS), name="cube", onnx="Cube")
+ANGLE = replace(Form.RBF, number=len(FORMS), name="angle", argument="angle")  # type: ignore[arg-type]
+SCALARS = Scalars(CUBE.number, 1.0, 0.0, 3)
+NONE = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Cube(Kernel):
+    """A kernel of a form that nothing but its record knows."""
+
+    name: ClassVar[str] = "cube"
+    form: ClassVar[Form | None] = CUBE
+
+
+@dataclass(frozen=True)
+class Angle(Kernel):
+    """A kernel of a form that is applied to something else than dot products and distances."""
+
+    name: ClassVar[str] = "angle"
+    form: ClassVar[Form | None] = ANGLE
+
+
+def rows(n=1300, d=5):
+    return np.random.default_rng(0).normal(size=(n, d))
+
+
+def block(X, q):
+    engine = engine_for(Cube(), X)
+    return engine.block(engine.take(np.arange(q)), np.empty((q, X.shape[0])))
+
+
+def product(X):
+    engine = engine_for(Cube(), X)
+    return engine.product(engine.take(np.arange(30)), np.ones((30, 1)))
+
+
+def complete_row():
+    gram = CompleteKernel(Linear(), rows(50), [np.arange(50)], 1 << 20).gram(0, 0)
+    source, slab = gram.class_pair.source, gram.slab
+    assert isinstance(source, FromDense) and isinstance(slab, Slab)
+    fill(source._replace(form=CUBE.number), slab, np.arange(2))
+
+
+def csr_dots():
+    X, panel = sp.csr_array(rows(4)), np.zeros((5, 16))
+    dots = np.empty((4, 16))
+    every = np.empty(0, dtype=np.int64)
+    tile_dots.csr_dots(
+        X.data, X.indices, X.indptr, np.ones(4), every, 0, panel, np.ones(16), CUBE.number, dots, np.empty(4)
+    )
+
+
+def onnx_values():
+    import onnx
+
+    from svmkit.model.onnx.decision import kernel_values
+    from svmkit.model.onnx.graph import Graph
+
+    kernel_values(Graph(onnx, np.dtype(np.float64)), Cube(), "X", rows(3), differences=False)
+
+
+DISPATCHES = {
+    "record": lambda: form_of(CUBE.number),
+    "no form": lambda: form_of(NO_FORM),
+    "evaluate": lambda: evaluate(np.ones((2, 2)), np.ones(2), np.ones(2), *SCALARS),
+    "long_dots": lambda: tile_dots.long_dots(np.ones((2, 2)), np.ones((2, 2)), CUBE.number, np.ones((2, 2))),
+    "csr_dots": csr_dots,
+    "complete row": complete_row,
+    "dense block": lambda: block(rows(), 30),
+    "sparse block": lambda: block(sp.csr_array(rows()), 30),
+    "dense row": lambda: block(rows(), 1),
+    "sparse row": lambda: block(sp.csr_array(rows()), 1),
+    "dense product": lambda: product(rows()),
+    "sparse product": lambda: product(sp.csr_array(rows())),
+    "differences of a dot product": lambda: differences.block(
+        rows(4), np.empty(0, dtype=np.int64), rows(4), Poly(1.0).scalars, np.empty((4, 4))
+    ),
+    "numpy on an l1 distance": lambda: few.values(rows(3), NONE, rows(3), NONE, Form.LAPLACIAN, Laplacian(1.0).scalars),
+    "numpy on another argument": lambda: few.values(rows(3), NONE, rows(3), NONE, ANGLE, SCALARS),
+    "radial": lambda: ANGLE.is_radial,
+    "distance": lambda: ANGLE.distance(3, 1.0),
+    "diagonal": lambda: Angle().diag(rows(3)),
+    "range": lambda: require_computable(Angle(), 1.0),
+    "engine": lambda: engine_for(Angle(), rows(3)),
+    "sparse engine": lambda: engine_for(Angle(), sp.csr_array(rows(3))),
+    "onnx": onnx_values,
+}
+
+
+@pytest.mark.parametrize("name", DISPATCHES)
+def test_an_unknown_form_raises_at_every_dispatch(name):
+    if name == "onnx":
+        pytest.importorskip("onnx")
+    with pytest.raises(ValueError, match="form of kernel"):
+        DISPATCHES[name]()
+
+
+def test_a_record_is_found_by_its_number():
+    assert [form.number for form in FORMS] == list(range(len(FORMS)))
+    assert all(form_of(form.number) is form for form in FORMS)
+    assert FromFunction(np.dot).scalars.form == NO_FORM
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Poly(0.4, 3, 1.0), Sigmoid(0.2, -0.1), Laplacian(0.5)])
+def test_a_record_applies_the_function_that_the_loops_compute(kernel):
+    X, form = rows(40), kernel.form
+    differences = X[:, None] - X
+    argument = {
+        Argument.DOT: X @ X.T,
+        Argument.SQUARE: (differences**2).sum(axis=2),
+        Argument.L1: np.abs(differences).sum(axis=2),
+    }[form.argument]
+    truth = np.asarray(exact_values(kernel, X, X), dtype=float)
+    np.testing.assert_allclose(form.apply(argument, kernel.scalars), truth, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(kernel.diag(X), np.diag(truth), rtol=1e-12)
+    reach = float(np.square(X).sum(axis=1).max())
+    assert form.name == kernel.name and np.abs(truth).max() <= largest_value(kernel, 5, reach)
