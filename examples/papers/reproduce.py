@@ -58,7 +58,7 @@ def reproduce(args: argparse.Namespace) -> int:
     print(_report(Results(paper, store), Path(args.out)))
     if not whole:
         return 130
-    return int(any(record["status"] in NO_MODEL for record in store.of(wanted)))
+    return int(any(record["status"] in NO_MODEL for record in store.records_of(wanted)))
 
 
 def _report(results: Results, out: Path) -> str:

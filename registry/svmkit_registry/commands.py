@@ -23,7 +23,7 @@ def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
     from svmkit.cli.common import emit, note
     from svmkit_registry import models
 
-    found = models.listed(tracking_uri)
+    found = models.list_models(tracking_uri)
     if json:
         emit(found)
         return
@@ -45,7 +45,7 @@ def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) 
     from svmkit.cli.common import emit
     from svmkit_registry import models
 
-    found = models.shown(name, tracking_uri)
+    found = models.show_model(name, tracking_uri)
     if json:
         emit(found)
         return
@@ -196,7 +196,7 @@ def _show(version: dict[str, Any]) -> None:
             ("parameters", ", ".join(f"{key}={value}" for key, value in params.items()) or None),
             ("svmkit", version["svmkit_version"]),
             ("git commit", version["git_commit"]),
-            *((f"@{alias}", f"by force: {_forced(record)}") for alias, record in version["forced"].items()),
+            *((f"@{alias}", f"by force: {_override_text(record)}") for alias, record in version["forced"].items()),
         ]
     )
 
@@ -217,7 +217,7 @@ def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:
     return found + [(f"test {name}", f"{value:.6g}") for name, value in errors.items() if value is not None]
 
 
-def _forced(record: Any) -> str:
+def _override_text(record: Any) -> str:
     if not isinstance(record, dict):
         return str(record)
     return (

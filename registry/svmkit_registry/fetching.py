@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from svmkit.errors import InputError
 from svmkit_registry.packing import STORED
-from svmkit_registry.store import patiently, shown
+from svmkit_registry.store import patiently, redact
 
 T = TypeVar("T")
 _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:/MODEL_ID or runs:/RUN_ID/model"
@@ -52,31 +52,31 @@ def location(client: Any, uri: str) -> str:
     scheme, _, rest = uri.partition(":/")
     rest = rest.strip("/")
     if scheme == "runs" and rest:
-        return _of_run(client, uri, *rest.partition("/")[::2])
+        return _run_location(client, uri, *rest.partition("/")[::2])
     if scheme != "models" or not rest or rest.count("/") + rest.count("@") > 1:
         raise InputError(f"{uri} is no model: write {_FORMS}")
     if "@" in rest:
         name, alias = rest.split("@")
-        return _of_version(client, name, _aliased(client, name, alias))
+        return _version_location(client, name, _version_of_alias(client, name, alias))
     name, slash, version = rest.partition("/")
     if slash:
-        return _of_version(client, name, numbered(client, name, version))
-    logged = _asked(lambda: client.get_logged_model(name)) if name.startswith("m-") else None
+        return _version_location(client, name, version_number(client, name, version))
+    logged = _ask(lambda: client.get_logged_model(name)) if name.startswith("m-") else None
     if logged is None:
         raise InputError(f"{uri} names no logged model: write {_FORMS}; {_models(client)}")
     return logged.artifact_location
 
 
-def _of_version(client: Any, name: str, version: str) -> str:
+def _version_location(client: Any, name: str, version: str) -> str:
     place = client.get_model_version_download_uri(name, version)
     return location(client, place) if place.startswith(("models:/", "runs:/")) else place
 
 
-def _of_run(client: Any, uri: str, run_id: str, path: str) -> str:
-    run = _asked(lambda: client.get_run(run_id))
+def _run_location(client: Any, uri: str, run_id: str, path: str) -> str:
+    run = _ask(lambda: client.get_run(run_id))
     if run is None:
         raise InputError(
-            f"{uri}: there is no run {run_id!r} in {shown(client.tracking_uri)}: check the id and the store"
+            f"{uri}: there is no run {run_id!r} in {redact(client.tracking_uri)}: check the id and the store"
         )
     logged = [client.get_logged_model(out.model_id) for out in (run.outputs.model_outputs if run.outputs else [])]
     if not path:
@@ -87,19 +87,19 @@ def _of_run(client: Any, uri: str, run_id: str, path: str) -> str:
     return f"{run.info.artifact_uri}/{path}"
 
 
-def _aliased(client: Any, name: str, alias: str) -> str:
-    model = registered(client, name)
+def _version_of_alias(client: Any, name: str, alias: str) -> str:
+    model = registered_model(client, name)
     found = model.aliases.get(alias)
     if found is not None or alias == "latest":
-        return str(found or numbered(client, name, "latest"))
+        return str(found or version_number(client, name, "latest"))
     known = ", ".join(f"@{key} (version {version})" for key, version in sorted(model.aliases.items()))
     numbers = ", ".join(map(str, _versions(client, name))) or "none"
     raise InputError(f"model {name!r} has no alias {alias!r}: it has {known or 'no aliases'}; versions {numbers}")
 
 
-def numbered(client: Any, name: str, version: str) -> str:
+def version_number(client: Any, name: str, version: str) -> str:
     """The number of a version that is given as a number or as "latest"; InputError lists the existing versions."""
-    registered(client, name)
+    registered_model(client, name)
     known = _versions(client, name)
     if version == "latest" and known:
         return str(known[-1])
@@ -108,11 +108,11 @@ def numbered(client: Any, name: str, version: str) -> str:
     raise InputError(f"model {name!r} has no version {version!r}: it has {', '.join(map(str, known)) or 'none'}")
 
 
-def registered(client: Any, name: str) -> Any:
+def registered_model(client: Any, name: str) -> Any:
     """The RegisteredModel of that name; InputError lists the existing models."""
-    model = _asked(lambda: client.get_registered_model(name))
+    model = _ask(lambda: client.get_registered_model(name))
     if model is None:
-        raise InputError(f"no registered model {name!r} in {shown(client.tracking_uri)}: {_models(client)}")
+        raise InputError(f"no registered model {name!r} in {redact(client.tracking_uri)}: {_models(client)}")
     return model
 
 
@@ -144,7 +144,7 @@ def _models(client: Any) -> str:
     return f"registered: {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}"
 
 
-def _asked(call: Callable[[], T]) -> T | None:
+def _ask(call: Callable[[], T]) -> T | None:
     """The answer of the store; None when it answers that there is no such entity."""
     from mlflow.exceptions import MlflowException
 

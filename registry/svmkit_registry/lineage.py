@@ -73,7 +73,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def known(values: dict[str, Any]) -> dict[str, Any]:
+def valid_entries(values: dict[str, Any]) -> dict[str, Any]:
     """The valid entries of `values` among `FIELDS`, since a file or a tag may contain anything."""
     found = {}
     for name, read in FIELDS.items():
@@ -84,19 +84,21 @@ def known(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def of_model(model: SVMModel) -> dict[str, Any]:
+def model_origin(model: SVMModel) -> dict[str, Any]:
     """The origin that a model tells; of a model saved without its settings, the settings that can be derived."""
     about = model.about if isinstance(model.about, dict) else {}
     kernel = {"solver": about.get("solver"), "C": about.get("C"), "kernel": model.kernel.name} | model.kernel.params
-    return known({"params": {k: v for k, v in kernel.items() if v is not None}} | about)
+    return valid_entries({"params": {k: v for k, v in kernel.items() if v is not None}} | about)
 
 
-def of_version(version: Any) -> dict[str, Any]:
+def version_origin(version: Any) -> dict[str, Any]:
     """The origin in the tags of a ModelVersion, by the names of `FIELDS`."""
-    return known({key.removeprefix(PREFIX): value for key, value in version.tags.items() if key.startswith(PREFIX)})
+    return valid_entries(
+        {key.removeprefix(PREFIX): value for key, value in version.tags.items() if key.startswith(PREFIX)}
+    )
 
 
 def tags_of(model: SVMModel) -> dict[str, str]:
     """Tags for a version of this model; values that are too long are left out, not cut."""
-    texts = {key: json.dumps(v) if isinstance(v, dict) else str(v) for key, v in of_model(model).items()}
+    texts = {key: json.dumps(v) if isinstance(v, dict) else str(v) for key, v in model_origin(model).items()}
     return {PREFIX + key: text for key, text in texts.items() if len(text) <= LONGEST}

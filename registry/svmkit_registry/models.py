@@ -40,8 +40,8 @@ def require_alias(alias: str) -> str:
     return alias
 
 
-def listed(uri: str | None = None) -> list[dict[str, Any]]:
-    """All registered models by name: name, aliases {alias: version}, versions (how many), latest (see `shown`)."""
+def list_models(uri: str | None = None) -> list[dict[str, Any]]:
+    """All registered models by name: name, aliases {alias: version}, versions (how many), latest (see `show_model`)."""
     address = store.tracking_uri(uri)
     with store.session(address, "the models") as client:
         models = fetching.pages(client.search_registered_models)
@@ -49,14 +49,14 @@ def listed(uri: str | None = None) -> list[dict[str, Any]]:
     found = []
     for model in sorted(models, key=lambda model: model.name):
         own = sorted((v for v in versions if v.name == model.name), key=lambda v: int(v.version))
-        latest = _shown(own[-1], model.aliases) if own else None
+        latest = _version_facts(own[-1], model.aliases) if own else None
         found.append(
             {"name": model.name, "aliases": _aliases(model), "versions": len(own), "latest": latest},
         )
     return found
 
 
-def shown(name: str, uri: str | None = None) -> dict[str, Any]:
+def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
     """One registered model with the lineage of its versions.
 
     Returns
@@ -72,12 +72,12 @@ def shown(name: str, uri: str | None = None) -> dict[str, Any]:
     """
     address = store.tracking_uri(uri)
     with store.session(address, f"model {name!r}") as client:
-        model = fetching.registered(client, name)
+        model = fetching.registered_model(client, name)
         versions = fetching.versions(client, name)
     return {
         "name": name,
         "aliases": _aliases(model),
-        "versions": [_shown(version, model.aliases) for version in reversed(versions)],
+        "versions": [_version_facts(version, model.aliases) for version in reversed(versions)],
     }
 
 
@@ -107,7 +107,7 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     """
     require_model_name(name)
     model = SVMModel.load(file)
-    known = lineage.of_model(model)
+    known = lineage.model_origin(model)
     tracker = MLflowTracker(uri, experiment, strict=True)
     with store.session(tracker.uri, f"{file} is not registered", create=True):
         tracker.start(f"register {os.path.basename(file)}", _params(known), {"svmkit.registered_from": "file"})
@@ -159,13 +159,13 @@ def promote(
     named = None if metric is None else require_metric(metric)
     address = store.tracking_uri(uri)
     with store.session(address, f"{name} is not promoted") as client:
-        model = fetching.registered(client, name)
-        number = fetching.numbered(client, name, version)
+        model = fetching.registered_model(client, name)
+        number = fetching.version_number(client, name, version)
         current = model.aliases.get(alias)
         replaced = None if current is None else int(current)
         against = by = None
         if current is not None and str(current) != number:
-            ours, theirs = (lineage.of_version(client.get_model_version(name, str(v))) for v in (number, current))
+            ours, theirs = (lineage.version_origin(client.get_model_version(name, str(v))) for v in (number, current))
             by = named or metric_of(ours, theirs)
             against = objection(ours, theirs, f"version {number}", f"version {current}", by)
         if against and not force:
@@ -213,7 +213,7 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
     if os.path.lexists(out) and not force:  # the download took a while
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
     model.save(out)
-    return {"source": source, "out": out} | lineage.of_model(model)
+    return {"source": source, "out": out} | lineage.model_origin(model)
 
 
 def deletable(name: str, version: str | None = None, uri: str | None = None) -> dict[str, Any]:
@@ -234,11 +234,11 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
         A name is unknown.
     """
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
-        model = fetching.registered(client, name)
+        model = fetching.registered_model(client, name)
         if version is None:
             numbers = [int(found.version) for found in fetching.versions(client, name)]
         else:
-            numbers = [int(fetching.numbered(client, name, version))]
+            numbers = [int(fetching.version_number(client, name, version))]
     aliases = {alias: number for alias, number in _aliases(model).items() if number in numbers}
     return {"name": name, "versions": numbers, "aliases": aliases}
 
@@ -271,7 +271,7 @@ def delete(found: dict[str, Any], *, whole: bool, uri: str | None = None) -> Non
             store.patiently(client.delete_model_version, name, str(number))
 
 
-def _shown(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
+def _version_facts(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
     own = sorted(alias for alias, number in aliases.items() if str(number) == str(version.version))
     begin = f"{lineage.PREFIX}forced."
     forced = {key.removeprefix(begin): _record(text) for key, text in version.tags.items() if key.startswith(begin)}
@@ -281,7 +281,7 @@ def _shown(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
         "created": _iso(datetime.fromtimestamp(version.creation_timestamp / 1000, UTC)),
         "run_id": version.run_id or None,
         "forced": forced,
-    } | (dict.fromkeys(lineage.FIELDS) | lineage.of_version(version))
+    } | (dict.fromkeys(lineage.FIELDS) | lineage.version_origin(version))
 
 
 def _record(text: str) -> Any:

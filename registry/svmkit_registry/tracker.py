@@ -29,7 +29,7 @@ PARAM_LENGTH, TAG_LENGTH = 6000, 8000  # characters of a value: mlflow's limits
 MODEL = "model"  # the name a run's model is logged under
 
 
-def _guarded(method: Callable) -> Callable:
+def _guard(method: Callable) -> Callable:
     """A store that fails costs one warning and the rest of the log, never the training."""
 
     @wraps(method)
@@ -45,7 +45,7 @@ def _guarded(method: Callable) -> Callable:
                 raise
             # a model that cannot be saved is no fault of the store
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
-            problem = f"MLflow: {method.__name__} failed at {store.shown(self.uri)}: {store.reason(error)}"
+            problem = f"MLflow: {method.__name__} failed at {store.redact(self.uri)}: {store.reason(error)}"
             mend = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
             warnings.warn(f"{problem}; {mend}", SvmkitWarning, stacklevel=2)
         return None
@@ -81,7 +81,7 @@ class MLflowTracker(Tracker):
         self._scalars: dict[str, float] = {}
         self._model_id: str | None = None
 
-    @_guarded
+    @_guard
     def start(
         self,
         name: str,
@@ -114,7 +114,7 @@ class MLflowTracker(Tracker):
         if data is not None:
             store.patiently(self._client.log_inputs, self.run_id, datasets=[dataset_input(data)])
 
-    @_guarded
+    @_guard
     def reopen(self, run_id: str) -> bool:
         """Go on with a run of an earlier process; False when the store does not have it, or it was deleted."""
         from mlflow.exceptions import MlflowException
@@ -133,12 +133,12 @@ class MLflowTracker(Tracker):
         self._started, self._params = run.info.start_time, dict(run.data.params)
         return True
 
-    @_guarded
+    @_guard
     def artifact(self, path: str | Path, folder: str = "") -> None:
         """Upload a file to the run's artifacts."""
         store.patiently(self._client.log_artifact, self.run_id, str(path), folder or None)
 
-    @_guarded
+    @_guard
     def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
         """Log a history: step is n_iter, the time stamp is the run's start plus the point's seconds."""
         from mlflow.entities import Metric
@@ -161,14 +161,14 @@ class MLflowTracker(Tracker):
         for batch in _batches(metrics()):
             self._log_batch(metrics=batch)
 
-    @_guarded
+    @_guard
     def metrics(self, values: dict[str, float]) -> None:
         """Log scalars by full name; None and NaN are left out. They show on the run and on its model."""
         known = {key: float(value) for key, value in values.items() if value is not None and not math.isnan(value)}
         self._log_scalars(known)
         self._scalars |= known
 
-    @_guarded
+    @_guard
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
         """Log the model and, where a name is given, register it.
 
@@ -215,7 +215,7 @@ class MLflowTracker(Tracker):
         self._log_scalars(self._scalars)
         return self._register(logged, register, tags_of(model)) if register else f"models:/{logged.model_id}"
 
-    @_guarded
+    @_guard
     def end(self, status: str = "FINISHED") -> None:
         """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
         store.patiently(self._client.set_terminated, self.run_id, status)

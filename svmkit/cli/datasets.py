@@ -67,7 +67,7 @@ def fetch(
     from svmkit.cli.common import emit, warnings_as_notes
     from svmkit.data.places import fetching
 
-    wanted = fetching.wanted(names)
+    wanted = fetching.names_to_fetch(names)
     width = max(len(name) for name in wanted)
     done = []
     with warnings_as_notes():

@@ -111,7 +111,7 @@ def learning_curve(
     spec = with_test(read(raw))
     cells, store = learning_cells(spec, sizes, repeats), Store(results)
     runner.run(cells, store, limit=spec.time_limit, threads=threads, curve=False)
-    return results_frame(store.of(cells))
+    return results_frame(store.records_of(cells))
 
 
 def with_test(spec: Spec) -> Spec:

@@ -89,7 +89,7 @@ def load(
     if isinstance(found, str):
         _refuse_reading(found, reading)
         X, y = load_builtin(found)
-        return Dataset(_fitted(X, n_features, found), y, found)
+        return Dataset(_fit_columns(X, n_features, found), y, found)
     kind = kind_of(found, encoding.charset if encoding is not None else reading.charset)
     learnt: Encoding | None = None
     flags: np.ndarray | None = None
@@ -120,11 +120,11 @@ def load(
     if kind == "svmlight" and wider and n_features is not None:
         X = without_empty(X, n_features, str(found))
     elif encoding is None or learnt is None:
-        X = _fitted(X, n_features, found)
+        X = _fit_columns(X, n_features, found)
     return Dataset(X, y_or_none, split_endings(found.name)[0], learnt, flags, notes)
 
 
-def _fitted(X: Any, n_features: int | None, source: str | Path) -> Any:
+def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:
     return X if n_features is None else pad_or_refuse_columns(X, n_features, what=str(source), name="the model")
 
 

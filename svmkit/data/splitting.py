@@ -85,14 +85,14 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     if not stratify:
         if data.n_samples < n_folds:
             raise InputError(f"{data.name} has {data.n_samples} rows, too few for {n_folds} folds: give fewer folds")
-        return _folded(data, KFold(n_folds, shuffle=True, random_state=seed), number)
+        return _hold_out_fold(data, KFold(n_folds, shuffle=True, random_state=seed), number)
     labels, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
         rare = labels[counts.argmin()]
         raise InputError(
             f"class {rare} of {data.name} has {counts.min()} rows, too few for {n_folds} folds: give fewer folds"
         )
-    return _folded(data, StratifiedKFold(n_folds, shuffle=True, random_state=seed), number)
+    return _hold_out_fold(data, StratifiedKFold(n_folds, shuffle=True, random_state=seed), number)
 
 
 def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
@@ -118,7 +118,7 @@ def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
     return part(data, np.sort(np.argsort(place, kind="stable")[:n_rows]))
 
 
-def _folded(data: Dataset, folds: Any, number: int) -> tuple[Dataset, Dataset]:
+def _hold_out_fold(data: Dataset, folds: Any, number: int) -> tuple[Dataset, Dataset]:
     train, test = list(folds.split(np.empty((data.n_samples, 0)), data.y))[number]
     return part(data, train), part(data, test)
 

@@ -51,12 +51,12 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     kind = None if isinstance(found, str) else kind_of(found, reading.charset)
     if isinstance(found, str) or kind not in ("table", "parquet"):
         data = load(source, reading=reading, labelled=False, holes=True)
-        return data.describe() | {"label": None, "columns": None, "notes": []} | _of_labels(data)
+        return data.describe() | {"label": None, "columns": None, "notes": []} | _label_facts(data)
     learnt = learn(found, str(kind), reading=reading)
     rows = len(learnt.table.frame)
     y, missing = _labels(learnt)
     encoding = learnt.encoding(is_text=False)
-    data = Dataset(onehot.assembled(learnt.columns, rows), y, split_endings(found.name)[0], encoding)
+    data = Dataset(onehot.assemble(learnt.columns, rows), y, split_endings(found.name)[0], encoding)
     every = sorted((*learnt.columns, *learnt.empty), key=lambda column: column.position)
     return (
         data.describe()
@@ -65,7 +65,7 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
             "columns": [facts(learnt, column) for column in every],
             "notes": list(learnt.notes),
         }
-        | _of_table(learnt, data, missing)
+        | _table_facts(learnt, data, missing)
     )
 
 
@@ -120,9 +120,9 @@ def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
         return label_column.labels(labelled, learnt.label, None, False, learnt.reading.decimal), error
 
 
-def _of_table(learnt: Learnt, data: Dataset, missing: InputError | None) -> dict[str, Any]:
+def _table_facts(learnt: Learnt, data: Dataset, missing: InputError | None) -> dict[str, Any]:
     """Return what the labels of a table are for, and the line with which training would refuse the table."""
-    found, refusal = _of_labels(data), None
+    found, refusal = _label_facts(data), None
     try:
         learnt.require_usable(holes=False)
     except InputError as error:
@@ -130,7 +130,7 @@ def _of_table(learnt: Learnt, data: Dataset, missing: InputError | None) -> dict
     return found | {"refusal": refusal or (str(missing) if missing else found["refusal"])}
 
 
-def _of_labels(data: Dataset) -> dict[str, Any]:
+def _label_facts(data: Dataset) -> dict[str, Any]:
     """Return what labels are for, the quantities in short, and the line with which training would refuse them."""
     found: dict[str, Any] = {"task": None, "target": None, "refusal": None}
     if data.y is None:

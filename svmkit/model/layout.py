@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.formats.layout import settled
+from svmkit.data.formats.layout import densify
 from svmkit.model.one_vs_one import class_slices, coefficient_row, pair_classes, pair_column, weight_coefficients
 
 FEW_CLASSES = 4096
@@ -83,7 +83,7 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
 
 def stored(w: np.ndarray) -> Any:
     """Return weights as CSR where most of them are 0, else as they are."""
-    return settled(sp.csr_array(w))
+    return densify(sp.csr_array(w))
 
 
 def sort_classes(labels: np.ndarray, n_support: np.ndarray, coef: np.ndarray) -> Sorted:

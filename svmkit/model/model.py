@@ -173,7 +173,7 @@ class SVMModel:
         if n_features < self.n_features or self.encoding is not None or isinstance(self.kernel, Precomputed):
             raise InputError(f"a model of {self.n_features} features cannot be used for {n_features}")
         vectors = pad_or_refuse_columns(self.vectors, n_features, pad=True)
-        steps = self.preprocessing.widened(n_features)
+        steps = self.preprocessing.widen(n_features)
         return replace(self, vectors=vectors, preprocessing=steps, n_features=n_features)
 
     def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:

@@ -84,7 +84,7 @@ def plot_history(
     for name, column in (("x", x), ("y", y)):
         if column not in WORDS:
             raise InputError(f"{name} must be one of {', '.join(WORDS)}, not {column!r}")
-    runs, names = _labelled(items, labels)
+    runs, names = _label_axes(items, labels)
     logarithmic = {column for column in (x, y) if _is_logarithmic(column, runs)}
     curves = {name: _curves(run, x, y, logarithmic) for name, run in zip(names, runs, strict=True)}
     empty = [name for name, points in curves.items() if not points]
@@ -105,7 +105,7 @@ def plot_history(
     return ax
 
 
-def _labelled(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_Run], list[str]]:
+def _label_axes(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_Run], list[str]]:
     """Return the items as runs, and distinct names for the legend."""
     keys: list[str] | None = None
     if isinstance(items, Mapping):

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from svmkit.errors import InputError, Unavailable, UnknownName, meant
 from svmkit.plugins import plugin_file
 from svmkit.plugins.listing import Listed, Works
-from svmkit.plugins.option_values import converted, typed
+from svmkit.plugins.option_values import convert, convert_value
 from svmkit.plugins.plugin_file import PluginFile
 from svmkit.plugins.versions import require_interface
 
@@ -127,7 +127,7 @@ def load_files(files: Iterable[str | os.PathLike | PluginFile]) -> list[str]:
 
 def files() -> tuple[PluginFile, ...]:
     """Return the files that this process has loaded, in that order; they can be pickled for another process."""
-    return plugin_file.loaded()
+    return plugin_file.loaded_files()
 
 
 def files_of(**plugins: str | None) -> tuple[PluginFile, ...]:
@@ -172,7 +172,7 @@ def load(kind: Kind, name: str) -> Any:
         return plugin
     if name not in found:
         known = ", ".join(found) or "none"
-        raise UnknownName(f"there is no {kind} {name!r}{meant(name, found)}{_beside(name)}; there are: {known}")
+        raise UnknownName(f"there is no {kind} {name!r}{meant(name, found)}{_suggest_file(name)}; there are: {known}")
     require_interface(kind, found[name], INTERFACE, UPGRADES)
     try:
         plugin = found[name].load()
@@ -184,14 +184,14 @@ def load(kind: Kind, name: str) -> Any:
     return plugin
 
 
-def _beside(name: str) -> str:
+def _suggest_file(name: str) -> str:
     """Return how to load NAME.py if it is in the working directory; it is only looked for."""
     return f" (to load {name}.py: --plugin {name}.py)" if name.isidentifier() and os.path.isfile(f"{name}.py") else ""
 
 
 def describe(kind: Kind) -> list[Listed]:
     """All plugins of a kind, each imported on its own; a plugin that does not work here carries its error."""
-    return [_described(kind, name, _package(kind, point)) for name, point in registered(kind).items()]
+    return [_describe(kind, name, _package(kind, point)) for name, point in registered(kind).items()]
 
 
 def _package(kind: Kind, point: EntryPoint) -> str:
@@ -199,7 +199,7 @@ def _package(kind: Kind, point: EntryPoint) -> str:
     return point.dist.name if point.dist else file.name if file else "?"
 
 
-def _described(kind: Kind, name: str, package: str) -> Listed:
+def _describe(kind: Kind, name: str, package: str) -> Listed:
     error: str | None = None
     status: Works = "ok"
     plugin = None
@@ -261,9 +261,9 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
         if key not in known:
             raise InputError(_no_option(kind, name, plugin, key, value))
         if isinstance(value, str) and not isinstance(known[key], str):
-            given[key] = converted(f"{kind} {name}: {key}", value, type(known[key]))
+            given[key] = convert(f"{kind} {name}: {key}", value, type(known[key]))
         elif kind == "solver":
-            given[key] = typed(f"solver {name}: {key}", value, type(known[key]))
+            given[key] = convert_value(f"solver {name}: {key}", value, type(known[key]))
     if kind == "solver" and given.get("loss", known.get("loss")) != known.get("loss"):
         given["loss"] = plugin.loss_option(given["loss"])
     try:

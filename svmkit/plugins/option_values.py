@@ -10,7 +10,7 @@ from svmkit.errors import InputError
 _SHOULD_BE = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
-def converted(what: str, text: str, kind: type) -> Any:
+def convert(what: str, text: str, kind: type) -> Any:
     """Return an option's text as a value of the type of its default; raise InputError, about `what`, for other text."""
     if kind is bool:
         if text.lower() in ("true", "yes", "1", "on", "false", "no", "0", "off"):
@@ -24,7 +24,7 @@ def converted(what: str, text: str, kind: type) -> Any:
         raise InputError(f"{what}={text!r} should be {_SHOULD_BE[kind]}") from None
 
 
-def typed(what: str, value: Any, kind: type) -> Any:
+def convert_value(what: str, value: Any, kind: type) -> Any:
     """Return a value that is no text, without numpy's types; raise InputError if the default's type is another one."""
     truth = type(value).__name__ in ("bool", "bool_")  # bool_ is numpy's before its version 2
     fits = {bool: truth, int: isinstance(value, Integral), float: isinstance(value, Real)}

@@ -66,7 +66,7 @@ def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]])
             "leave the file out"
         )
 
-    if file not in loaded():
+    if file not in loaded_files():
         found = file.load(require_free)
         for key in [key for key, (_, other) in _loaded.items() if other.path == file.path]:
             del _loaded[key]
@@ -96,7 +96,7 @@ def brought_by(path: str | os.PathLike) -> list[tuple[str, str]]:
     return [(name, kind) for (kind, name), (_, file) in _loaded.items() if file.path == real]
 
 
-def loaded() -> tuple[PluginFile, ...]:
+def loaded_files() -> tuple[PluginFile, ...]:
     """Return the files that are loaded, in that order."""
     return tuple(dict.fromkeys(file for _, file in _loaded.values()))
 
@@ -178,7 +178,7 @@ class PluginFile:
         try:
             found: dict[tuple[str, str], str] = {}
             for kind, plugin in self._classes(self._run()):
-                name = self._checked(kind, plugin)
+                name = self._require_name(kind, plugin)
                 if (kind, name) in found:
                     raise InputError(
                         f"{self.shown}: classes {found[kind, name]} and {plugin.__name__} are both {kind} {name!r}: "
@@ -235,7 +235,7 @@ class PluginFile:
             "svmkit.solver.Sampler, svmkit.kernels.Kernel or svmkit.losses.Loss (svmkit new solver NAME writes one)"
         )
 
-    def _checked(self, kind: str, plugin: type) -> str:
+    def _require_name(self, kind: str, plugin: type) -> str:
         """Return the name of a plugin that can be used."""
         name, where = vars(plugin)["name"], f"{self.shown}: class {plugin.__name__}"
         if not isinstance(name, str) or not NAME.fullmatch(name):

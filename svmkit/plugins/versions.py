@@ -41,7 +41,7 @@ def require_interface(kind: str, point: EntryPoint, current: int, upgrades: Mapp
     package = point.dist
     if package is None:
         return
-    declared = _declared(package)
+    declared = _declared_versions(package)
     versions = declared or ["1"]
     if str(current) in versions:
         return
@@ -63,7 +63,7 @@ def require_interface(kind: str, point: EntryPoint, current: int, upgrades: Mapp
 
 
 @cache
-def _declared(package: Distribution) -> list[str]:
+def _declared_versions(package: Distribution) -> list[str]:
     """The versions of the interface that a package declares, sorted; its metadata are read from disk once."""
     return sorted(found.name for found in package.entry_points if found.group == "svmkit.interface")
 

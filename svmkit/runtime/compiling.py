@@ -70,7 +70,7 @@ class Compiling:
 
 
 @contextmanager
-def counted() -> Iterator[Compiling]:
+def count_compilations() -> Iterator[Compiling]:
     """Yield a `Compiling` that counts what numba compiles in the block, in whatever thread."""
     from numba.core import event
 

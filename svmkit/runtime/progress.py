@@ -19,7 +19,7 @@ PER_SECOND = 4  # how often a live line is drawn anew
 _drawing = threading.Lock()  # a terminal has one live line; who finds it taken writes plain lines
 
 
-def in_notebook() -> bool:
+def is_notebook() -> bool:
     """Return whether the program runs in a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell" or "google.colab" in str(type(shell))
@@ -29,12 +29,12 @@ def can_be_live() -> bool:
     """Return whether a line can be live here: on a terminal or in a notebook with widgets, not in a worker process."""
     if multiprocessing.current_process().name != "MainProcess":
         return False
-    return find_spec("ipywidgets") is not None if in_notebook() else sys.stderr.isatty()
+    return find_spec("ipywidgets") is not None if is_notebook() else sys.stderr.isatty()
 
 
 def say(line: str) -> None:
     """Write a line that stays, in one piece, on stderr or below a notebook's cell."""
-    stream = sys.stdout if in_notebook() else sys.stderr
+    stream = sys.stdout if is_notebook() else sys.stderr
     stream.write(line + "\n")
     stream.flush()
 
@@ -85,7 +85,7 @@ class _Live:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        console = Console(stderr=not in_notebook())
+        console = Console(stderr=not is_notebook())
         with self._lock:
             if self._closed:
                 return

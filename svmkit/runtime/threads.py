@@ -37,7 +37,7 @@ class _Setting(NamedTuple):
 _setting: ContextVar[_Setting | None] = ContextVar("svmkit_threads", default=None)
 
 
-def in_use() -> int:
+def thread_count() -> int:
     """Return the number of threads that loops of the calling thread use now."""
     setting = _setting.get()
     return setting.number if setting else most()
@@ -80,7 +80,7 @@ def using(threads: int | None = None) -> Iterator[int]:
     if threads is not None and not 1 <= threads <= most():
         raise InputError(f"threads must be between 1 and {most()} on this machine, not {threads}")
     before = _setting.get()
-    setting = _Setting(threads or in_use(), before.depth + 1 if before else 1)
+    setting = _Setting(threads or thread_count(), before.depth + 1 if before else 1)
     _blas.enter()
     _setting.set(setting)
     try:
@@ -117,7 +117,7 @@ def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None
     if n <= 0:
         return
     total = n * work
-    threads = min(in_use(), n, int(total / LEAST)) if total >= 2 * LEAST else 1
+    threads = min(thread_count(), n, int(total / LEAST)) if total >= 2 * LEAST else 1
     if threads > 1:
         parts = max(min(SHARES * threads, int(total / LEAST)), int(total / MOST))
         _Job(loop, n, min(n, parts), args).run(threads)
@@ -211,17 +211,17 @@ class _Pool:
     def ask(self, work: Callable[[], None], n: int) -> None:
         """Have n threads call `work` when they are free."""
         try:
-            executor = self.executor or self.made()
+            executor = self.executor or self.make()
             for _ in range(n):
                 executor.submit(work)
         except RuntimeError:  # Python is ending, or the system gives no more threads: the caller does all
             pass
 
-    def forked(self) -> None:
+    def start_anew(self) -> None:
         """Forget, in a new process, the threads that it does not have."""
         self.lock, self.executor = threading.Lock(), None
 
-    def made(self) -> ThreadPoolExecutor:
+    def make(self) -> ThreadPoolExecutor:
         with self.lock:
             if self.executor is None:
                 self.executor = ThreadPoolExecutor(
@@ -262,7 +262,7 @@ class _Blas:
             library.set_num_threads(number)
         free(force=True)
 
-    def forked(self, blocks: int) -> None:
+    def start_anew(self, blocks: int) -> None:
         """Forget, in a new process, the blocks of threads that it does not have."""
         before, self.lock, self.blocks = self.blocks, threading.Lock(), blocks
         if before and not blocks:
@@ -280,14 +280,14 @@ def _libraries() -> list[Any]:
 _pool, _blas = _Pool(), _Blas()
 
 
-def _forked() -> None:
+def _start_anew() -> None:
     """Begin anew in the child process of a fork, in which only the thread that forked goes on."""
-    _pool.forked()
+    _pool.start_anew()
     setting = _setting.get()
-    _blas.forked(setting.depth if setting else 0)
+    _blas.start_anew(setting.depth if setting else 0)
 
 
 if hasattr(os, "register_at_fork"):
     # a fork waits until the count of blocks is that of the limit
     os.register_at_fork(before=lambda: _blas.lock.acquire(), after_in_parent=lambda: _blas.lock.release())
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_start_anew)

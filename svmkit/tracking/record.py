@@ -217,7 +217,7 @@ class RunRecord:
         }
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
             if isinstance(of, Scores):
-                found |= _of_scores(part, of)
+                found |= _score_metrics(part, of)
             elif of is not None:
                 found[f"{part}/mean_rmse"] = of.spread
         found |= self.quantity_scores
@@ -312,7 +312,7 @@ class RunRecord:
         return to.model(model, example, register)
 
 
-def _of_scores(part: str, scores: Scores) -> dict[str, float | None]:
+def _score_metrics(part: str, scores: Scores) -> dict[str, float | None]:
     """Return the scalars of `train` or `test` rows besides accuracy, by the names of `METRICS`, or the full names."""
     found: dict[str, float | None] = {
         f"{part}_balanced_accuracy": scores.balanced_accuracy,

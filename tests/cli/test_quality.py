@@ -165,14 +165,14 @@ def test_vectors_everywhere_blame_gamma_only_where_the_kernel_tells():
 
 
 def test_scalars_for_the_tracker():
-    from svmkit.tracking.record import _of_scores, scalars
+    from svmkit.tracking.record import _score_metrics, scalars
 
-    found = scalars(_of_scores("test", scores(95, 5)))
+    found = scalars(_score_metrics("test", scores(95, 5)))
     assert found == {
         "test/balanced_accuracy": 0.5, "test/majority_share": 0.95, "test/recall_no": 1.0, "test/recall_yes": 0.0,
     }  # fmt: skip
     odd = Scores.of(np.array(["a%", "b"]), np.array(["a%", "b"]), np.array(["a%", "b"]))
-    assert "train/recall_a_" in _of_scores("train", odd)
+    assert "train/recall_a_" in _score_metrics("train", odd)
     for labels in (["a%", "a$"], list(map(str, range(11)))):  # equal names, and too many
         many = Scores.of(np.array(labels), np.array(labels), np.array(sorted(labels)))
-        assert [name for name in _of_scores("test", many) if "/" in name] == ["test/lowest_recall"]
+        assert [name for name in _score_metrics("test", many) if "/" in name] == ["test/lowest_recall"]

@@ -60,7 +60,7 @@ def test_what_is_refused(refused):
 def test_tables_tests_and_the_report_have_the_scores(capsys):
     results = made(sets=("a", "b", "c"), seeds=2, change=sure)
     assert [row.treatment for row in results.best("a", "test_log_loss")] == ["fw"]
-    table = words.of_set(results, "a")
+    table = words.describe_set(results, "a")
     at = table.heads.index("log loss")
     assert table.rows[0][at].best and table.rows[0][at].text == "0.1050" and "Brier score" in table.heads
     ranks = {test.metric: test for test in stats.over_sets(results)}["test_log_loss"].friedman.ranks

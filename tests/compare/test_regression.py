@@ -29,7 +29,7 @@ def test_tables_and_tests_have_the_measures(capsys):
     results = made(sets=("a", "b", "c", "d"), seeds=2, change=quantities)
     assert [row.treatment for row in results.best("a", "test_r2")] == ["fw"]
     assert [row.treatment for row in results.best("a", "test_rmse")] == ["fw"]
-    table = words.of_set(results, "a")
+    table = words.describe_set(results, "a")
     assert any(head.startswith("R2") for head in table.heads) and {"RMSE", "MAE"} <= set(table.heads)
     assert not any("accuracy" in head for head in table.heads)
     tested = {test.metric: test for test in stats.over_sets(results)}

@@ -28,7 +28,7 @@ def compare(raw, store=None, **how):
     spec, store = read(raw), store or Store(None)
     told = []
     whole = runner.run(spec.cells(), store, limit=how.pop("limit", 60.0), told=lambda *said: told.append(said), **how)
-    return Results(spec, spec.cells(), store.of(spec.cells())), told, whole
+    return Results(spec, spec.cells(), store.records_of(spec.cells())), told, whole
 
 
 def test_solvers_side_by_side_and_no_optimum_is_guessed():

@@ -126,9 +126,9 @@ def test_the_spread_of_accuracy_is_that_over_splits():
 def test_one_split_has_no_spread_and_it_is_said():
     found = results(spec(test=0.3, seeds=3), lambda cell: 0.7565)
     assert words.value(found.row("iris", "smo"), "test_accuracy") == "75.65"
-    table = words.of_set(found, "iris")
+    table = words.describe_set(found, "iris")
     assert "accuracy (%), one split" in table.heads and any(words.ONE_SPLIT in note for note in table.notes)
-    many = words.of_set(results(spec(splits=3), lambda cell: 0.9), "iris")
+    many = words.describe_set(results(spec(splits=3), lambda cell: 0.9), "iris")
     assert "accuracy (%), 3 splits" in many.heads and not any(words.ONE_SPLIT in note for note in many.notes)
     assert results(spec(), lambda cell: None).tested_on("iris") == ""
 

@@ -355,7 +355,7 @@ def test_the_table():
     assert {"a1a", "a9a.t", "w8a", "ijcnn1.t", "usps", "mnist.t", "kddcup.data_10_percent"} <= set(REMOTE)
     assert all(len(bytes.fromhex(remote.sha256)) == 32 and remote.size > 0 for remote in REMOTE.values())
     assert len({remote.sha256 for remote in REMOTE.values()}) == len(REMOTE)
-    assert fetching.wanted(["a9a", "w8a", "a9a.t"]) == ["a9a", "a9a.t", "w8a"]
+    assert fetching.names_to_fetch(["a9a", "w8a", "a9a.t"]) == ["a9a", "a9a.t", "w8a"]
 
 
 @pytest.mark.data

@@ -27,7 +27,7 @@ def test_builtin_equals_sklearn(name, packaged, monkeypatch):
     from sklearn import datasets
 
     if not packaged:
-        monkeypatch.setattr("svmkit.data.places.builtin._packaged", lambda file: None)
+        monkeypatch.setattr("svmkit.data.places.builtin._find_packaged", lambda file: None)
     data, bunch = load(name), getattr(datasets, f"load_{name}")()
     np.testing.assert_array_equal(data.X, bunch.data)
     want = bunch.target if name == "digits" else bunch.target_names[bunch.target]
@@ -41,7 +41,7 @@ def test_diabetes_equals_sklearn(packaged, monkeypatch):
     from sklearn.datasets import load_diabetes
 
     if not packaged:
-        monkeypatch.setattr("svmkit.data.places.builtin._packaged", lambda file: None)
+        monkeypatch.setattr("svmkit.data.places.builtin._find_packaged", lambda file: None)
     data, bunch = load("diabetes"), load_diabetes()
     np.testing.assert_array_equal(data.X, bunch.data)
     np.testing.assert_array_equal(data.y, bunch.target)

@@ -118,10 +118,10 @@ def test_flags_of_other_columns_are_refused(flags):
 
 def test_widening():
     X = np.nan_to_num(holed())
-    wide = Preprocessing.fit(X, scale="maxabs")[0].widened(9)
+    wide = Preprocessing.fit(X, scale="maxabs")[0].widen(9)
     assert wide.apply(np.ones((1, 9)))[0, 7:].tolist() == [1.0, 1.0]
-    assert Preprocessing().widened(9).width(9) == 9
-    refused("imputes", Preprocessing.fit(X, impute="median")[0].widened, 9)
+    assert Preprocessing().widen(9).width(9) == 9
+    refused("imputes", Preprocessing.fit(X, impute="median")[0].widen, 9)
 
 
 def stored(**options):

@@ -107,7 +107,7 @@ def test_standard_leaves_flags_alone(sparse, X):
 
 def test_widened_scaling_leaves_new_features_alone(X):
     scaling = Scaling.fit("standard", X)
-    got = scaling.widened(8).apply(np.hstack([X, X[:, :2]]))
+    got = scaling.widen(8).apply(np.hstack([X, X[:, :2]]))
     np.testing.assert_array_equal(got, np.hstack([scaling.apply(X), X[:, :2]]))
 
 

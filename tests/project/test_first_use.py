@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from svmkit import SVMClassifier
 from svmkit.runtime import compiling
 X, y = load_breast_cancer(return_X_y=True)
-with compiling.counted() as counts:
+with compiling.count_compilations() as counts:
     model = SVMClassifier(solver="smo").fit(X, y)
     model.predict(X)
 print(*counts.functions)

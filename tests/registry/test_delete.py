@@ -38,7 +38,7 @@ def answer(monkeypatch):
 
 
 def left():
-    return [found["version"] for found in models.shown("toy")["versions"]]
+    return [found["version"] for found in models.show_model("toy")["versions"]]
 
 
 def test_a_version_is_deleted_after_a_question(svmkit, toy, answer):
@@ -60,12 +60,12 @@ def test_a_version_with_an_alias_is_deleted_only_on_purpose(svmkit, toy, answer)
         assert "@champion is version 2" in done.err and "--yes" in done.err
     found = svmkit("models", "delete", "toy", "--version", "2", "--yes", "--json").json
     assert found == {"name": "toy", "versions": [2], "aliases": {"champion": 2}}
-    assert left() == [3, 1] and models.shown("toy")["aliases"] == {}
+    assert left() == [3, 1] and models.show_model("toy")["aliases"] == {}
 
 
 def test_a_whole_model_is_deleted(svmkit, toy):
     assert svmkit("models", "delete", "toy", "--yes").out == "toy (3 versions) is deleted\n"
-    assert models.listed() == []
+    assert models.list_models() == []
 
 
 def test_what_is_not_there_cannot_be_deleted(refused, toy):

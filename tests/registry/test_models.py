@@ -47,7 +47,7 @@ def toy(versions) -> Path:
 
 
 def alias(name: str = "toy") -> dict[str, int]:
-    return models.shown(name)["aliases"]
+    return models.show_model(name)["aliases"]
 
 
 def failed(svmkit, *args) -> str:
@@ -77,8 +77,8 @@ def test_more_models_than_a_page(svmkit, toy, monkeypatch):
     monkeypatch.setattr(
         models.fetching, "pages", lambda search, *a: real(lambda *b, **k: search(*b, max_results=1, **k), *a)
     )
-    assert [found["name"] for found in models.listed()] == ["other", "toy"]
-    assert [version["version"] for version in models.shown("toy")["versions"]] == [5, 4, 3, 2, 1]
+    assert [found["name"] for found in models.list_models()] == ["other", "toy"]
+    assert [version["version"] for version in models.show_model("toy")["versions"]] == [5, 4, 3, 2, 1]
 
 
 def test_show_has_the_lineage(svmkit, toy):
@@ -126,9 +126,9 @@ def test_lineage_from_strangers_is_taken_for_what_it_is():
         "git_commit": 7,
         "test_sha256": "e" * 64,
     }
-    assert lineage.of_model(make_model(about=odd)) == {"params": {"C": 1.0}, "test_sha256": "e" * 64}
-    assert lineage.of_model(make_model(about="text")) == {"params": {"kernel": "rbf", "gamma": 0.5}}
-    assert lineage.known({"params": "[1", "gap": True, "n_test": float("inf")}) == {}
+    assert lineage.model_origin(make_model(about=odd)) == {"params": {"C": 1.0}, "test_sha256": "e" * 64}
+    assert lineage.model_origin(make_model(about="text")) == {"params": {"kernel": "rbf", "gamma": 0.5}}
+    assert lineage.valid_entries({"params": "[1", "gap": True, "n_test": float("inf")}) == {}
     long = make_model(about={"data": "x" * (lineage.LONGEST + 1), "gap": 0.5})
     assert set(lineage.tags_of(long)) == {"svmkit.gap", "svmkit.params"}
 
@@ -170,7 +170,7 @@ def test_force_is_recorded(svmkit, toy):
     assert "from version 2" in svmkit("models", "show", "toy").out
     # not needed: nothing to record
     assert svmkit("models", "promote", "toy", "5", "champion", "--force").err == ""
-    assert models.shown("toy")["versions"][0]["forced"] == {}
+    assert models.show_model("toy")["versions"][0]["forced"] == {}
 
 
 def test_objections():
@@ -203,7 +203,7 @@ def test_objections_to_models_of_quantities():
     assert says(base, better, "r2") == "its test R2 0.5000 is below the 0.6000 of version 1"
     assert "-41.0000 is below the -40.0000" in says(better, base, "neg_mean_absolute_error")
     assert "the test R2 of version 1 is not known (train with --test or --test-size)" in says(base, {}, "r2")
-    known = lineage.known(base | {"test_r2": -3.5, "test_mae": "many"})
+    known = lineage.valid_entries(base | {"test_r2": -3.5, "test_mae": "many"})
     assert known["test_r2"] == -3.5 and known["test_rmse"] == 50.0 and "test_mae" not in known
 
 
@@ -264,7 +264,7 @@ def test_a_file_is_registered_with_what_it_knows(svmkit, toy):
     scored(0.91).save("late.svmkit")
     done = svmkit("models", "register", "late.svmkit", "--name", "toy", "--json").json
     assert done["uri"] == "models:/toy/6" and done["version"] == 6
-    newest = models.shown("toy")["versions"][0]
+    newest = models.show_model("toy")["versions"][0]
     assert newest["version"] == 6 and newest["test_accuracy"] == 0.91 and newest["git_commit"] == "c" * 40
     assert newest["run_id"] == done["run_id"]
     client = store.open_client(store.tracking_uri())
@@ -322,7 +322,7 @@ def test_unknown_names_list_those_there_are(refused, toy):
     refused(["not there"], "models", "register", "none.svmkit", "--name", "toy")
     Path("text.svmkit").write_text("no model")
     refused(["not a svmkit model file"], "models", "register", "text.svmkit", "--name", "toy")
-    assert not Path("x").exists() and len(models.shown("toy")["versions"]) == 5
+    assert not Path("x").exists() and len(models.show_model("toy")["versions"]) == 5
 
 
 def test_pull_overwrites_only_by_force_and_follows_no_link(svmkit, refused, toy, tmp_path):
@@ -376,5 +376,5 @@ def test_a_store_that_fails_half_way_leaves_a_failed_run(svmkit, toy, monkeypatc
 
 def test_python_says_the_same(toy):
     with pytest.raises(InputError, match="registered: other, toy"):
-        models.shown("nope")
-    assert json.loads(json.dumps(models.listed()))[1]["name"] == "toy"
+        models.show_model("nope")
+    assert json.loads(json.dumps(models.list_models()))[1]["name"] == "toy"

@@ -34,7 +34,7 @@ def test_eight_processes_on_a_cold_store(svmkit):
     outputs = [process.communicate(timeout=240) for process in running]
     assert [process.returncode for process in running] == [0] * 8, outputs
     assert [err for _, err in outputs] == [""] * 8
-    found = models.shown("same")["versions"]
+    found = models.show_model("same")["versions"]
     assert [version["version"] for version in found] == [8, 7, 6, 5, 4, 3, 2, 1]
     assert {version["params"]["seed"] for version in found} == set(range(8))
     assert len({version["run_id"] for version in found}) == 8

@@ -55,12 +55,12 @@ def test_a_kill_during_the_first_creation_leaves_nothing_broken(tmp_path):
 def test_the_lock_is_exclusive_and_gives_up(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "PATIENCE", 0.2)
     with (
-        store._locked(tmp_path / "lock"),
+        store._lock(tmp_path / "lock"),
         pytest.raises(TimeoutError, match="held by"),
-        store._locked(tmp_path / "lock"),
+        store._lock(tmp_path / "lock"),
     ):
         pass
-    with store._locked(tmp_path / "lock"):
+    with store._lock(tmp_path / "lock"):
         pass
 
 
@@ -85,7 +85,7 @@ def test_where_the_store_is(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")
     assert store.tracking_uri() == "http://host:5000" and store.artifact_root("http://host:5000") is None
     assert store.tracking_uri("runs.db") == f"sqlite:///{tmp_path}/runs.db"
-    assert store.shown("http://me:secret@host:5000/x") == "http://host:5000/x"
+    assert store.redact("http://me:secret@host:5000/x") == "http://host:5000/x"
 
 
 def drive(tracker: MLflowTracker) -> list[str]:

@@ -35,10 +35,10 @@ def test_train_registers_and_its_lineage_is_in_model_and_version(svmkit):
     assert version["params"]["gamma"] == result["kernel"]["params"]["gamma"]
     assert version["n_samples"] == result["n_samples"] and version["data"] == version["test_data"] == "clouds"
     told = {key: version[key] for key in lineage.FIELDS if version[key] is not None}
-    assert lineage.of_model(SVMModel.load("m.svmkit")) == told and told["metric"] == "accuracy"
+    assert lineage.model_origin(SVMModel.load("m.svmkit")) == told and told["metric"] == "accuracy"
     # the same test set again, however the model was made
     assert svmkit("train", data, *options, "--sampler", "full", "--json").json["model"] == "models:/clouds-svm/2"
-    again = models.shown("clouds-svm")["versions"][0]
+    again = models.show_model("clouds-svm")["versions"][0]
     assert again["test_sha256"] == version["test_sha256"]
     assert svmkit("models", "promote", "clouds-svm", "1", "champion").code == 0
 
@@ -64,7 +64,7 @@ def test_a_store_that_is_down_costs_a_warning_and_no_model(svmkit):
     assert len(list(Path().glob("*.svmkit"))) == 3
 
     assert svmkit("models", "register", "clouds svm.svmkit", "--name", "clouds svm").code == 0
-    (version,) = models.shown("clouds svm")["versions"]
+    (version,) = models.show_model("clouds svm")["versions"]
     assert version["test_accuracy"] == done.json["test_accuracy"] and version["n_test"] == 16
     assert version["data_sha256"] and version["params"]["C"] == 1.0
 

@@ -17,7 +17,7 @@ def test_functions_are_counted_with_those_that_they_call():
     def outer(x):
         return 2.0 * inner(x)
 
-    with compiling.counted() as counts:
+    with compiling.count_compilations() as counts:
         assert outer(1.0) == 4.0
         seconds = counts.seconds
         assert seconds > 0.0 and counts.functions == ["outer"]
@@ -32,8 +32,8 @@ def test_counts_may_be_nested():
     def double(x):
         return 2 * x
 
-    with compiling.counted() as around:
-        with compiling.counted() as within:
+    with compiling.count_compilations() as around:
+        with compiling.count_compilations() as within:
             double(1)
         double(1.0)
     assert within.functions == ["double"] and around.functions == ["double", "double"]

@@ -162,12 +162,12 @@ def test_a_loop_in_a_loop_is_serial():
     inner, numbers = [], []
 
     def loop(first, last):
-        numbers.append(threads.in_use())
+        numbers.append(threads.thread_count())
         threads.spread(lambda a, b: inner.append((a, b)), 100, LONG)
 
     with threads.using(4):
         threads.spread(loop, 4, LONG)
-        assert threads.in_use() == 4
+        assert threads.thread_count() == 4
     assert numbers == [1] * 4 and inner == [(0, 100)] * 4
 
 
@@ -175,16 +175,16 @@ def test_the_number_of_threads_is_the_callers_own():
     found = {}
 
     def call():
-        found["other"] = threads.in_use()
+        found["other"] = threads.thread_count()
 
     with threads.using(2) as number:
         other = threading.Thread(target=call)
         other.start()
         other.join()
         with threads.using() as inner, threads.using(1) as innermost:
-            found["inside"] = threads.in_use()
-        assert (number, inner, innermost, threads.in_use()) == (2, 2, 1, 2)
-    assert found == {"other": 4, "inside": 1} and threads.in_use() == 4
+            found["inside"] = threads.thread_count()
+        assert (number, inner, innermost, threads.thread_count()) == (2, 2, 1, 2)
+    assert found == {"other": 4, "inside": 1} and threads.thread_count() == 4
     for wrong in (0, 5, -1):
         with pytest.raises(InputError, match=f"between 1 and 4 on this machine, not {wrong}"), threads.using(wrong):
             pass

@@ -79,7 +79,7 @@ def written(folder, X, y, cuts):
     sources = []
     for p, (a, b) in enumerate(pairwise([0, *cuts, len(y)])):
         np.savez(folder / f"part{p}.npz", X=X[a:b], y=y[a:b])
-        sources.append(FilePart(folder / f"part{p}.npz", Reading.of({})))
+        sources.append(FilePart(folder / f"part{p}.npz", Reading.from_options({})))
     return sources
 
 

@@ -21,7 +21,7 @@ class Results:
         self.paper = paper
         most = 1 + max((record["seed"] for record in store.records.values()), default=0)
         cells = {cell.key: cell for cell in paper.comparison.cells(seeds=most) if cell.key in store.records}
-        found = [_in_per_cent(record) for record in store.of(cells.values())]
+        found = [_in_per_cent(record) for record in store.records_of(cells.values())]
         rows = results.Results(paper.comparison, cells.values(), found).rows
         self._rows = {(row.set, row.label, row.stop): row for row in rows}
         self._with_model: dict[tuple[str, str, str], list[dict]] = {}

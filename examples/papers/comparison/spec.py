@@ -82,24 +82,24 @@ def _checked(spec: Spec) -> Paper:
         _table(f"tables[{k}]", table, spec)
     if paper.figure is not None:
         kind = _kind("figure", paper.figure, FIGURES)
-        fields.keys("figure", paper.figure, {"kind", "data", "solvers"} | FIGURES[kind])
+        fields.require_keys("figure", paper.figure, {"kind", "data", "solvers"} | FIGURES[kind])
         _names("figure", paper.figure, spec)
-        fields.known("figure", [paper.figure[key] for key in FIGURES[kind]], METRICS, what="metric")
+        fields.require_known("figure", [paper.figure[key] for key in FIGURES[kind]], METRICS, what="metric")
     return paper
 
 
 def _published(raw: Any, spec: Spec) -> dict:
     """The same tree with every leaf a float."""
     checked: dict = {}
-    fields.known("published", fields.as_map("published", raw), spec.data)
+    fields.require_known("published", fields.as_map("published", raw), spec.data)
     for name, by_solver in raw.items():
-        fields.known(f"published.{name}", fields.as_map(f"published.{name}", by_solver), spec.solvers)
+        fields.require_known(f"published.{name}", fields.as_map(f"published.{name}", by_solver), spec.solvers)
         for solver, by_stop in by_solver.items():
             where = f"published.{name}.{solver}"
-            fields.known(where, fields.as_map(where, by_stop), spec.stop)
+            fields.require_known(where, fields.as_map(where, by_stop), spec.stop)
             for label, values in by_stop.items():
                 at = f"{where}.{label}"
-                fields.known(at, fields.as_map(at, values), METRICS, what="metric")
+                fields.require_known(at, fields.as_map(at, values), METRICS, what="metric")
                 numbers = {metric: fields.number(f"{at}.{metric}", value) for metric, value in values.items()}
                 checked.setdefault(name, {}).setdefault(solver, {})[label] = numbers
     return checked
@@ -108,40 +108,40 @@ def _published(raw: Any, spec: Spec) -> dict:
 def _table(where: str, table: Any, spec: Spec) -> None:
     kind = _kind(where, table, TABLES)
     must, may = TABLES[kind]
-    fields.keys(where, table, must | {"kind", "title"}, must | may | {"kind", "title", "note"})
+    fields.require_keys(where, table, must | {"kind", "title"}, must | may | {"kind", "title", "note"})
     _names(where, table, spec)
     metrics = [*table.get("compare", []), *table.get("within", []), *table.get("metrics", [])]
     metrics += [table["metric"]] if "metric" in table else []
-    fields.known(where, metrics, METRICS, what="metric")
+    fields.require_known(where, metrics, METRICS, what="metric")
     for metric, _, reduction in (shown.partition(" ") for shown in table.get("show", [])):
-        fields.known(f"{where}.show", [metric], METRICS, what="metric")
-        fields.known(f"{where}.show", [reduction], REDUCTIONS)
-    fields.known(f"{where}.compare", table.get("compare", {}).values(), REDUCTIONS[:2])
+        fields.require_known(f"{where}.show", [metric], METRICS, what="metric")
+        fields.require_known(f"{where}.show", [reduction], REDUCTIONS)
+    fields.require_known(f"{where}.compare", table.get("compare", {}).values(), REDUCTIONS[:2])
     for metric, by_stop in table.get("within", {}).items():
-        fields.known(f"{where}.within.{metric}", fields.as_map(f"{where}.within.{metric}", by_stop), spec.stop)
+        fields.require_known(f"{where}.within.{metric}", fields.as_map(f"{where}.within.{metric}", by_stop), spec.stop)
         for label, limit in by_stop.items():
             fields.number(f"{where}.within.{metric}.{label}", str(limit).removesuffix("%"))
     if "over" in table:
-        fields.known(f"{where}.over", [table["over"]], spec.solvers)
+        fields.require_known(f"{where}.over", [table["over"]], spec.solvers)
     for group in table.get("groups", []):
-        fields.keys(f"{where}.groups", group, GROUP - {"published"}, GROUP)
-        fields.known(f"{where}.groups", group["data"], spec.data)
-        fields.known(f"{where}.groups.summary", [group["summary"]], ("median", "mean", "max"))
-        fields.known(f"{where}.groups.published", group.get("published", {}), spec.solvers)
+        fields.require_keys(f"{where}.groups", group, GROUP - {"published"}, GROUP)
+        fields.require_known(f"{where}.groups", group["data"], spec.data)
+        fields.require_known(f"{where}.groups.summary", [group["summary"]], ("median", "mean", "max"))
+        fields.require_known(f"{where}.groups.published", group.get("published", {}), spec.solvers)
     for pair in table.get("pairs", []):
-        fields.keys(f"{where}.pairs", pair, PAIR)
-        fields.known(f"{where}.pairs", [pair["metric"]], METRICS, what="metric")
-        fields.known(f"{where}.pairs", [pair["first"], pair["second"]], spec.solvers)
-        fields.known(f"{where}.pairs.alternative", [pair["alternative"]], ("less", "greater", "two-sided"))
+        fields.require_keys(f"{where}.pairs", pair, PAIR)
+        fields.require_known(f"{where}.pairs", [pair["metric"]], METRICS, what="metric")
+        fields.require_known(f"{where}.pairs", [pair["first"], pair["second"]], spec.solvers)
+        fields.require_known(f"{where}.pairs.alternative", [pair["alternative"]], ("less", "greater", "two-sided"))
         fields.number(f"{where}.pairs.p", pair["p"])
 
 
 def _names(where: str, entry: dict, spec: Spec) -> None:
     for key, known in (("data", spec.data), ("solvers", spec.solvers), ("stops", spec.stop)):
-        fields.known(f"{where}.{key}", entry.get(key, []), known)
+        fields.require_known(f"{where}.{key}", entry.get(key, []), known)
 
 
 def _kind(where: str, entry: Any, kinds: Any) -> str:
     kind = fields.as_map(where, entry).get("kind")
-    fields.known(f"{where}.kind", [kind], kinds)
+    fields.require_known(f"{where}.kind", [kind], kinds)
     return kind

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.tables.table import listed
+from svmkit.data.tables.table import name_columns
 from svmkit.errors import InputError, meant
 from svmkit_dask.parts.sources import ChunkPart
 
@@ -84,7 +84,7 @@ def _require_numbers(X: Any) -> None:
     texts = [str(name) for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)]
     if texts:
         raise InputError(
-            f"X: {listed(texts)} {'hold' if len(texts) > 1 else 'holds'} no numbers: encode such columns first "
+            f"X: {name_columns(texts)} {'hold' if len(texts) > 1 else 'holds'} no numbers: encode such columns first "
             "(X.categorize() and dask.dataframe.get_dummies), or drop them"
         )
 

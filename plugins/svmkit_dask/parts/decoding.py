@@ -18,7 +18,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import label_column, refusals
 from svmkit.data.tables.columns import Trouble
 from svmkit.data.tables.readers import Learnt, learn_pieces
-from svmkit.data.tables.table import listed
+from svmkit.data.tables.table import name_columns
 from svmkit.errors import InputError
 from svmkit_dask.parts.disk import Writer
 from svmkit_dask.parts.part import MemoryPart, Part, Written, csr, cuts, rows_of
@@ -111,8 +111,8 @@ class TableDecoder(Decoder):
         if texts:
             names = [learnt.table.names[column.position] for column in texts]
             raise InputError(
-                f"{self.path}: {listed(names)} {'hold' if len(names) > 1 else 'holds'} text, whose categories other "
-                f"parts may not share: {_encode_first()}, or --drop {refusals.as_option(names)}"
+                f"{self.path}: {name_columns(names)} {'hold' if len(names) > 1 else 'holds'} text, whose categories "
+                f"other parts may not share: {_encode_first()}, or --drop {refusals.as_option(names)}"
             )
         if not learnt.columns:
             raise InputError(f"{self.path}: has a label column but no features: all others are empty")
@@ -128,13 +128,13 @@ class TableDecoder(Decoder):
         if odd:
             rows = f"from row {start + 1:,} on" if empty else f"in the first {start:,} rows"
             raise InputError(
-                f"{self.path}: {listed(odd)} {'have' if len(odd) > 1 else 'has'} no value {rows}: {_HOLES}"
+                f"{self.path}: {name_columns(odd)} {'have' if len(odd) > 1 else 'has'} no value {rows}: {_HOLES}"
             )
         if first.dates != encoding.dates:
             at = next(i for i, (a, b) in enumerate(zip(first.dates, encoding.dates, strict=True)) if a != b)
             raise InputError(
-                f"{self.path}: {listed([first.columns[at]])} is read as other dates or numbers from row {start + 1:,} "
-                "on: write dates as 2024-12-31"
+                f"{self.path}: {name_columns([first.columns[at]])} is read as other dates or numbers from "
+                f"row {start + 1:,} on: write dates as 2024-12-31"
             )
 
 

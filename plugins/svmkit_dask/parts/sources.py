@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from svmkit._version import __version__
-from svmkit.data.formats.files import opened
+from svmkit.data.formats.files import open_data
 from svmkit.data.loading import kind_of
 from svmkit.data.places.sources import data_files, find
 from svmkit.data.prepare.labels import label_array
@@ -196,14 +196,14 @@ def from_paths(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
         A pattern such as ``parts/*.svm``, a folder (all data files in it), a file, or a data set by its name. In a
         list, each of these, and the parts keep its order.
     **options
-        How tables are to be read, as `Reading.of` takes them: label, decimal, encoding, drop, only.
+        How tables are to be read, as `Reading.from_options` takes them: label, decimal, encoding, drop, only.
 
     Raises
     ------
     InputError
         Nothing is found, or a part is named twice.
     """
-    reading = Reading.of(options)
+    reading = Reading.from_options(options)
     named = [pattern] if isinstance(pattern, str | os.PathLike) else list(pattern)
     paths = [path for one in named for path in _matching(one)]
     if not paths:
@@ -237,7 +237,7 @@ def _is_blank(path: Path) -> bool:
     """Return whether a file is there and holds nothing but white space, as a partition without rows is written."""
     if not path.is_file():
         return False
-    with opened(path) as stream:
+    with open_data(path) as stream:
         while chunk := stream.read(1 << 16):
             if chunk.strip():
                 return False

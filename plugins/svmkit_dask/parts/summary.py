@@ -16,7 +16,7 @@ from svmkit.data.formats.layout import DENSE_FROM, integral
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
-from svmkit.data.tables.table import listed
+from svmkit.data.tables.table import name_columns
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import gamma_of_moments
@@ -76,7 +76,9 @@ def _require_same_table(first: Facts, one: Facts) -> None:
         if mine.columns != other.columns:
             odd = [name for name in mine.columns if name not in other.columns]
             what = (
-                f"{listed(odd)}, which {first.name} lacks" if odd else f"its columns in another order than {first.name}"
+                f"{name_columns(odd)}, which {first.name} lacks"
+                if odd
+                else f"its columns in another order than {first.name}"
             )
             raise InputError(f"{one.name}: has {what}: {mend}")
         if mine.label != other.label:
@@ -92,7 +94,7 @@ def _require_same_table(first: Facts, one: Facts) -> None:
     if mine.dates != other.dates:
         at = next(i for i, (a, b) in enumerate(zip(mine.dates, other.dates, strict=True)) if a != b)
         raise InputError(
-            f"{one.name}: {listed([mine.columns[at]])} holds {mine.dates[at] or 'numbers'}, but "
+            f"{one.name}: {name_columns([mine.columns[at]])} holds {mine.dates[at] or 'numbers'}, but "
             f"{other.dates[at] or 'numbers'} in {first.name}: write dates as 2024-12-31 in all parts"
         )
 
@@ -287,7 +289,9 @@ class Dealt:
         if scale is None or scale == "none":
             return Preprocessing()
         moments = self._moments.for_scaling()
-        return Preprocessing(scaling=Scaling.of_moments(scale, moments, sparse=self.layout.is_sparse, flags=self.flags))
+        return Preprocessing(
+            scaling=Scaling.from_moments(scale, moments, sparse=self.layout.is_sparse, flags=self.flags)
+        )
 
     def mean(self, preprocessing: Preprocessing) -> np.ndarray:
         """Return the mean of each column of all rows after preprocessing: float64, shape (n_features,)."""

@@ -67,7 +67,7 @@ class Comparison:
         options, todo = self.options, [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         if len(todo) < len(self.cells):
             note(f"{len(self.cells) - len(todo)} of {len(self.cells)} cells were finished before ({self.store.path})")
-        for name, n in self.store.changed(todo).items():
+        for name, n in self.store.changed_plugins(todo).items():
             note(f"{n} cells in {self.store.path} are of another version of {name}'s file: they are run again")
         self._name_labels(todo)
         self._advise(todo)
@@ -102,7 +102,7 @@ class Comparison:
                 self._fail(f"{error}; the same command goes on with the cells that are missing")
             if self.store.failure:
                 self._fail(self.store.failure)
-            self.results = Results(self.spec, self.cells, self.store.of(self.cells))
+            self.results = Results(self.spec, self.cells, self.store.records_of(self.cells))
             try:
                 self._keep()
             except (OSError, SvmkitError) as error:  # the results are shown all the same
@@ -136,7 +136,7 @@ class Comparison:
             except SvmkitError:
                 continue
             for cell in cells:
-                found = advice.of_cell(cell, sets)
+                found = advice.advise(cell, sets)
                 line = f"{cell.solver} on {cell.settings['data']['source']}: {found}"
                 if found and line not in told:
                     told.add(line)
@@ -154,7 +154,7 @@ class Comparison:
         """Open the run in which cells are nested, or reopen that of the finished cells; None if the store fails."""
         options = self.options
         self.tracker = tracker(options.tracking_uri, options.experiment)
-        before = {str(r["parent_run_id"]) for r in self.store.of(self.cells) if r.get("parent_run_id")}
+        before = {str(r["parent_run_id"]) for r in self.store.records_of(self.cells) if r.get("parent_run_id")}
         if len(before) != 1 or not self.tracker.reopen(before.pop()):
             params = {
                 "sets": ",".join(self.spec.data),

@@ -76,7 +76,7 @@ class Learning:
             self.is_whole = runner.run(
                 self.cells, self.store, limit=self.limit, threads=self.threads, curve=False, told=told
             )
-        self.records = self.store.of(self.cells)
+        self.records = self.store.records_of(self.cells)
         self.frame = results_frame(self.records)
         if self.store.failure:
             self.failure = SvmkitError(self.store.failure)

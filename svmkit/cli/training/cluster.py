@@ -135,7 +135,7 @@ class _Run:
     def _trained(self, sets: Sets, metric: Metric, tracker: Tracker, saver: Checkpoint | None) -> Outcome:
         options, method, data = self.options, self.method, self.data
         about = f"{data.n_parts:,} parts on {self.cluster.n_workers} workers"
-        with progress.shown(data.n_samples, about) as watch, compiling.counted() as compiled:
+        with progress.shown(data.n_samples, about) as watch, compiling.count_compilations() as compiled:
             fitted: Fit = fit_prepared(
                 data,
                 solver=method.solver,

@@ -126,7 +126,7 @@ def fit_and_finish(
     """
     measured = options.curve or options.max_support  # a limited model is measured as it grows
     validation = sets.test if measured else None
-    with progress.shown(sets.n_samples) as watch, compiling.counted() as compiled:
+    with progress.shown(sets.n_samples) as watch, compiling.count_compilations() as compiled:
         fitted: Fit = fit_prepared(
             data,
             solver=method.solver,

@@ -84,7 +84,7 @@ def run(options: TrainOptions) -> Outcome:
     params = _params(options, method, kernel, data, nu, loss)
     seconds = time.perf_counter() - began
     with tracked(options, f"{method.solver.name} {data.name}", params, tracking.tags(method.solver), data) as tracker:
-        with progress.shown(data.n_samples) as watch, compiling.counted() as compiled:
+        with progress.shown(data.n_samples) as watch, compiling.count_compilations() as compiled:
             began = time.perf_counter()
             found = fit_one_class(
                 X,

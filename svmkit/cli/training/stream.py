@@ -19,7 +19,7 @@ from svmkit.cli.training.sets import Sets, advise_scaling
 from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset, load
-from svmkit.data.formats.layout import integral, settled
+from svmkit.data.formats.layout import densify, integral
 from svmkit.data.formats.stream import SvmlightStream
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.features import pad_or_refuse_columns
@@ -163,7 +163,7 @@ class StreamJob:
     def _begin(self, X: Any, y: np.ndarray) -> None:
         """Learn from the first block, even if it is incomplete, since there is no model without it."""
         options, method = self.options, self.method
-        X = settled(X)
+        X = densify(X)
         self.dense = isinstance(X, np.ndarray)
         if self.start is None:
             advise_scaling(X, options, method.kernel)

@@ -36,7 +36,7 @@ class WorkerLost(Exception):
     """A worker process died; the message says how."""
 
 
-def measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracking | None) -> dict[str, Any]:
+def run_cell(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracking | None) -> dict[str, Any]:
     """Run a cell and return its record, whatever happens to the worker."""
     bare = names(cell) | {"time_limit": limit, "settings": cell.settings}
     stoppable = not load("solver", cell.settings["solver"]["solver"]).external
@@ -48,11 +48,11 @@ def measured(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracki
         lane.renew()
         return bare | {"status": TIMEOUT, "reason": f"stopped after {hard:.0f} s: it did not end on its own"}
     except WorkerLost as error:
-        return worker.failed(bare, str(error))
+        return worker.failure(bare, str(error))
     except Stopped:
         raise
     except Exception as error:  # raised in the preparation: the data cannot be used
-        return worker.failed(bare, error)
+        return worker.failure(bare, error)
     if record["status"] == Status.INTERRUPTED:
         raise Stopped
     if record["status"] == FAILED:

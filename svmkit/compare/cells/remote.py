@@ -98,11 +98,11 @@ def run_on(
             begun.add(k)
             tell(cells[k], None)
 
-    for k, ended in cluster.map(measured, orders, began=began, stop=stop):
+    for k, ended in cluster.map(run_order, orders, began=began, stop=stop):
         error = ended.exception()
         if error is not None and not isinstance(error, WorkerLost):
             raise error
-        tell(cells[k], ended.result() if error is None else worker.failed(orders[k].bare, error))
+        tell(cells[k], ended.result() if error is None else worker.failure(orders[k].bare, error))
 
 
 # --- on the worker
@@ -111,7 +111,7 @@ _busy = threading.Lock()  # one cell at a time, whatever number of threads the w
 _kept: tuple[str, lanes.Lane] | None = None  # the comparison of the last cell, and its process
 
 
-def measured(order: Order) -> dict[str, Any]:
+def run_order(order: Order) -> dict[str, Any]:
     """Run a cell on this worker and return its record, which names the worker."""
     at = here()
     assert at is not None
@@ -122,9 +122,9 @@ def measured(order: Order) -> dict[str, Any]:
     with _lane(order.comparison, at.threads, Unwanted(at)) as lane:
         try:
             lane.call(lanes.AROUND, take_place, order, at.worker)
-            record = lanes.measured(lane, order.cell, order.limit, order.curve, tracking)
+            record = lanes.run_cell(lane, order.cell, order.limit, order.curve, tracking)
         except (SvmkitError, lanes.WorkerLost, TimeoutError) as error:
-            record = worker.failed(order.bare, error)
+            record = worker.failure(order.bare, error)
     if tracking is not order.tracking:
         note = f"not logged: the store is on another machine than worker {at.worker}: give --tracking-uri http://..."
         record["notes"] = [*record.get("notes", []), note]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svmkit.cluster import Cluster
-from svmkit.compare.cells.lane import Lane, Stopped, measured
+from svmkit.compare.cells.lane import Lane, Stopped, run_cell
 from svmkit.compare.cells.store import Store
 from svmkit.compare.cells.worker import Tracking
 from svmkit.compare.plan.spec import Cell
@@ -96,7 +96,7 @@ def run(
                 data = cell.settings["data"]
                 try:
                     tell(cell, None)
-                    tell(cell, measured(at, cell, limit, curve, tracking))
+                    tell(cell, run_cell(at, cell, limit, curve, tracking))
                 except Stopped:
                     return
                 except SvmkitError as error:

@@ -96,7 +96,7 @@ class Store:
             return False
         return not (ran_out(record) and record["time_limit"] < limit)
 
-    def changed(self, cells: Iterable[Cell]) -> dict[str, int]:
+    def changed_plugins(self, cells: Iterable[Cell]) -> dict[str, int]:
         """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
         cells, found = [cell for cell in cells if "plugins" in cell.settings], dict[str, int]()
         settings = [record.get("settings", {}) for record in self.records.values()] if cells else []
@@ -108,7 +108,7 @@ class Store:
                     found[name] = found.get(name, 0) + 1
         return found
 
-    def of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    def records_of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
         """Return the records of the finished cells among the given ones, in order and with the cells' present names."""
         return [self.records[cell.key] | names(cell) for cell in cells if cell.key in self.records]
 

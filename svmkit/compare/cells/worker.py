@@ -97,7 +97,7 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
     data = cell.settings["data"]
     if _bench.of != data:
         _bench.trained, _bench.sets = None, None  # frees their memory before the next sets are loaded
-        with _noted() as notes:
+        with _collect_notes() as notes:
             _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
         _bench.notes = notes
     solver, sampler, kernel = _parts(cell)
@@ -132,7 +132,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         solver, sampler, kernel = _parts(cell)
         classes, codes = answers(sets.train)
         _bench.metric = metric_for(data.get("metric"), classes, codes, data.get("class_weight"))
-        with _noted() as notes:
+        with _collect_notes() as notes:
             fitted = fit(
                 sets.train.X,
                 sets.train.y,
@@ -154,10 +154,10 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
                 calibration=cell.settings["solver"].get("calibrate"),
             )
     except Exception as error:  # a third party's solver may raise anything
-        return failed(record, error)
+        return failure(record, error)
     train = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
-    told = [advice.of_cell(cell, sets), standard_note(data["scale"], train.X)]
+    told = [advice.advise(cell, sets), standard_note(data["scale"], train.X)]
     taken = train.notes[-1:] if train.task == REGRESS and data.get("task") is None else ()  # the label as a quantity
     notes = [*_bench.notes, *taken, *filter(None, told), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
@@ -177,19 +177,19 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         record |= {"test_accuracy": scores.accuracy, "test_scores": plain(scores.summary())}
         if isinstance(scores, QuantityScores):
             record |= plain({"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae})
-        record |= plain(calibration.on_test(model, sets.test, sets.train))
+        record |= plain(calibration.test_scores(model, sets.test, sets.train))
         if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
             record["test_metric"] = metric.of_model(model, sets.test.X, sets.test.y)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
-        with _noted() as notes:
+        with _collect_notes() as notes:
             record |= {"run_id": _log(record, cell, trained, sets, tracking), "parent_run_id": tracking.parent}
         if notes:
             record["notes"] = [*record.get("notes", []), *notes]
     return record
 
 
-def failed(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
+def failure(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
     """Return the record of a cell that has no model, with the reason in one line."""
     reason = str(error)
     if isinstance(error, BaseException) and not isinstance(error, SvmkitError):
@@ -210,11 +210,11 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
         "test_accuracy": None,
         "test_scores": None,
         **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
-        **calibration.UNKNOWN | {"calibration": calibration.of_fit(fitted)},
+        **calibration.UNKNOWN | {"calibration": calibration.calibration_facts(fitted)},
         "metric": None if _bench.metric is None else _bench.metric.about(),
         "test_metric": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
-        "history": _thinned(History(trained.history())),
+        "history": _thin(History(trained.history())),
         "details": trained.details,
     }
 
@@ -320,7 +320,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     return tracker.run_id
 
 
-def _thinned(history: History) -> dict[str, list]:
+def _thin(history: History) -> dict[str, list]:
     """Return columns of about `CURVE` evenly spaced points and of the points with a measured accuracy."""
     picked = set(np.linspace(0, len(history) - 1, CURVE).round().astype(int).tolist()) if history else set()
     measured = {k for k, point in enumerate(history) if point.is_measured}
@@ -336,7 +336,7 @@ def _short(value: Any) -> Any:
 
 
 @contextmanager
-def _noted() -> Iterator[list[str]]:
+def _collect_notes() -> Iterator[list[str]]:
     """Yield a list that collects the warnings of svmkit as texts; all other warnings are dropped."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

@@ -73,7 +73,7 @@ def advice(
     )
 
 
-def of_cell(cell: Cell, sets: Sets) -> str | None:
+def advise(cell: Cell, sets: Sets) -> str | None:
     """Return the advice for a cell, whose sets are loaded."""
     assert sets.train.y is not None
     m = sets.train.n_samples

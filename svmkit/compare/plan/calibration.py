@@ -40,14 +40,14 @@ def with_calibration(how: dict[str, Any], shared: Any) -> dict[str, Any]:
     return rest if kind in (None, "none") else rest | {"calibrate": kind}
 
 
-def of_fit(fitted: Fit) -> dict[str, Any] | None:
+def calibration_facts(fitted: Fit) -> dict[str, Any] | None:
     """Return the kind of the calibration, its number of folds and its seconds; None without one."""
     if fitted.model.calibration is None:
         return None
     return {**fitted.model.about["calibration"], "seconds": fitted.calibration_s}
 
 
-def on_test(model: SVMModel, test: Dataset, train: Dataset) -> dict[str, Any]:
+def test_scores(model: SVMModel, test: Dataset, train: Dataset) -> dict[str, Any]:
     """Return the scores of probabilities on test rows, and how reliable they are; {} for a model without them.
 
     Parameters

@@ -57,7 +57,7 @@ def needs_linear(how: dict[str, Any]) -> bool:
     return Requires.LINEAR_KERNEL in plugins.load("solver", str(how["solver"])).requires
 
 
-def joined(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """Return the entry of a set with the keys that all sets share; its own way to test replaces the shared way."""
     replaced = {"test", "splits"} if "cv" in own else {"cv"} if {"test", "splits"} & own.keys() else set()
     if isinstance(own.get("test", 0.0), str | None):
@@ -88,7 +88,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
         A key or value cannot be used, or there are more than `MOST` problems.
     """
     where = f"data.{name}"
-    fields.keys(where, entry, set(), _DATA)
+    fields.require_keys(where, entry, set(), _DATA)
     common = {"source": name, "scale": "none", "memory": "1GB"} | {
         key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C", "multiclass", "splits", "cv")
     }
@@ -169,11 +169,11 @@ def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any
 def _check_common(where: str, entry: dict[str, Any]) -> None:
     testing.require_source(where, entry["source"])
     kinds = ("none", *scaling.KINDS)
-    fields.known(f"{where}.scale", [entry["scale"]], kinds)
+    fields.require_known(f"{where}.scale", [entry["scale"]], kinds)
     if entry.get("impute") in (None, "none"):
         entry.pop("impute", None)  # cells without it keep the keys that they had before there was imputing
     else:
-        fields.known(f"{where}.impute", [entry["impute"]], ("none", *imputing.KINDS))
+        fields.require_known(f"{where}.impute", [entry["impute"]], ("none", *imputing.KINDS))
     if not isinstance(entry.get("strict", False), bool):
         raise InputError(f"{where}.strict should be true or false, not {entry['strict']!r}")
     parse_bytes(entry["memory"])
@@ -185,7 +185,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     if "n_features" in entry:
         fields.count(f"{where}.n_features", entry["n_features"])
     first_rows(where, entry)
-    fields.known(f"{where}.task", [entry[key] for key in ("task",) if key in entry], TASKS)
+    fields.require_known(f"{where}.task", [entry[key] for key in ("task",) if key in entry], TASKS)
     if "epsilon" in entry:
         entry["epsilon"] = fields.number(f"{where}.epsilon", entry["epsilon"])
         require_epsilon(entry["epsilon"])
@@ -193,7 +193,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
         if key in entry:
             entry[key] = [fields.column(f"{where}.{key}", name) for name in fields.as_list(entry[key])]
     try:
-        Reading.of(entry)
+        Reading.from_options(entry)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     weight = entry.get("class_weight")
@@ -231,7 +231,9 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
     if not isinstance(entry.get("name"), str):
         raise InputError(f"{where}.kernel lacks its name")
     options = plugins.options(plugins.load("kernel", entry["name"]))
-    fields.known(f"{where}.kernel", set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key")
+    fields.require_known(
+        f"{where}.kernel", set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key"
+    )
     if {"gamma", "sigma"} <= set(entry):
         raise InputError(f"{where}.kernel has both gamma and sigma: leave one out")
     if entry["name"] == "precomputed":

@@ -72,7 +72,7 @@ def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple
     known[id(node)] = None
     values, depth = 1, 1
     if node is not None and node.tag not in _PLAIN:
-        raise _at(node, f"a {node.tag.rpartition(':')[2]} is not taken: write it in quotes")
+        raise _error_at(node, f"a {node.tag.rpartition(':')[2]} is not taken: write it in quotes")
     if node is not None and isinstance(node.value, list):
         parts = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
         for below in (_require_plain(part, known) for part in parts):
@@ -82,12 +82,12 @@ def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple
                     f"more than {VALUES} values, or nested more than {DEPTH} deep, with aliases written out"
                 )
     elif node is not None and node.tag.endswith((":int", ":float")) and len(node.value) > DIGITS:
-        raise _at(node, f"a number of {len(node.value)} digits")
+        raise _error_at(node, f"a number of {len(node.value)} digits")
     known[id(node)] = values, depth
     return values, depth
 
 
-def _at(node: Any, problem: str) -> Exception:
+def _error_at(node: Any, problem: str) -> Exception:
     """Return a YAML error with the line of the node."""
     import yaml
 
@@ -106,15 +106,15 @@ def as_list(value: Any) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def keys(where: str, value: Any, must: Iterable[str], may: Iterable[str] | None = None) -> None:
+def require_keys(where: str, value: Any, must: Iterable[str], may: Iterable[str] | None = None) -> None:
     """Raise InputError unless `value` is a map with all keys of `must` and no others than `may` (default `must`)."""
-    known(where, as_map(where, value), sorted(must if may is None else may), what="key")
+    require_known(where, as_map(where, value), sorted(must if may is None else may), what="key")
     missing = sorted(set(must) - set(value))
     if missing:
         raise InputError(f"{where} lacks {', '.join(missing)}")
 
 
-def known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "name") -> None:
+def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "name") -> None:
     """Raise InputError, with the unknown names and the closest match, unless all `names` are among `right`."""
     right = list(right)
     unknown = [str(name) for name in names if name not in right]

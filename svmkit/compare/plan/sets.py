@@ -49,7 +49,7 @@ def prepare(settings: dict[str, Any]) -> Sets:
     """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
     where = f"data.{settings['source']}"
     holes, n_features = "impute" in settings, settings.get("n_features")
-    train = load(settings["source"], n_features=n_features, reading=Reading.of(settings), holes=holes)
+    train = load(settings["source"], n_features=n_features, reading=Reading.from_options(settings), holes=holes)
     train = with_task(train, CLASSIFY if "positive" in settings else settings.get("task"))
     train = part(train, first_rows(where, settings))
     test, stratify = settings["test"], train.task != REGRESS
@@ -75,7 +75,7 @@ def prepare(settings: dict[str, Any]) -> Sets:
 def label_of(settings: dict[str, Any]) -> str | None:
     """Return the label column of a table in words; None for data without columns."""
     found = find(settings["source"])
-    reading = Reading.of(settings)
+    reading = Reading.from_options(settings)
     kind = None if isinstance(found, str) else kind_of(found, reading.charset)
     if isinstance(found, str) or kind not in ("table", "parquet"):
         return None

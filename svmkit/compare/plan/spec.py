@@ -153,9 +153,9 @@ class Spec:
         InputError
             The spec lacks a name.
         """
-        fields.known("data", data or [], self.data)
-        fields.known("solvers", solvers or [], self.solvers)
-        fields.known("stops", stops or [], self.stop)
+        fields.require_known("data", data or [], self.data)
+        fields.require_known("solvers", solvers or [], self.solvers)
+        fields.require_known("stops", stops or [], self.stop)
         found = []
         places = [(name, *split) for name in data or self.data for split in testing.splits(self.data[name]["test"])]
         for (name, split, test), at in product(places, range(max(seeds or 0, *self._counts()))):
@@ -219,19 +219,19 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
 
     Other parameters and errors are as for `load_spec`.
     """
-    fields.keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
+    fields.require_keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
     plugins.load_files(_plugin_files(raw.get("plugins", []), Path(folder)))
     solvers = _solvers(raw["solvers"])
     stop = _stops(raw.get("stop", "gap:1e-3"))
     for name, how in solvers.items():
-        fields.known(f"solvers.{name}.stops", how.get("stops", []), stop)
+        fields.require_known(f"solvers.{name}.stops", how.get("stops", []), stop)
     metrics = _metrics(raw.get("metrics"))
     linear = any(entries.needs_linear(how) for how in solvers.values())
     shared = {key: raw[key] for key in _SHARED if key in raw}
     data: dict[str, dict] = {}
-    for name, entry in _named("data", raw["data"]).items():
-        fields.known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
-        data |= entries.problems(name, entries.joined(shared, entry or {}), "linear" if linear else "rbf")
+    for name, entry in _as_entries("data", raw["data"]).items():
+        fields.require_known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
+        data |= entries.problems(name, entries.join(shared, entry or {}), "linear" if linear else "rbf")
         if len(data) > MOST:
             raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
@@ -273,7 +273,7 @@ def _plugin_files(raw: Any, folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _named(where: str, value: Any) -> dict[str, Any]:
+def _as_entries(where: str, value: Any) -> dict[str, Any]:
     """Return NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; raise InputError for no name or a repeated name."""
     if isinstance(value, dict):
         found = {str(name): entry for name, entry in value.items()}
@@ -293,10 +293,10 @@ def _named(where: str, value: Any) -> dict[str, Any]:
 
 def _solvers(raw: Any) -> dict[str, dict]:
     found = {}
-    for name, entry in _named("solvers", raw).items():
+    for name, entry in _as_entries("solvers", raw).items():
         where = f"solvers.{name}"
         how = {"solver": name, "options": {}, **(entry or {})}
-        fields.keys(where, how, set(), _SOLVER)
+        fields.require_keys(where, how, set(), _SOLVER)
         if "repeats" in how:
             fields.count(f"{where}.repeats", how["repeats"], most=MOST)
         how["options"] = {str(k): v for k, v in fields.as_map(f"{where}.options", how["options"]).items()}
@@ -331,7 +331,7 @@ def _metrics(raw: Any) -> tuple[str, ...] | None:
     spelt |= {"support": "n_support", "iterations": "n_iter"}
     spelt |= {key.removeprefix("test_"): key for key in ("test_r2", "test_rmse", "test_mae", *SCORES)}
     names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
-    fields.known("metrics", names, METRICS, what="metric")
+    fields.require_known("metrics", names, METRICS, what="metric")
     if not names:
         raise InputError("metrics is empty: leave it out to see all")
     return tuple(names)

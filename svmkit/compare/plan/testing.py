@@ -51,7 +51,7 @@ def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
 def _held_out(where: str, test: float | dict[str, Any]) -> dict[str, Any]:
     """Return a share of rows, or {hold_out, seed, stratify}, as the latter."""
     test = {"seed": 0, **(test if isinstance(test, dict) else {"hold_out": test})}
-    fields.keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
+    fields.require_keys(f"{where}.test", test, {"hold_out"}, {"hold_out", "seed", "stratify"})
     if not 0 < fields.number(f"{where}.test.hold_out", test["hold_out"]) < 1:
         raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
     fields.count(f"{where}.test.seed", test["seed"], least=0)

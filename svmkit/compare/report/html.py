@@ -64,8 +64,8 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         about=results.spec.about,
         summary=words.summary(results),
         disagreements=results.disagreements(),
-        sets=[(names[name], words.of_set(results, name)) for name in results.sets],
-        tests=[_shown(tests, results.treatments) for tests in stats.over_sets(results)],
+        sets=[(names[name], words.describe_set(results, name)) for name in results.sets],
+        tests=[_show(tests, results.treatments) for tests in stats.over_sets(results)],
         environment=environment.describe(command, threads) | _workers(results) | _other_versions(results),
         measure=_measures(results),
         chart=chart_data(results),
@@ -133,7 +133,7 @@ def _inline(figure: Figure | None) -> str:
     return "" if figure is None else base64.b64encode(pictures.svg(figure)).decode()
 
 
-def _shown(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
+def _show(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
     """Return the tests of a metric in the form that the template takes."""
     figure = pictures.difference_diagram(tests, treatments)
     return {

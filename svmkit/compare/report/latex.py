@@ -53,7 +53,7 @@ def table(results: Results) -> str:
     value of a set is bold, with those that are equal as shown (`Results.best`), and so is the best mean rank.
     """
     metrics = [m for m in _METRICS if m in results.spec.metrics and any(r.mean(m) is not None for r in results.rows)]
-    heads = [_HEADS.get(metric, escaped(results.titles[metric])) for metric in metrics]
+    heads = [_HEADS.get(metric, escape(results.titles[metric])) for metric in metrics]
     body = [_block(results, name, metrics) for name in results.sets]
     body += filter(None, [_rank_block(results, metrics)])
     return "\n".join(
@@ -76,7 +76,7 @@ def table(results: Results) -> str:
     )
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text in which no character means something to LaTeX, on one line."""
     return "".join(_SPECIAL.get(char, char) for char in " ".join(str(text).split()))
 
@@ -88,7 +88,7 @@ def _block(results: Results, name: str, metrics: list[str]) -> str:
     lines: list[str] = []
     for row in rows:
         cells = [_bold(_cell(row, metric), row in best[metric]) for metric in metrics]
-        lines.append(_line(escaped(name) if not lines else "", escaped(row.treatment), cells))
+        lines.append(_line(escape(name) if not lines else "", escape(row.treatment), cells))
     return "\n".join(lines)
 
 
@@ -107,7 +107,7 @@ def _rank_block(results: Results, metrics: list[str]) -> str:
     for name in results.treatments:
         shown = {metric: f"{of[name]:.2f}" for metric, of in ranks.items() if name in of}
         cells = [_bold(f"${shown[m]}$", shown[m] == least[m]) if m in shown else "--" for m in metrics]
-        lines.append(_line("mean rank" if not lines else "", escaped(name), cells))
+        lines.append(_line("mean rank" if not lines else "", escape(name), cells))
     return "\n".join(lines)
 
 
@@ -145,9 +145,9 @@ def _caption(results: Results) -> str:
     runs = {row.cells for row in results.rows}
     counted = f"{min(runs)} runs" if len(runs) == 1 and min(runs) > 1 else "all runs" if max(runs) > 1 else "one run"
     rules = " / ".join(results.spec.stop.values())
-    said = f"{escaped(results.spec.name)}: means over {counted}" if counted != "one run" else escaped(results.spec.name)
+    said = f"{escape(results.spec.name)}: means over {counted}" if counted != "one run" else escape(results.spec.name)
     spread = ", with standard deviations" if max(runs) > 1 else ""
     return (
-        f"{said}{spread}; stop rule {escaped(rules)}. The best value of a set is bold, with those that equal it as "
+        f"{said}{spread}; stop rule {escape(rules)}. The best value of a set is bold, with those that equal it as "
         "shown; times count where all runs reached the stop rule, suboptimality among solvers of one objective."
     )

@@ -151,7 +151,7 @@ def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
     alpha = 0.6 if len({curve.run for curve, _ in found}) > 1 else 1.0
     for curve, how in found:
         scale = 100.0 if curve.measure == "accuracy" else 1.0
-        line, end = _drawn(_line(curve, x, y), y, low, scale), _drawn(_end(curve, x, y), y, low, scale)
+        line, end = _draw(_line(curve, x, y), y, low, scale), _draw(_end(curve, x, y), y, low, scale)
         ax.plot(*line.T, **how.look | {"marker": ""}, linewidth=1.3, alpha=alpha)
         ax.plot(*end.T, **how.look | {"linestyle": ""}, markersize=5.5, markeredgecolor="white")
     ax.set_xscale("log")
@@ -204,7 +204,7 @@ def _axis(y: str, measure: str) -> str:
     return "test R2" if y == "accuracy" and measure == "R2" else _AXES[y]
 
 
-def _drawn(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
+def _draw(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
     """Return the points as (n, 2): accuracies times `scale`, nan if too low; gaps <= 0 moved to their place."""
     found = np.array(points, dtype=float).reshape(-1, 2)
     if y == "accuracy":

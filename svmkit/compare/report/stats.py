@@ -219,10 +219,10 @@ def tests(results: Results, metric: str) -> Tests:
     if n < 2 or k < 2:
         what = f"{n} set{'s' * (n != 1)} and {k} solver{'s' * (k != 1)}"
         return Tests(metric, sets, treatments, values, (*notes, f"{what}: a test needs two of each."))
-    return _tested(metric, sets, treatments, values, notes)
+    return _test(metric, sets, treatments, values, notes)
 
 
-def _tested(metric: str, sets: list[str], treatments: list[str], values: np.ndarray, notes: list[str]) -> Tests:
+def _test(metric: str, sets: list[str], treatments: list[str], values: np.ndarray, notes: list[str]) -> Tests:
     n, k = values.shape
     ranked = np.vectorize(lambda value: as_shown(metric, value))(values) * (-1.0 if metric in HIGHER else 1.0)
     found = friedman(ranked)

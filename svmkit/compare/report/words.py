@@ -121,7 +121,7 @@ def _wins(won: list[tuple[str, ...]], unit: str) -> str:
     return "; ".join(filter(None, [", ".join(alone), *ties]))
 
 
-def of_set(results: Results, name: str) -> Table:
+def describe_set(results: Results, name: str) -> Table:
     """Return the table of a set: solver, status, and each metric for which some row has a value."""
     rows = [row for row in results.rows if row.set == name]
     heads = _HEADS | {"test_metric": results.titles["test_metric"]}

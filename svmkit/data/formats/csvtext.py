@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from svmkit.data.formats.cells import MISSING, is_number_somehow
-from svmkit.data.formats.files import opened
+from svmkit.data.formats.files import open_data
 from svmkit.data.prepare.dates import is_date
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.errors import InputError, one_line
@@ -35,7 +35,7 @@ class Dialect:
 
 def records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines."""
-    with opened(path) as stream:
+    with open_data(path) as stream:
         text = io.TextIOWrapper(stream, encoding=charset, newline="")
         reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=strict)
         line = 1
@@ -55,7 +55,7 @@ def not_decoded(path: Path, charset: str) -> InputError:
     name, mend = charset, "give --encoding the one that it was written in"
     if charset == UTF_8:
         name, mend = "UTF-8", "--encoding latin-1 (or the one that it was written in) reads it, or save it as UTF-8"
-    with opened(path) as stream:
+    with open_data(path) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode(charset)
@@ -68,7 +68,7 @@ def not_decoded(path: Path, charset: str) -> InputError:
 
 def charset_of(path: Path, charset: str | None) -> str:
     """Return the character encoding of a text file: UTF-8 if it begins with the mark of that, else the given one."""
-    with opened(path) as stream:
+    with open_data(path) as stream:
         return UTF_8 if charset in (None, "utf-8") or stream.read(3) == codecs.BOM_UTF8 else str(charset)
 
 
@@ -98,7 +98,7 @@ def dialect(
         If there are no records, or records of different lengths; the message names the line.
     """
     charset = charset_of(path, charset)
-    delimiter, rows = ("\t", _sample(path, "\t", charset)) if tabs else _delimited(path, charset, decimal)
+    delimiter, rows = ("\t", _sample(path, "\t", charset)) if tabs else _choose_delimiter(path, charset, decimal)
     if not rows:
         raise InputError(f"{path}: has no rows: it needs one line a sample")
     width = len(rows[0][1])
@@ -128,7 +128,7 @@ def _sample(path: Path, delimiter: str, charset: str) -> list[tuple[int, list[st
     return list(islice(records(path, delimiter, charset), _SAMPLE))
 
 
-def _delimited(path: Path, charset: str, decimal: str | None) -> tuple[str, list[tuple[int, list[str]]]]:
+def _choose_delimiter(path: Path, charset: str, decimal: str | None) -> tuple[str, list[tuple[int, list[str]]]]:
     """Return the delimiter of a CSV file and its first records."""
     tried: dict[str, list[tuple[int, list[str]]]] = {}
     even: dict[str, float] = {}  # the share of numbers and dates that a delimiter leaves

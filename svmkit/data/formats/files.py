@@ -36,7 +36,7 @@ def _strip(name: str, endings: tuple[str, ...]) -> tuple[str, str]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_data(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading its decompressed bytes. Any failure to read them becomes one InputError.
 
     The compression is known by the ending (.gz, .bz2, .xz) or else by the first bytes. The file is read as a stream and
@@ -49,7 +49,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     with raw:
         try:
             compression = split_endings(path.name)[2] or _sniff_compression(raw)
-            with _decompressed(path, raw, compression) as stream:
+            with _decompress(path, raw, compression) as stream:
                 yield stream
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as err:
             what = "its compressed data is broken or cut short" if compression else "reading it failed"
@@ -62,7 +62,7 @@ def _sniff_compression(raw: IO[bytes]) -> str:
     return next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), "")
 
 
-def _decompressed(path: Path, raw: IO[bytes], compression: str) -> IO[bytes]:
+def _decompress(path: Path, raw: IO[bytes], compression: str) -> IO[bytes]:
     stream: Any = raw
     if compression == ".gz":
         import gzip
@@ -113,7 +113,7 @@ def read_start(path: Path, size: int = 1 << 16) -> bytes:
         raise InputError(f"{path}: no such file: check the path")
     if not path.is_file():
         raise InputError(f"{path}: is no regular file (it is read more than once): save it to a file first")
-    with opened(path) as stream:
+    with open_data(path) as stream:
         start = stream.read(size)
     if not start.strip():
         raise InputError(f"{path}: is empty: it needs one line a sample")
@@ -129,7 +129,7 @@ def refuse_binary(path: Path, start: bytes) -> None:
         raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
 
 
-def shown(token: str | bytes) -> str:
+def cite(token: str | bytes) -> str:
     """Return a token of a file for messages: printable and at most 40 characters long."""
     text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
     return repr(text if len(text) <= 40 else text[:37] + "...")

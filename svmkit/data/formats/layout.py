@@ -34,7 +34,7 @@ def require_sound(X: Any) -> None:
         raise ValueError("the indices of the sparse array lead outside of it")
 
 
-def settled(X: Any) -> Any:
+def densify(X: Any) -> Any:
     """Return X as a dense array if at least half of its entries are stored, else unchanged."""
     rows, columns = X.shape
     return X.toarray() if X.nnz >= DENSE_FROM * rows * columns else X

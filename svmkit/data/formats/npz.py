@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.formats.files import opened
-from svmkit.data.formats.layout import csr, integral, require_sound, settled
+from svmkit.data.formats.files import open_data
+from svmkit.data.formats.layout import csr, densify, integral, require_sound
 from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError, one_line
 
@@ -49,7 +49,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    with opened(path) as stream:
+    with open_data(path) as stream:
         try:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
@@ -92,7 +92,7 @@ def _sparse(path: Path, arrays: dict[str, np.ndarray]) -> Any:
         X = as_features(sparse.csr_array(stored), what="X")
     except (ValueError, KeyError, TypeError, OverflowError) as err:
         raise InputError(f"{path}: {one_line(err)}") from err
-    return settled(csr(X.data.astype(np.float64, copy=False), X.indices, X.indptr, X.shape))
+    return densify(csr(X.data.astype(np.float64, copy=False), X.indices, X.indptr, X.shape))
 
 
 def _labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from svmkit.data.formats.files import shown
+from svmkit.data.formats.files import cite
 from svmkit.data.formats.layout import csr
 from svmkit.data.formats.svmlight import line_problem
 from svmkit.errors import InputError, one_line
@@ -166,14 +166,14 @@ class SvmlightStream:
     def _next(self, size: int) -> Block | None:
         """Return the next `size` lines as samples, or None if there are none or none can be used."""
         lines = [self._pending.popleft() for _ in range(min(size, len(self._pending)))]
-        block = self._parsed(lines)
+        block = self._parse(lines)
         if block is None and (lines := self._usable(lines)):
-            block = self._parsed(lines)
+            block = self._parse(lines)
             if block is None:  # the parser refuses what `line_problem` lets pass
                 raise InputError(f"{self.name}:{lines[0][0]}: not svmlight from here to line {lines[-1][0]}")
         return block
 
-    def _parsed(self, lines: Lines) -> Block | None:
+    def _parse(self, lines: Lines) -> Block | None:
         """Parse all lines at once, which is fast. Return None if there are none or one cannot be used."""
         from sklearn.datasets import load_svmlight_file
 
@@ -212,7 +212,7 @@ class SvmlightStream:
         label, *features = line.partition(b"#")[0].split()
         if self.labels is not None and float(label) not in set(self.labels):
             listed = [f"{known:.15g}" for known in sorted(self.labels)[:10]] + ["..."] * (len(self.labels) > 10)
-            return f"the label {shown(label)} is not announced ({', '.join(listed)} are): announce it or drop that line"
+            return f"the label {cite(label)} is not announced ({', '.join(listed)} are): announce it or drop that line"
         indices = [int(token.partition(b":")[0]) for token in features if not token.startswith(b"qid")]
         if 0 in indices:
             return "index 0, but indices of a stream count from 1 (it cannot look ahead): add 1 to every index"

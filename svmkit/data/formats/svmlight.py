@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.formats.files import opened, shown
+from svmkit.data.formats.files import cite, open_data
 from svmkit.data.formats.layout import DENSE_FROM, csr, integral
 from svmkit.errors import InputError, one_line
 
@@ -93,7 +93,7 @@ def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray
     """
     from sklearn.datasets import load_svmlight_file
 
-    with opened(path) as stream:
+    with open_data(path) as stream:
         try:
             while block := stream.read(_BLOCK):
                 block += stream.readline()
@@ -139,7 +139,7 @@ class Stack:
 
 def _diagnosis(path: Path, otherwise: str) -> InputError:
     """Find the line at which the parser failed, which it does not say, by reading line by line in Python."""
-    with opened(path) as stream:
+    with open_data(path) as stream:
         for number, line in enumerate(stream, start=1):
             problem = line_problem(line)
             if problem:
@@ -153,12 +153,12 @@ def line_problem(line: bytes) -> str | None:
         return None
     label, features = tokens[0], tokens[1:]
     if b":" not in label and b"," in label and all(_number(part) is not None for part in label.split(b",")):
-        return f"several labels a sample ({shown(label)}): give one label a line"
+        return f"several labels a sample ({cite(label)}): give one label a line"
     value = _number(label)
     if value is None:
-        return f"not svmlight: {shown(label)} is no label (a number), {_EXPECTED}"
+        return f"not svmlight: {cite(label)} is no label (a number), {_EXPECTED}"
     if not math.isfinite(value):
-        return f"the label is {shown(label)}: drop that line or label it"
+        return f"the label is {cite(label)}: drop that line or label it"
     if features and features[0].startswith(b"qid:"):
         features = features[1:]
     previous = -1
@@ -177,19 +177,19 @@ def _feature_problem(token: bytes, previous: int) -> tuple[str | None, int]:
     except ValueError:
         colon, index = b"", 0
     if not colon or value is None:
-        return f"not svmlight: {shown(token)} is no index:value, {_EXPECTED}", previous
+        return f"not svmlight: {cite(token)} is no index:value, {_EXPECTED}", previous
     if index < 0 or index > np.iinfo(np.int32).max - 1:
         return (
-            f"not svmlight: {shown(token)} has an index out of range (1 to 2147483646), {_EXPECTED}",
+            f"not svmlight: {cite(token)} has an index out of range (1 to 2147483646), {_EXPECTED}",
             previous,
         )
     if index <= previous:
         return (
-            f"not svmlight: {shown(token)} comes after index {previous}, but indices must ascend in a line",
+            f"not svmlight: {cite(token)} comes after index {previous}, but indices must ascend in a line",
             previous,
         )
     if not math.isfinite(value):
-        return f"the value of {shown(token)} is not finite: drop that line or give a number", previous
+        return f"the value of {cite(token)} is not finite: drop that line or give a number", previous
     return None, index
 
 

@@ -39,7 +39,7 @@ def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
     """
     if name == "diabetes":
         return _diabetes()
-    path = _packaged(_CLASSES[name][0])
+    path = _find_packaged(_CLASSES[name][0])
     if path is None:
         return _from_sklearn(name)
     has_names, lines = _CLASSES[name][1], _lines(path)
@@ -52,7 +52,7 @@ def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _diabetes() -> tuple[np.ndarray, np.ndarray]:
     """Return the 442 patients of Efron et al. (2004), each feature centred and of norm 1, as scikit-learn does it."""
-    features, targets = map(_packaged, _DIABETES)
+    features, targets = map(_find_packaged, _DIABETES)
     if features is None or targets is None:
         return _from_sklearn("diabetes")
     X = np.loadtxt(_lines(features), dtype=np.float64, ndmin=2)
@@ -65,7 +65,7 @@ def _lines(path: Path) -> list[str]:
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8").splitlines()
 
 
-def _packaged(file: str) -> Path | None:
+def _find_packaged(file: str) -> Path | None:
     spec = find_spec("sklearn")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder) / "datasets" / "data" / file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from svmkit._version import __version__
-from svmkit.data.formats.files import opened
+from svmkit.data.formats.files import open_data
 from svmkit.data.places.remote import Remote
 from svmkit.errors import InputError, SvmkitError, one_line
 
@@ -76,7 +76,7 @@ class Resumable:
     def _transfer(self, url: str) -> None:
         import urllib3
 
-        known = self._known(url)
+        known = self._read_state(url)
         done = self.part.stat().st_size if known else 0
         if known and done == known.get("total"):
             return  # the transfer was complete, but the process ended before unpacking
@@ -84,14 +84,14 @@ class Resumable:
             response, start = _ask(url, done, known)
         except OSError as error:  # requests' own are among them
             raise SvmkitError(
-                f"no answer from {urlsplit(shown_url(url)).netloc} ({_root(error)}): check the network, or give another"
+                f"no answer from {urlsplit(redact(url)).netloc} ({_root(error)}): check the network, or give another"
                 " place with --mirror"
             ) from None
         with response:
             total = _length(response, start)
             self._require_fits(url, total or 0)
             if start == 0:
-                version = {"url": shown_url(url), "total": total, "validator": _validator(response)}
+                version = {"url": redact(url), "total": total, "validator": _validator(response)}
                 self.part.write_bytes(b"")
                 self.state.write_text(json.dumps(version), encoding="utf-8")
             done = start
@@ -114,20 +114,20 @@ class Resumable:
                 "they are kept, the same command goes on from there"
             )
 
-    def _known(self, url: str) -> dict[str, Any]:
+    def _read_state(self, url: str) -> dict[str, Any]:
         """Return the notes on the transfer that `part` is from, or {} if it was from another URL or there are none."""
         try:
             state = json.loads(self.state.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        fits = isinstance(state, dict) and state.get("url") == shown_url(url) and self.part.is_file()
+        fits = isinstance(state, dict) and state.get("url") == redact(url) and self.part.is_file()
         return state if fits else {}
 
     def _require_fits(self, url: str, size: int) -> None:
         # compression that fails adds a little: 5 bytes in 16 kB to gzip, less than 1 % to bzip2
         if size > self.remote.size + self.remote.size // 50 + 4096:
             raise WrongFile(
-                f"{self.remote.name}: {shown_url(url)} sends {size:,} bytes or more, the set has {self.remote.size:,}: "
+                f"{self.remote.name}: {redact(url)} sends {size:,} bytes or more, the set has {self.remote.size:,}: "
                 "it is another file; give another --mirror"
             )
 
@@ -143,7 +143,7 @@ class Resumable:
                 file.write(block)
 
 
-def shown_url(url: str) -> str:
+def redact(url: str) -> str:
     """Return a URL without user name and password, for messages."""
     return url.replace(f"{urlsplit(url).netloc.rpartition('@')[0]}@", "", 1) if "@" in urlsplit(url).netloc else url
 
@@ -164,11 +164,11 @@ def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
         return _ask(url, 0, {})
     if response.status_code in _NO_FILE:
         response.close()
-        raise NotThere(f"{shown_url(url)} is not there ({response.status_code})")
+        raise NotThere(f"{redact(url)} is not there ({response.status_code})")
     if not response.ok:
         response.close()
         answer = f"{response.status_code} {response.reason}".strip()
-        raise SvmkitError(f"{shown_url(url)} answers {answer}: try again later, or give another --mirror")
+        raise SvmkitError(f"{redact(url)} answers {answer}: try again later, or give another --mirror")
     return response, start if goes_on else 0
 
 
@@ -193,7 +193,7 @@ def _validator(response: Response) -> str | None:
 
 def _contents(part: Path) -> Iterator[bytes]:
     try:
-        with opened(part) as stream:
+        with open_data(part) as stream:
             while block := stream.read(_CHUNK):
                 yield block
     except InputError:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from svmkit.data.formats.files import COMPRESSIONS, opened, shown
+from svmkit.data.formats.files import COMPRESSIONS, cite, open_data
 from svmkit.data.places.builtin import BUILTIN
-from svmkit.data.places.download import NotThere, Progress, Resumable, WrongFile, shown_url
+from svmkit.data.places.download import NotThere, Progress, Resumable, WrongFile, redact
 from svmkit.data.places.remote import REMOTE, SITES, Remote
-from svmkit.data.places.sources import cache_dir, cached, offer
+from svmkit.data.places.sources import cache_dir, find_cached, offer
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 
 
@@ -49,7 +49,7 @@ class Fetched:
     fetched: bool
 
 
-def wanted(names: Iterable[str]) -> list[str]:
+def names_to_fetch(names: Iterable[str]) -> list[str]:
     """Return the sets to fetch: each name, followed by its test set NAME.t if there is one, without repetitions.
 
     Raises
@@ -66,7 +66,7 @@ def _remote(name: str) -> Remote:
         raise InputError(f"{name} is built in: it needs no fetching, train on it by its name")
     if name not in REMOTE:
         known = "`svmkit datasets list` names those that there are"
-        raise InputError(f"no set {shown(name)} can be fetched{offer(name, list(REMOTE))}; {known}")
+        raise InputError(f"no set {cite(name)} can be fetched{offer(name, list(REMOTE))}; {known}")
     return REMOTE[name]
 
 
@@ -131,7 +131,7 @@ def _bases(remote: Remote, mirror: str | None) -> list[str]:
     except ValueError:  # a port that is no number, brackets that do not match
         usable = False
     if not usable or parts.query or parts.fragment:
-        raise InputError(f"{source} {shown(mirror)} is no folder's URL: give one such as https://example.org/libsvm")
+        raise InputError(f"{source} {cite(mirror)} is no folder's URL: give one such as https://example.org/libsvm")
     return [f"{mirror.rstrip('/')}/{remote.folder}", mirror.rstrip("/")]
 
 
@@ -161,7 +161,7 @@ def _download(remote: Remote, bases: list[str], working: Path, progress: Progres
     except ValueError:  # pooch: the checksum is another one
         downloader.discard()
         raise SvmkitError(
-            f"{remote.name}: what {shown_url(url)} sent has another SHA-256 than the set, so it was changed or damaged "
+            f"{remote.name}: what {redact(url)} sent has another SHA-256 than the set, so it was changed or damaged "
             "(removed): try again, or give another --mirror"
         ) from None
     finally:
@@ -171,12 +171,12 @@ def _download(remote: Remote, bases: list[str], working: Path, progress: Progres
 
 def _present(remote: Remote) -> Path | None:
     """Return the file of the cache if it has the set's contents."""
-    path = cached(remote.name)
+    path = find_cached(remote.name)
     if path is None:
         return None
     digest, left = hashlib.sha256(), remote.size
     try:
-        with opened(path) as stream:
+        with open_data(path) as stream:
             while left >= 0 and (block := stream.read(1 << 20)):
                 digest.update(block)
                 left -= len(block)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmkit.data.formats.files import COMPRESSIONS, FORMATS, shown, split_endings
+from svmkit.data.formats.files import COMPRESSIONS, FORMATS, cite, split_endings
 from svmkit.data.places.builtin import BUILTIN
 from svmkit.data.places.remote import REMOTE
 from svmkit.errors import InputError
@@ -44,9 +44,9 @@ def cache_dir() -> Path:
     return Path(given).expanduser() if given else Path.home() / ".cache" / "svmkit" / "datasets"
 
 
-def cached(name: str) -> Path | None:
+def find_cached(name: str) -> Path | None:
     """Return the file of the download cache for a bare name, or None if there is none."""
-    return _in_folder(cache_dir(), name)
+    return _find_in_folder(cache_dir(), name)
 
 
 def find(source: str | os.PathLike[str]) -> str | Path:
@@ -81,7 +81,7 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     if text in BUILTIN:
         return text
     for _, folder in _folders():
-        found = _in_folder(folder, text)
+        found = _find_in_folder(folder, text)
         if found is not None:
             return found
     raise InputError(_not_found(text))
@@ -95,7 +95,7 @@ def available() -> list[Entry]:
         for path in data_files(folder):
             name = split_endings(path.name)[0]
             # two files may share a stem: it names the file that `find` returns for it, the other keeps its full name
-            if name in taken or _in_folder(folder, name) != path:
+            if name in taken or _find_in_folder(folder, name) != path:
                 name = path.name
             if name not in taken:
                 taken.add(name)
@@ -130,7 +130,7 @@ def _folders() -> Iterator[tuple[str, Path]]:
     yield "cache", cache_dir()
 
 
-def _in_folder(folder: Path, name: str) -> Path | None:
+def _find_in_folder(folder: Path, name: str) -> Path | None:
     return next((path for end in _ENDINGS if _is_file(path := folder / (name + end))), None)
 
 
@@ -165,7 +165,7 @@ def _not_found(name: str) -> str:
         [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
     )
     hint = f" here: `svmkit datasets fetch {name}` brings it" if name in REMOTE else offer(name, known)
-    return f"no data set {shown(name)}{hint}; looked in {looked}"
+    return f"no data set {cite(name)}{hint}; looked in {looked}"
 
 
 def offer(name: str, known: list[str]) -> str:

@@ -109,7 +109,7 @@ class Preprocessing:
         """Return the number of features that `apply` makes of so many."""
         return n_features + (self.imputing.n_added if self.imputing else 0)
 
-    def widened(self, n_features: int) -> Preprocessing:
+    def widen(self, n_features: int) -> Preprocessing:
         """Return the steps for X with further columns up to this number, which were 0 in training.
 
         Raises
@@ -121,7 +121,7 @@ class Preprocessing:
             raise InputError(
                 "a model that imputes takes no columns beyond those that it was trained on: leave them out"
             )
-        return self if self.scaling is None else replace(self, scaling=self.scaling.widened(n_features))
+        return self if self.scaling is None else replace(self, scaling=self.scaling.widen(n_features))
 
     def header(self) -> dict[str, Any]:
         """Return what a model file's header keeps, in JSON types; `arrays` has the rest."""
@@ -157,14 +157,14 @@ class Preprocessing:
             If the header lacks an entry.
         """
 
-        def of(step: str) -> dict[str, np.ndarray]:
+        def stored(step: str) -> dict[str, np.ndarray]:
             return {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{step}.")}
 
         kind = header.get("imputing")
         found = cls(
             Encoding.from_json(header["encoding"]) if header["encoding"] else None,
-            None if kind is None else Imputing.from_arrays(kind, of("imputing")),
-            Scaling.from_arrays(header["scaling"], of("scaling")) if header["scaling"] else None,
+            None if kind is None else Imputing.from_arrays(kind, stored("imputing")),
+            Scaling.from_arrays(header["scaling"], stored("scaling")) if header["scaling"] else None,
         )
         wide = found.imputing is None or len(found.imputing.statistics) == n_features
         if not wide or (found.scaling and len(found.scaling.scale) != found.width(n_features)):

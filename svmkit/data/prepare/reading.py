@@ -61,7 +61,7 @@ class Reading:
             object.__setattr__(self, "charset", codecs.lookup(self.charset).name)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Reading:
+    def from_options(cls, options: Mapping[str, Any]) -> Reading:
         """Return the reading that options ask for: label, decimal, encoding, drop, only, categorical."""
         names = {_SPELT.get(name, name): name for name in cls.__dataclass_fields__}
         return cls(**{names[key]: value for key, value in options.items() if key in names})

@@ -68,10 +68,10 @@ class Scaling:
             scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
         else:
             center, scale = _fit_standard(X) if kind == "standard" else _fit_range(kind, *_min_max(X))
-        return cls._checked(kind, center, scale, flags)
+        return cls._build(kind, center, scale, flags)
 
     @classmethod
-    def of_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
+    def from_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
         """Return the map that `fit` learns from samples of these moments, dense or CSR.
 
         Raises
@@ -87,10 +87,10 @@ class Scaling:
             scale = _deviation(mean, variance) if kind == "standard" else np.maximum(np.abs(low), np.abs(high))
         else:
             center, scale = _standard(moments) if kind == "standard" else _fit_range(kind, low, high)
-        return cls._checked(kind, center, scale, flags)
+        return cls._build(kind, center, scale, flags)
 
     @classmethod
-    def _checked(cls, kind: str, center: np.ndarray, scale: np.ndarray, flags: np.ndarray | None) -> Scaling:
+    def _build(cls, kind: str, center: np.ndarray, scale: np.ndarray, flags: np.ndarray | None) -> Scaling:
         if not (np.isfinite(center).all() and np.isfinite(scale).all()):
             column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
             raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")
@@ -137,7 +137,7 @@ class Scaling:
             out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
         return out
 
-    def widened(self, n_features: int) -> Scaling:
+    def widen(self, n_features: int) -> Scaling:
         """Return the scaling with further features up to this number, which it leaves as they are."""
         missing = n_features - len(self.scale)
         scale = np.pad(self.scale, (0, missing), constant_values=1.0)

@@ -109,17 +109,17 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
         A cell is infinite, or of a type that is no feature, such as a list.
     """
     if as_categories:
-        return _categories(position, *_factorized(table, position))
+        return _categories(position, *_factorize(table, position))
     if _is_datetime(table, position):
         return Column(position, days_of(table.frame[position]), order=YEAR_FIRST)
     if not _is_text(table, position):
         return Column(position, _numbers(table, position, decimal))
-    codes, texts = _factorized(table, position)
+    codes, texts = _factorize(table, position)
     shares = _Shares(codes, texts)
-    if shares.of(lambda text: number(text, decimal) is not None) == 1.0:
+    if shares.where(lambda text: number(text, decimal) is not None) == 1.0:
         return Column(position, _numbers(table, position, decimal))
     orders = order_of(texts, shares.counts.tolist())
-    if orders and shares.of(lambda text: days(text, orders[0]) is not None) == 1.0:
+    if orders and shares.where(lambda text: days(text, orders[0]) is not None) == 1.0:
         values = _dates(table, position, orders[0])
         unclear = Trouble.DAY if len(orders) > 1 else None
         return Column(position, values, None, orders[0], unclear, example=next(text for text in texts if text))
@@ -139,7 +139,7 @@ def _with_trouble(
     """Return a column of texts with the reason for which it is probably no column of categories, if there is one."""
     position, values, categories = column.position, column.values, column.categories
     known = [number(text, decimal) is not None for text in texts]
-    if shares.of(is_number_somehow) >= _MOSTLY and not shares.share(known) >= _MOSTLY:
+    if shares.where(is_number_somehow) >= _MOSTLY and not shares.share(known) >= _MOSTLY:
         example = next(text for text, right in zip(texts, known, strict=True) if not right and is_number_somehow(text))
         return Column(position, values, categories, trouble=Trouble.MARK, example=example)
     for kind, right in (
@@ -166,7 +166,7 @@ class _Shares:
         self.texts, self.filled = texts, np.array([text != "" for text in texts])
         self.counts = np.bincount(codes, minlength=len(texts))
 
-    def of(self, holds: Any) -> float:
+    def where(self, holds: Any) -> float:
         """Return the share of the cells for whose text `holds` is true."""
         return self.share([holds(text) for text in self.texts])
 
@@ -187,7 +187,7 @@ def apply(
         A cell of a number column is infinite or text, or a cell of a date column is no date.
     """
     if categories is not None:
-        codes, texts = _factorized(table, position)
+        codes, texts = _factorize(table, position)
         place = {text: i for i, text in enumerate(categories)}
         mapped = np.array([place.get(text, -1) for text in texts], dtype=np.int32)[codes]
         unknown = texts[codes[int(np.argmax(mapped < 0))]] if (mapped < 0).any() else None
@@ -224,7 +224,7 @@ def _is_text(table: Table, position: int) -> bool:
     )
 
 
-def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
+def _factorize(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
     """Return codes of a column and its texts in order of appearance; a missing cell is the text ""."""
     import pandas as pd
 
@@ -251,7 +251,7 @@ def _factorized(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
 def _numbers(table: Table, position: int, decimal: str | None) -> np.ndarray:
     """Return a number column as float64, NaN for a hole, or refuse a cell that is infinite or text."""
     if _is_text(table, position):
-        values = _converted(table, position, lambda text: number(text, decimal), "numbers")
+        values = _convert(table, position, lambda text: number(text, decimal), "numbers")
     else:
         values = table.frame[position].to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(values).any():
@@ -262,11 +262,11 @@ def _numbers(table: Table, position: int, decimal: str | None) -> np.ndarray:
 
 def _dates(table: Table, position: int, order: str) -> np.ndarray:
     """Return a column of dates in text as days, NaN for a hole, or refuse a cell that is no such date."""
-    return _converted(table, position, lambda text: np.nan if text == "" else days(text, order), f"dates ({order})")
+    return _convert(table, position, lambda text: np.nan if text == "" else days(text, order), f"dates ({order})")
 
 
-def _converted(table: Table, position: int, convert: Any, what: str) -> np.ndarray:
-    codes, texts = _factorized(table, position)
+def _convert(table: Table, position: int, convert: Any, what: str) -> np.ndarray:
+    codes, texts = _factorize(table, position)
     found = [convert(text) for text in texts]
     wrong = np.array([value is None for value in found])[codes]
     if wrong.any():

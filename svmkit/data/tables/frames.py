@@ -8,7 +8,7 @@ from typing import Any
 
 from svmkit.data.formats.cells import MISSING
 from svmkit.data.formats.csvtext import UTF_8, Dialect, not_decoded, require_even_lines
-from svmkit.data.formats.files import opened
+from svmkit.data.formats.files import open_data
 from svmkit.data.tables.table import Table
 from svmkit.errors import InputError, one_line
 
@@ -28,7 +28,7 @@ def csv_frames(
     import pandas as pd
 
     uneven = False
-    with opened(path) as stream:
+    with open_data(path) as stream:
         try:
             found = pd.read_csv(
                 stream,
@@ -80,18 +80,18 @@ def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with opened(path) as stream:
+    with open_data(path) as stream:
         try:
             # pandas' own index, if it stored one, comes back as an index and so is no feature
             # one thread, nothing ahead: others would go on reading a damaged file once the stream is gone
             source = pa.PythonFile(stream, mode="r")
             if cells is None:
-                yield _framed(path, pq.read_table(source, use_threads=False, pre_buffer=False).to_pandas())
+                yield _as_table(path, pq.read_table(source, use_threads=False, pre_buffer=False).to_pandas())
                 return
             file = pq.ParquetFile(source, pre_buffer=False)
             rows = max(1, cells // max(1, len(file.schema_arrow)))
             for batch in file.iter_batches(rows, use_threads=False):
-                yield _framed(path, pa.Table.from_batches([batch]).to_pandas())
+                yield _as_table(path, pa.Table.from_batches([batch]).to_pandas())
         except InputError:
             raise
         except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as err:
@@ -99,7 +99,7 @@ def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
             raise InputError(f"{path}: is no Parquet file ({one_line(err)}): write it again") from err
 
 
-def _framed(path: Path, frame: Any) -> Table:
+def _as_table(path: Path, frame: Any) -> Table:
     names = tuple(str(name) for name in frame.columns)
     if len(set(names)) < len(names) or not names:
         raise InputError(f"{path}: two columns share a name, or there are none: rename them")

@@ -11,7 +11,7 @@ from svmkit.data.formats.cells import is_number, number
 from svmkit.data.formats.layout import integral
 from svmkit.data.prepare.encoding import BY_NAME, GIVEN, LAST, Encoding
 from svmkit.data.prepare.reading import Reading
-from svmkit.data.tables.table import Table, listed
+from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
 _NAMES = ("label", "target", "class", "y")
@@ -26,7 +26,7 @@ def position_of(table: Table, column: str | int) -> int:
         position = int(column)
     except ValueError:
         close = difflib.get_close_matches(str(column), names, n=3) if table.has_header else []
-        offer = f"did you mean {' or '.join(close)}?" if close else f"it has {listed(names)}"
+        offer = f"did you mean {' or '.join(close)}?" if close else f"it has {name_columns(names)}"
         header = "" if table.has_header else " (the file has no header)"
         raise InputError(
             f"{table.path}: has no column {column!r}{header}: {offer}; or give a position from 0"
@@ -66,14 +66,14 @@ def choose(
     return None, None
 
 
-def matched(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:
+def match(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:
     """Return the positions of the encoding's columns and of the label in this table (None if it has no label)."""
     if encoding.header and table.has_header:
         place = {name: i for i, name in enumerate(table.names)}
         lacking = [name for name in encoding.columns if name not in place]
         if lacking:
             raise InputError(
-                f"{table.path}: lacks {listed(lacking)}, which the model was trained on: add what is missing"
+                f"{table.path}: lacks {name_columns(lacking)}, which the model was trained on: add what is missing"
             )
         at = position_of(table, label) if label is not None else place.get(encoding.label or "")
         if at is None and label is None and encoding.label is None:  # trained without labels, which these data may have

@@ -63,10 +63,10 @@ def apply(
     refused = refusals.refusal(table, found, holes=holes, mend="fill them in, or train the model with --impute median")
     if refused is not None:
         raise refused
-    return assembled(found, len(table.frame))
+    return assemble(found, len(table.frame))
 
 
-def assembled(found: Sequence[Column], rows: int) -> Any:
+def assemble(found: Sequence[Column], rows: int) -> Any:
     """Return one matrix: dense if it has few columns or is at least half full, else CSR without a dense intermediate.
 
     Parameters

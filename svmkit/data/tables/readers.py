@@ -17,7 +17,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import columns, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column
 from svmkit.data.tables.frames import csv_frame, csv_frames, parquet_tables, read_parquet
-from svmkit.data.tables.table import Table, listed
+from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
 
@@ -83,7 +83,7 @@ class Learnt:
     def notes(self) -> tuple[str, ...]:
         """What a user should know of the columns."""
         names = [self.table.names[column.position] for column in self.empty]
-        empty = (f"{listed(names)}: left out, since no row has a value there",) if names else ()
+        empty = (f"{name_columns(names)}: left out, since no row has a value there",) if names else ()
         return (*refusals.notes(self.table, self.columns), *empty)
 
 
@@ -128,15 +128,15 @@ def read_table(
         at = learnt.label
         y = None if at is None else label_column.labels(learnt.table, at, None, labelled, reading.decimal)
         found = learnt.encoding(y is not None and y.dtype.kind == "U")
-        X = onehot.assembled(learnt.columns, len(learnt.table.frame))
+        X = onehot.assemble(learnt.columns, len(learnt.table.frame))
         return X, y, found, learnt.flags, learnt.notes
     table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
-    positions, at = label_column.matched(table, encoding, reading.label)
+    positions, at = label_column.match(table, encoding, reading.label)
     if at is None and labelled:
         wanted = f"{encoding.label!r}" if encoding.label else "given"
         raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
-    table = _filled(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
+    table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
     y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
     return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, ()
 
@@ -164,7 +164,7 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
-    return _learnt(_filled(table, choice.label, choice.as_categories, reading.decimal), choice, reading)
+    return _learn(_fill(table, choice.label, choice.as_categories, reading.decimal), choice, reading)
 
 
 def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_labels: bool = False) -> Iterator[Learnt]:
@@ -196,7 +196,7 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
     first = 0
     for piece in tables:
         if len(piece.frame):
-            yield _learnt(piece.with_frame(piece.frame, first), choice, reading)
+            yield _learn(piece.with_frame(piece.frame, first), choice, reading)
         first += len(piece.frame)
 
 
@@ -220,7 +220,7 @@ def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | No
     return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen)
 
 
-def _learnt(table: Table, choice: _Choice, reading: Reading) -> Learnt:
+def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
     """Return what the columns of a table with its cells are."""
     found = [
         columns.learn(table, i, decimal=reading.decimal, as_categories=i in choice.as_categories)
@@ -248,7 +248,7 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
     return Table(path, None, names, layout.header is not None, layout)
 
 
-def _filled(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
+def _fill(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
     if table.layout is not None:
         table = table.with_frame(csv_frame(table.path, table.layout, at, texts, decimal))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from svmkit.data.formats.cells import is_number_with
-from svmkit.data.formats.files import shown
+from svmkit.data.formats.files import cite
 from svmkit.data.tables.columns import FEW_CATEGORIES, Column, Trouble
-from svmkit.data.tables.table import Table, listed
+from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
 _ID_ROWS = 50  # in a smaller table a quantity may well differ in all rows
@@ -42,12 +42,12 @@ def refusal(
     if of[Trouble.SLIP]:
         return of[Trouble.SLIP][0].slip
     if of[Trouble.MARK]:
-        return InputError(f"{table.path}: {_of_marks(table, of[Trouble.MARK], decimal)}")
+        return InputError(f"{table.path}: {_describe_marks(table, of[Trouble.MARK], decimal)}")
     if of[Trouble.DAY]:
-        return InputError(f"{table.path}: {_of_days(table, of[Trouble.DAY])}")
+        return InputError(f"{table.path}: {_describe_days(table, of[Trouble.DAY])}")
     if of[Trouble.MANY]:
-        return InputError(f"{table.path}: {_of_texts(table, of[Trouble.MANY])}")
-    return None if holes else _of_holes(table, columns, mend)
+        return InputError(f"{table.path}: {_describe_texts(table, of[Trouble.MANY])}")
+    return None if holes else _hole_error(table, columns, mend)
 
 
 def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
@@ -55,11 +55,11 @@ def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
     found = []
     dates = [column for column in columns if column.order is not None]
     if dates:
-        found.append(f"{_named(table, dates)} taken for dates: days since 1970-01-01")
+        found.append(f"{_names(table, dates)} taken for dates: days since 1970-01-01")
     ids = [column for column in columns if looks_like_id(table.names[column.position], column)]
     if ids:
         looks = _verb(ids, "looks like an ID", "look like IDs")
-        found.append(f"{_named(table, ids)} {looks}: --drop {_options(table, ids)}")
+        found.append(f"{_names(table, ids)} {looks}: --drop {_options(table, ids)}")
     return tuple(found)
 
 
@@ -81,15 +81,15 @@ def as_option(names: Sequence[str]) -> str:
     return shlex.quote(",".join(names))
 
 
-def _named(table: Table, columns: Sequence[Column]) -> str:
-    return listed([table.names[column.position] for column in columns])
+def _names(table: Table, columns: Sequence[Column]) -> str:
+    return name_columns([table.names[column.position] for column in columns])
 
 
 def _options(table: Table, columns: Sequence[Column]) -> str:
     return as_option([table.names[column.position] for column in columns])
 
 
-def _of_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> str:
+def _describe_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> str:
     """Return the refusal of numbers that are written with another decimal mark, or with marks between thousands."""
     texts = [text for column in columns for text in column.categories or ()]
     commas, points = (sum(is_number_with(text, mark) for text in texts) for mark in (",", "."))
@@ -102,22 +102,22 @@ def _of_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> s
     if decimal is not None:
         out = f"--drop {_options(table, columns)} leaves {_verb(columns, 'it', 'them')} out"
         how = f"but --decimal {decimal} was given: write all columns with one mark, or {out}"
-    return f"{_named(table, columns)} {verb} numbers with {what} ({shown(columns[0].example)}): {how}"
+    return f"{_names(table, columns)} {verb} numbers with {what} ({cite(columns[0].example)}): {how}"
 
 
-def _of_days(table: Table, columns: Sequence[Column]) -> str:
-    names, cell = _options(table, columns), shown(columns[0].example)
+def _describe_days(table: Table, columns: Sequence[Column]) -> str:
+    names, cell = _options(table, columns), cite(columns[0].example)
     return (
-        f"{_named(table, columns)} {_verb(columns, 'holds', 'hold')} dates, but no cell shows whether the day or the "
+        f"{_names(table, columns)} {_verb(columns, 'holds', 'hold')} dates, but no cell shows whether the day or the "
         f"month comes first ({cell}): write them as 2024-12-31, or leave them out (--drop {names})"
     )
 
 
-def _of_texts(table: Table, columns: Sequence[Column]) -> str:
+def _describe_texts(table: Table, columns: Sequence[Column]) -> str:
     rows, names = len(columns[0].values), _options(table, columns)
     counts = ", ".join(
         f"{table.names[c.position]!r} {len(c.categories or ()):,}"
-        + (f": mostly numbers, but {shown(c.example)} (write a hole as an empty cell)" if c.example else "")
+        + (f": mostly numbers, but {cite(c.example)} (write a hole as an empty cell)" if c.example else "")
         for c in columns[:12]
     )
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
@@ -128,7 +128,7 @@ def _of_texts(table: Table, columns: Sequence[Column]) -> str:
     )
 
 
-def _of_holes(table: Table, columns: Sequence[Column], mend: str | None) -> InputError | None:
+def _hole_error(table: Table, columns: Sequence[Column], mend: str | None) -> InputError | None:
     """Return the error for holes in number columns, with the line of the first and the number of each column."""
     counts: dict[int, int] = {}
     first = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from svmkit.data.formats.csvtext import Dialect, line_of
-from svmkit.data.formats.files import shown
+from svmkit.data.formats.files import cite
 from svmkit.errors import InputError
 
 
@@ -47,10 +47,10 @@ class Table:
         else:
             line, fields = line_of(self.path, self.layout, self.first + row)
             value, place = fields[position], f"{self.path}:{line}"
-        return InputError(f"{place}: {self.column(position)} {problem} ({shown(value)}): {mend}")
+        return InputError(f"{place}: {self.column(position)} {problem} ({cite(value)}): {mend}")
 
 
-def listed(names: Sequence[str]) -> str:
+def name_columns(names: Sequence[str]) -> str:
     """Return "column 'a'" or "columns 'a', 'b'", at most eight by name."""
     head = ", ".join(repr(name) for name in names[:8])
     return f"column{'s' if len(names) > 1 else ''} {head}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from svmkit.data.formats.files import opened, read_start
+from svmkit.data.formats.files import open_data, read_start
 from svmkit.errors import InputError
 from svmkit.model.exchange import liblinear_text, libsvm_text
 from svmkit.model.exchange.text import LARGEST_INDEX
@@ -46,7 +46,7 @@ def read_text_model(path: str | os.PathLike, n_features: int | None = None) -> S
         raise InputError(
             f"{path}: is no text model of LIBSVM or LIBLINEAR, which begin with svm_type and solver_type{hint}"
         )
-    with opened(path) as stream:
+    with open_data(path) as stream:
         model = _READERS[first](path, stream, n_features)
     if n_features is not None and model.n_features > n_features:
         raise InputError(f"{path}: has {model.n_features} features, not {n_features}: give at least so many")

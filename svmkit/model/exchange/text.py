@@ -13,8 +13,8 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from svmkit.data.formats.files import shown
-from svmkit.data.formats.layout import csr, settled
+from svmkit.data.formats.files import cite
+from svmkit.data.formats.layout import csr, densify
 from svmkit.errors import InputError, meant
 
 LARGEST_INDEX = 2**31 - 2
@@ -63,7 +63,7 @@ class Header:
             if word == end and not values:
                 return
             if word not in known:
-                self.refuse(f"{shown(word)} is no word of the header{meant(word[:40], [*known, end])}", self.line)
+                self.refuse(f"{cite(word)} is no word of the header{meant(word[:40], [*known, end])}", self.line)
             if word in self._entries:
                 self.refuse(f"{word} stands in line {self._entries[word][0]} already", self.line)
             self._entries[word] = self.line, values
@@ -89,7 +89,7 @@ class Header:
         """Return the one value behind a word, which has to be a known one."""
         value = self.values(key, 1)[0].decode("utf-8", "backslashreplace")
         if value not in known:
-            self.refuse(f"{key} {shown(value)} is not known; there are: {', '.join(known)}", key)
+            self.refuse(f"{key} {cite(value)} is not known; there are: {', '.join(known)}", key)
         return value
 
     def whole_numbers(self, key: str, count: int, least: int) -> np.ndarray:
@@ -97,7 +97,7 @@ class Header:
         found = self.values(key, count)
         for value in found:
             if not _WHOLE.fullmatch(value) or int(value) < least:
-                self.refuse(f"{key} needs whole numbers from {least} on, not {shown(value)}", key)
+                self.refuse(f"{key} needs whole numbers from {least} on, not {cite(value)}", key)
         return np.array([int(value) for value in found], dtype=np.int64)
 
     def whole_number(self, key: str, least: int) -> int:
@@ -109,7 +109,7 @@ class Header:
         found, number = self.values(key, count), re.compile(_NUMBER)
         for value in found:
             if not number.fullmatch(value) or not np.isfinite(float(value)):
-                self.refuse(f"{key} needs finite numbers, not {shown(value)}", key)
+                self.refuse(f"{key} needs finite numbers, not {cite(value)}", key)
         return np.array([float(value) for value in found])
 
     def number(self, key: str) -> float:
@@ -225,7 +225,7 @@ def _problem(line: bytes, n_numbers: int, features: bool) -> str:
     if leading != n_numbers and (leading == len(tokens) or pair.fullmatch(tokens[leading])):
         return f"a row needs {expected}, and this one begins with {leading:,} numbers"
     wrong = next((token for token in tokens[leading:] if not (features and pair.fullmatch(token))), line)
-    return f"a row needs {expected}, not {shown(wrong)}"
+    return f"a row needs {expected}, not {cite(wrong)}"
 
 
 def feature_rows(indices: np.ndarray, data: np.ndarray, indptr: np.ndarray, n_features: int | None) -> Any:
@@ -244,4 +244,4 @@ def feature_rows(indices: np.ndarray, data: np.ndarray, indptr: np.ndarray, n_fe
     """
     first = int(indices.min(initial=1) > 0)
     width = max(int(indices.max(initial=0)) + 1 - first, n_features or 1)
-    return settled(csr(data, indices - first, indptr, (len(indptr) - 1, width)))
+    return densify(csr(data, indices - first, indptr, (len(indptr) - 1, width)))

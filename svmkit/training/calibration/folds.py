@@ -183,7 +183,7 @@ class _OutOfFold:
                     return
                 self._fold(number, max(left, 1e-9) / rounds)
 
-        at_once = min(threads.in_use(), FOLDS, self._most_at_once()) if alone else 1
+        at_once = min(threads.thread_count(), FOLDS, self._most_at_once()) if alone else 1
         if at_once > 1:
             with threads.using(at_once):
                 threads.spread(some, FOLDS, WORK)

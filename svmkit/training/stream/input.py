@@ -144,7 +144,7 @@ class StreamInput:
         """Return the form with at least as many columns; new columns count as zeros in all samples before."""
         if n_features <= self.n_features:
             return self
-        return replace(self, preprocessing=self.preprocessing.widened(n_features), n_features=n_features)
+        return replace(self, preprocessing=self.preprocessing.widen(n_features), n_features=n_features)
 
     def bring(self, X: Features) -> tuple[Features, Features]:
         """Bring a block into this form.

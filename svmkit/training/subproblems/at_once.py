@@ -14,7 +14,7 @@ from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime.interrupt import Flag
-from svmkit.runtime.threads import in_use, spread, using
+from svmkit.runtime.threads import spread, thread_count, using
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.loop.iterate import Progress
@@ -92,7 +92,7 @@ class AtOnce:
         from svmkit.problems.box_sums import Bounds  # here: it needs numba
 
         self.bounds = Bounds(shared.error, shared.engine.largest, shared.m, 0.0, U)
-        with using(min(in_use(), shared.most_at_once(largest))):
+        with using(min(thread_count(), shared.most_at_once(largest))):
             source, values = shared.source(shared.where(*data.pairs[ks[0]]))
             self.pairs = Pairs(source, where, costs, shared.diag, shared.order, goal.gap, most)
             around = time.perf_counter() - began

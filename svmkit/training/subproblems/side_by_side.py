@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from svmkit.runtime.interrupt import Flag
-from svmkit.runtime.threads import in_use, spread, using
+from svmkit.runtime.threads import spread, thread_count, using
 from svmkit.training.class_pair import ClassPair
 from svmkit.training.data import TrainingData
 from svmkit.training.subproblems.allowance import Allowance
@@ -55,7 +55,7 @@ def side_by_side(
         return
     sizes, began = trainer.data.sizes, time.perf_counter()
     ks = sorted(ks, key=lambda k: -sizes[k])
-    share = in_use() / float(sizes[ks].sum())  # of the time of all threads, for a sample
+    share = thread_count() / float(sizes[ks].sum())  # of the time of all threads, for a sample
 
     def train(first: int, last: int) -> None:
         for k in ks[first:last]:
@@ -70,7 +70,7 @@ def side_by_side(
 
     made = {ks[0]: trainer.pair(ks[0])}  # before the others, so that what all share is made by all threads
     values = trainer.data.complete.prepare(made[ks[0]].gram)
-    with using(min(in_use(), trainer.data.complete.most_at_once(int(sizes[ks[0]])))):
+    with using(min(thread_count(), trainer.data.complete.most_at_once(int(sizes[ks[0]])))):
         spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
     first = parts[ks[0]]
     assert first is not None

@@ -67,7 +67,7 @@ class Validation:
         else:
             self._codes, self._targets = np.zeros(X.shape[0], dtype=np.int64), _targets(labels, X.shape[0])
         self._is_wider = self._width > n_features
-        self._X = (data.preprocessing.widened(self._width) if self._is_wider else data.preprocessing).apply(X)
+        self._X = (data.preprocessing.widen(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
         self._metric = metric if len(data.classes) == 2 or data.targets is not None else None
 
