@@ -8,7 +8,14 @@ from typing import Any
 
 
 class SvmkitError(Exception):
-    """Base of all exceptions of svmkit: the work failed. The message is one line."""
+    """Base of all exceptions of svmkit: the work failed. The message is one line.
+
+    Examples
+    --------
+    >>> from svmkit import InputError, SvmkitError
+    >>> issubclass(InputError, SvmkitError)
+    True
+    """
 
 
 class NotFinite(SvmkitError):
@@ -32,7 +39,17 @@ class Gone(SvmkitError):
 
 
 class InputError(SvmkitError, ValueError):
-    """The call or its input is wrong. The message says how to correct it; the command line exits with code 2."""
+    """The call or its input is wrong. The message says how to correct it; the command line exits with code 2.
+
+    Examples
+    --------
+    >>> from svmkit import InputError, load
+    >>> try:
+    ...     load("no_such_set")
+    ... except InputError as error:
+    ...     print(str(error).partition(";")[0])
+    no data set 'no_such_set'
+    """
 
 
 class Unavailable(InputError):
@@ -44,6 +61,15 @@ class Unavailable(InputError):
         One line that says how to install the software.
     plugin : type, optional
         The plugin's class, so that it can still be listed.
+
+    Examples
+    --------
+    >>> from svmkit import InputError
+    >>> from svmkit.errors import Unavailable
+    >>> raise Unavailable("needs cuml: pip install cuml")
+    Traceback (most recent call last):
+    ...
+    svmkit.errors.Unavailable: needs cuml: pip install cuml
     """
 
     def __init__(self, message: str, plugin: type | None = None) -> None:

@@ -89,6 +89,13 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
     ------
     InputError
         The file does not exist or is no file of records.
+
+    Examples
+    --------
+    >>> from svmkit.compare import results_frame
+    >>> record = {"set": "iris", "label": "smo", "status": "converged", "fit_s": 0.25}
+    >>> results_frame([record])[["set", "solver", "status", "fit_s"]].values.tolist()
+    [['iris', 'smo', 'converged', 0.25]]
     """
     import pandas as pd
 

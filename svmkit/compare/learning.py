@@ -106,6 +106,13 @@ def learning_curve(
     ------
     InputError
         A name, size or setting cannot be used.
+
+    Examples
+    --------
+    >>> from svmkit.compare import learning_curve
+    >>> frame = learning_curve("iris", ["libsvm"], sizes=[30, 60], repeats=1, test=0.2)
+    >>> frame["n_samples"].tolist()
+    [30, 60]
     """
     raw = {"name": "learning curve", "data": [source], "solvers": list(solvers), "time_limit": time_limit, **settings}
     spec = with_test(read(raw))
@@ -210,6 +217,14 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     ------
     InputError
         No run has a model.
+
+    Examples
+    --------
+    >>> from svmkit.compare import plot_learning_curve
+    >>> record = {"set": "iris", "label": "smo", "status": "converged", "gap": 1e-4}
+    >>> records = [record | {"n_samples": m, "fit_s": m / 1000} for m in (100, 200, 400)]
+    >>> [ax.get_ylabel() for ax in plot_learning_curve(records).axes]
+    ['training time (s)', 'certified gap']
     """
     from matplotlib.figure import Figure
 

@@ -62,6 +62,14 @@ class Row:
         The known values of each of `TESTED` by the number of the split; None is that of a fixed test.
     reasons : tuple of str
         Reasons of failures, and notes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.compare import Row
+    >>> row = Row("iris", "smo", "", "converged", 2, 2, "hinge, free bias", {"fit_s": np.array([1.0, 3.0])}, {}, ())
+    >>> row.mean("fit_s"), round(row.spread("fit_s"), 3)
+    (2.0, 1.414)
     """
 
     set: str
@@ -123,6 +131,14 @@ class Results:
     -----
     Suboptimality is (P - L) / max(|P|, |L|), where L is the largest certified lower bound that any run has found on
     the same set, split, kernel, C and objective. It bounds the loss against the optimum, whichever run found L.
+
+    Examples
+    --------
+    >>> from svmkit.compare import Results, Store
+    >>> from svmkit.compare.plan.spec import read
+    >>> spec = read({"data": ["iris"], "solvers": ["smo"]})
+    >>> Results(spec, spec.cells(), Store(None).records_of(spec.cells())).row("iris", "smo").status
+    'not run'
     """
 
     def __init__(self, spec: Spec, cells: Iterable[Cell], records: Iterable[dict[str, Any]]) -> None:

@@ -37,6 +37,14 @@ class Dataset:
         label taken for a quantity.
     task : {"classify", "regress"} or None
         What the labels are for; None as long as nobody has decided it (`svmkit.data.classes.with_task`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Dataset
+    >>> data = Dataset(np.eye(3), np.array(["a", "b", "a"]), "letters")
+    >>> data.n_samples, data.n_features, data.describe()["classes"]
+    (3, 3, {'a': 2, 'b': 1})
     """
 
     X: Any

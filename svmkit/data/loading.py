@@ -81,6 +81,13 @@ def load(
     SvmkitWarning
         Once, if a table holds categories that `encoding` does not know; these count as zeros. Or if an svmlight file
         has values in columns beyond `n_features`, with their number.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> iris = load("iris")
+    >>> iris.X.shape, iris.y[0].item()
+    ((150, 4), 'setosa')
     """
     reading = reading or Reading()
     if label is not None:

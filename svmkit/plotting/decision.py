@@ -80,6 +80,14 @@ def plot_decision(
     ------
     InputError
         X has another number of features, the model has no decisions, or y does not fit.
+
+    Examples
+    --------
+    >>> from svmkit import SVMClassifier, plot_decision
+    >>> X, y = [[0, 0], [0, 1], [2, 0], [2, 1]], ["a", "a", "b", "b"]
+    >>> ax = plot_decision(SVMClassifier("smo").fit(X, y), X, y, resolution=20)
+    >>> ax.get_xlabel()
+    'feature 0'
     """
     subject = _subject(model)
     task = subject.model.task

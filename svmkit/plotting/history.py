@@ -80,6 +80,14 @@ def plot_history(
     -----
     SvmkitWarning
         If an item is left out because it has no point with both values.
+
+    Examples
+    --------
+    >>> from svmkit import SVMClassifier, plot_history
+    >>> X, y = [[0, 0], [0, 1], [2, 0], [2, 1]], ["a", "a", "b", "b"]
+    >>> axes = plot_history(SVMClassifier("fcsmo").fit(X, y))
+    >>> type(axes).__name__
+    'Axes'
     """
     for name, column in (("x", x), ("y", y)):
         if column not in WORDS:

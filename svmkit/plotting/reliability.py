@@ -21,6 +21,16 @@ def draw_reliability(ax: Axes, lines: Sequence[tuple[Sequence[np.ndarray], Mappi
     lines : sequence of (predicted, observed, rows) and dict
         For each model the mean predictions, the shares of them that came true and their numbers, by bins of a tenth;
         and how the line looks, as keywords of matplotlib. A single one has Jeffreys' intervals of 95%.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from svmkit.plotting import draw_reliability
+    >>> ax = Figure().subplots()
+    >>> draw_reliability(ax, [((np.array([0.2, 0.8]), np.array([0.1, 0.9]), np.array([10, 10])), {"fmt": "o"})])
+    >>> ax.get_xlabel()
+    'predicted probability'
     """
     from scipy.stats import beta
 

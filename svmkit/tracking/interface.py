@@ -33,6 +33,14 @@ class Tracker:
     ----------
     run_id : str or None
         The run that is open or was closed last; None before the first, and where the store failed.
+
+    Examples
+    --------
+    >>> from svmkit.tracking import Tracker
+    >>> tracker = Tracker()
+    >>> tracker.start("a run", {"C": 1.0}, {})
+    >>> tracker.reopen("another run")
+    False
     """
 
     run_id: str | None = None
@@ -110,5 +118,11 @@ def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
     ------
     InputError
         No tracker is registered under the name `TRACKER`, or it cannot be used here.
+
+    Examples
+    --------
+    >>> from svmkit.tracking import tracker
+    >>> type(tracker("sqlite:///runs.db")).__name__
+    'MLflowTracker'
     """
     return plugins.load("tracker", TRACKER)(uri=uri, experiment=experiment)

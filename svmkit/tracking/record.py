@@ -84,6 +84,17 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     -----
     MLflow's comparison page opens on the first three parameters that differ. With the options of every solver, which no
     two solvers have in common, it would show neither the solver nor what it minimises; `tags` has all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Dataset, plugins
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.tracking import params
+    >>> data = Dataset(np.eye(2), np.array([0, 1]), "eye")
+    >>> found = params(plugins.build("solver", "smo"), RBF(0.5), 1.0, data, seed=0)
+    >>> found["solver"], found["gamma"], found["n"]
+    ('smo', 0.5, 2)
     """
     own = dict(kernel.params)
     gamma = own.pop("gamma", None)
@@ -107,7 +118,15 @@ def _files(solver: Solver, kernel: Kernel, settings: Mapping[str, Any]) -> dict[
 
 
 def tags(solver: Solver) -> dict[str, str]:
-    """Return a tag with all options of the solver in one line."""
+    """Return a tag with all options of the solver in one line.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> from svmkit.tracking import tags
+    >>> tags(plugins.build("solver", "pegasos", {"batch": 4}))["svmkit.options"].split()[0]
+    'loss=hinge'
+    """
     return {"svmkit.options": " ".join(f"{key}={value}" for key, value in solver.params.items())}
 
 
@@ -115,6 +134,12 @@ def scalars(values: Mapping[str, float | None]) -> dict[str, float]:
     """Return the known, finite values in their order, under their full names in `METRICS`.
 
     A name that is not in `METRICS` stays as it is.
+
+    Examples
+    --------
+    >>> from svmkit.tracking import scalars
+    >>> scalars({"fit_s": 1.5, "gap": None, "n_iter": 7})
+    {'time/fit_s': 1.5, 'final/n_iter': 7.0}
     """
     return {
         METRICS.get(key, key): float(value)
@@ -143,6 +168,16 @@ class RunRecord:
         What the predictions are worth on the training rows and on the test rows; None if not measured.
     predict_s : float or None
         The seconds of the last prediction; None without a prediction.
+
+    Examples
+    --------
+    >>> from svmkit import fit, plugins
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.tracking import RunRecord
+    >>> solver, X, y = plugins.build("solver", "smo"), [[0.0], [1.0], [2.0]], [0, 1, 1]
+    >>> record = RunRecord(solver, RBF(1.0), fit(X, y, solver=solver, kernel=RBF(1.0)), "three", 3, 1)
+    >>> record.result()["status"]
+    'converged'
     """
 
     solver: Solver

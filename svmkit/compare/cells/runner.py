@@ -68,6 +68,12 @@ def run(
         A lane failed.
     ClusterLost
         The cluster has gone away; finished cells are in the store.
+
+    Examples
+    --------
+    >>> from svmkit.compare import Store, run
+    >>> run([], Store("finished.jsonl"), limit=30.0)
+    True
     """
     from joblib import Parallel, delayed
 

@@ -38,6 +38,14 @@ class Store:
     ------
     InputError
         The file is of another kind.
+
+    Examples
+    --------
+    >>> from svmkit.compare import Store
+    >>> from svmkit.compare.plan.spec import read
+    >>> cell = read({"data": ["iris"], "solvers": ["smo"]}).cells()[0]
+    >>> Store(None).has(cell, limit=60.0)
+    False
     """
 
     def __init__(self, path: str | Path | None) -> None:

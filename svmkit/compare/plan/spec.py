@@ -78,6 +78,12 @@ class Cell:
         Everything that determines the fit, in JSON types; cells with equal settings have equal keys.
     split : int or None, default=None
         The number of the split or fold; None if the set has one fixed test, or none.
+
+    Examples
+    --------
+    >>> from svmkit.compare import Cell
+    >>> Cell("a1a", "smo", "", seed=0, settings={"seed": 0}).name
+    'a1a smo seed 0'
     """
 
     data: str
@@ -119,6 +125,13 @@ class Spec:
         Metrics to compare.
     extra : dict of str to object
         Sections that the caller of `read` asked for, as they were written.
+
+    Examples
+    --------
+    >>> from svmkit.compare.plan.spec import read
+    >>> spec = read({"data": ["iris", "wine"], "solvers": ["smo", "fcsmo"], "C": [1, 10], "seeds": 3})
+    >>> list(spec.data), len(spec.cells())
+    (['iris C=1', 'iris C=10', 'wine C=1', 'wine C=10'], 24)
     """
 
     name: str
@@ -190,7 +203,7 @@ class Spec:
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
-    """Read the comparison in a YAML file.
+    r"""Read the comparison in a YAML file.
 
     Parameters
     ----------
@@ -204,6 +217,14 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
     InputError
         The file cannot be read or is not YAML, a key is unknown or missing, a name is not defined, a solver cannot take
         the kernel, accuracy is asked for a set without a test, or there is nothing to compare.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from svmkit.compare import load_spec
+    >>> _ = Path("two.yaml").write_text("data: iris\nsolvers: [smo, fcsmo]\n")
+    >>> [cell.name for cell in load_spec("two.yaml").cells()]
+    ['iris smo seed 0', 'iris fcsmo seed 0']
     """
     raw = fields.read_yaml(path)
     if isinstance(raw, dict):

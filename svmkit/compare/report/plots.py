@@ -60,6 +60,14 @@ def plot_comparison(
     ------
     InputError
         A measure or set is unknown, or no run has both measures.
+
+    Examples
+    --------
+    >>> from svmkit import plot_comparison
+    >>> record = {"set": "iris", "status": "converged", "fit_s": 0.1, "gap": 1e-4}
+    >>> figure = plot_comparison([record | {"label": "smo"}, record | {"label": "fcsmo", "fit_s": 0.2}])
+    >>> figure.axes[0].get_title()
+    'iris'
     """
     from svmkit.compare.report.curves import style
     from svmkit.compare.report.pictures import grid

@@ -99,6 +99,14 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
     -----
     SvmkitWarning
         If another process is fetching the set; this one waits for it.
+
+    Examples
+    --------
+    >>> from svmkit.data import fetch
+    >>> fetch("iris")
+    Traceback (most recent call last):
+    ...
+    svmkit.errors.InputError: iris is built in: it needs no fetching, train on it by its name
     """
     remote, folder = _remote(name), cache_dir()
     bases = _bases(remote, mirror)

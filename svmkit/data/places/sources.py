@@ -31,6 +31,12 @@ class Entry:
     origin : {"built-in", "$SVMKIT_DATA", "cache"}
     path : Path or None
         The file; None for a built-in set.
+
+    Examples
+    --------
+    >>> from svmkit.data import Entry, available
+    >>> available()[0]
+    Entry(name='breast_cancer', origin='built-in', path=None)
     """
 
     name: str
@@ -39,7 +45,17 @@ class Entry:
 
 
 def cache_dir() -> Path:
-    """Return the folder of downloaded sets, $SVMKIT_CACHE or ~/.cache/svmkit/datasets, which need not exist."""
+    """Return the folder of downloaded sets, $SVMKIT_CACHE or ~/.cache/svmkit/datasets, which need not exist.
+
+    Examples
+    --------
+    >>> import os
+    >>> from unittest import mock
+    >>> from svmkit.data import cache_dir
+    >>> with mock.patch.dict(os.environ, SVMKIT_CACHE="sets"):
+    ...     cache_dir().name
+    'sets'
+    """
     given = os.environ.get("SVMKIT_CACHE")
     return Path(given).expanduser() if given else Path.home() / ".cache" / "svmkit" / "datasets"
 
@@ -88,7 +104,14 @@ def find(source: str | os.PathLike[str]) -> str | Path:
 
 
 def available() -> list[Entry]:
-    """Return the sets that can be loaded by a bare name: built-in ones, then those of $SVMKIT_DATA and the cache."""
+    """Return the sets that can be loaded by a bare name: built-in ones, then those of $SVMKIT_DATA and the cache.
+
+    Examples
+    --------
+    >>> from svmkit.data import available
+    >>> [entry.name for entry in available() if entry.origin == "built-in"]
+    ['breast_cancer', 'diabetes', 'digits', 'iris', 'wine']
+    """
     entries = [Entry(name, "built-in", None) for name in sorted(BUILTIN)]
     taken = set(BUILTIN)
     for origin, folder in _folders():

@@ -21,7 +21,7 @@ def label_in_words(name: str | None, position: int, chosen: str | None) -> str:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encoding of the columns that training has learnt from a table.
+    r"""The encoding of the columns that training has learnt from a table.
 
     Attributes
     ----------
@@ -50,6 +50,14 @@ class Encoding:
         The number of all columns of the training table; None if it had no others but the label.
     label_chosen : str or None, default=None
         How the label was chosen, in words: "given", "by its name", "last column".
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from svmkit import load
+    >>> _ = Path("cars.csv").write_text("weight,colour,label\n1.2,red,0\n0.9,blue,1\n")
+    >>> load("cars.csv").encoding.feature_names
+    ['weight', 'colour=blue', 'colour=red']
     """
 
     columns: tuple[str, ...]

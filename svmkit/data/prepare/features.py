@@ -41,6 +41,12 @@ def as_features(X: Any, *, what: str = "X") -> Features:
     InputError
         If X is not 2-D, has no rows or no columns, holds complex numbers, text or dates, or is a CSR matrix whose
         index arrays are out of bounds.
+
+    Examples
+    --------
+    >>> from svmkit.data import as_features
+    >>> as_features([[1, 2], [3, 4]]).dtype.name
+    'float64'
     """
     if is_sparse(X):
         return _sparse_features(X, what)
@@ -165,6 +171,16 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
     ------
     InputError
         With the row and column of the first NaN or infinite entry, both counted from 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.data import require_finite
+    >>> require_finite(np.array([[1.0, 2.0], [3.0, np.nan]]), holes=True)
+    >>> require_finite(np.array([[1.0, 2.0], [3.0, np.inf]]))
+    Traceback (most recent call last):
+    ...
+    svmkit.errors.InputError: X contains infinity (inf) at row 2, column 2 ...
     """
     values = X.data if is_sparse(X) else X
     if values.dtype.kind not in "fc" or values.size == 0:

@@ -31,6 +31,14 @@ class Imputing:
     holed : int64 ndarray of shape (n_holed,)
         The features that had holes in training, ascending; empty unless the kind is "indicator". Feature
         ``n_features + k`` of the result is 1 where feature ``holed[k]`` has a hole, else 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.data import Imputing
+    >>> imputing = Imputing.fit("median", np.array([[1.0, 5.0], [3.0, np.nan], [4.0, 7.0]]))
+    >>> imputing.apply(np.array([[np.nan, 2.0]])).tolist()
+    [[3.0, 2.0]]
     """
 
     kind: str

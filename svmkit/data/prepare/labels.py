@@ -31,6 +31,13 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     ------
     InputError
         If y is missing, is not 1-D, has another length, NaN or infinite labels, continuous values or a single class.
+
+    Examples
+    --------
+    >>> from svmkit.data import encode_labels
+    >>> classes, codes = encode_labels(["b", "a", "b"], n_samples=3)
+    >>> classes.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 1])
     """
     labels = as_labels(y, n_samples=n_samples)
     classes, codes = np.unique(labels, return_inverse=True)

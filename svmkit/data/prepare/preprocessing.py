@@ -27,6 +27,16 @@ class Preprocessing:
         How the holes of X (NaN) are filled; without it, X must not have any.
     scaling : Scaling or None, default=None
         How the features are scaled, once their holes are filled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.data import Preprocessing
+    >>> preprocessing, X = Preprocessing.fit(np.array([[0.0], [np.nan], [4.0]]), impute="median", scale="minmax")
+    >>> X.ravel().tolist()
+    [0.0, 0.5, 1.0]
+    >>> preprocessing.apply(np.array([[3.0]])).tolist()
+    [[0.75]]
     """
 
     encoding: Encoding | None = None

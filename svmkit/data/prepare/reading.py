@@ -14,7 +14,7 @@ _SPELT = {"charset": "encoding"}  # the options of the command line that have an
 
 @dataclass(frozen=True)
 class Reading:
-    """What a user says about a table. A column is given by its name or by its position (0 is the first, -1 the last).
+    r"""What a user says about a table. A column is given by its name or by its position (0 is the first, -1 the last).
 
     Parameters
     ----------
@@ -34,6 +34,14 @@ class Reading:
     ------
     InputError
         The decimal mark or the character encoding is unknown, or both `drop` and `only` are given.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from svmkit.data import Reading, load
+    >>> _ = Path("prices.csv").write_text("size;price;sold\n1,5;2,25;yes\n2,5;3,75;no\n")
+    >>> load("prices.csv", reading=Reading(label="sold", decimal=",")).X.tolist()
+    [[1.5, 2.25], [2.5, 3.75]]
     """
 
     label: str | int | None = None

@@ -38,6 +38,14 @@ class Scaling:
     center, scale : float64 ndarray of shape (n_features,)
         In the units of the features. A constant feature keeps scale 1. The center is 0 for maxabs, and for standard
         if it was fitted to CSR, whose zeros stay zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.data import Scaling
+    >>> scaling = Scaling.fit("standard", np.array([[1.0], [3.0]]))
+    >>> scaling.center.tolist(), scaling.scale.tolist(), scaling.apply(np.array([[5.0]])).tolist()
+    ([2.0], [1.0], [[3.0]])
     """
 
     kind: str
