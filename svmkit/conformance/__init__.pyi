@@ -1,5 +1,6 @@
 from .checks import CHECKS, KERNEL, SAMPLER, SOLVER, check_plugin
-from .judging.judge import Verdict, judge_fit, judge_one_class
+from .judging.claims import Verdict
+from .judging.judge import judge_fit, judge_one_class, judge_regression
 from .result import Check, Result, told
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "check_plugin",
     "judge_fit",
     "judge_one_class",
+    "judge_regression",
     "told",
 ]

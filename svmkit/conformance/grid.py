@@ -24,7 +24,7 @@ from typing import IO, Any
 from svmkit import plugins
 from svmkit.conformance.hostile.cases import CASES
 from svmkit.conformance.hostile.trial import OUTCOMES, Trial, as_row, run_named, trials
-from svmkit.conformance.judging.judge import TINY
+from svmkit.conformance.judging.claims import TINY
 
 COMMAND = (sys.executable, "-m", "svmkit.conformance.grid", "--worker")
 HANG = 60.0  # seconds after which a worker is killed: compiling takes longer than any trial

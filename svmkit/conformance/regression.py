@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.conformance.judging.tubes import judge_regression
+from svmkit.conformance.judging.judge import judge_regression
 from svmkit.conformance.result import Check
 from svmkit.conformance.solvers import TOL, toy
 from svmkit.errors import InputError

@@ -8,10 +8,11 @@ from sklearn.svm import SVR
 from svmkit import plugins
 from svmkit.conformance import regression
 from svmkit.conformance.judging.exact import Exact, Values
-from svmkit.conformance.judging.tubes import Tube, tube_objective
+from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.losses import EpsilonInsensitive
 from svmkit.solver import Gap, Iterations, solve
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -61,20 +62,14 @@ def test_the_judge_knows_libsvms_optimum():
     coef[fitted.support_] = fitted.dual_coef_[0]
     values, ones = Values("rbf", {"gamma": 0.5}, X), np.ones(len(t), Exact)
     b = Exact(fitted.intercept_[0])
-    tube = Tube(values, np.arange(len(t)), ones, ones, coef, None, b, t.astype(Exact), Exact(0.1))
-    objective = tube_objective("epsilon-insensitive, free bias")
+    tube = Subproblem(values, np.arange(len(t)), t.astype(Exact), ones, coef, None, b)
+    objective = Objective.from_words("epsilon-insensitive, free bias", EpsilonInsensitive(epsilon=0.1))
     P, h, _ = tube.primal(objective)
     np.testing.assert_allclose(h.astype(float), fitted.predict(K), rtol=1e-9, atol=1e-9)
     assert float(tube.dual(objective, coef)) == pytest.approx(float(P), rel=1e-7)
     assert float(tube.dual(objective, 3.0 * coef)) <= float(P)  # outside its box, from which it is brought back
     assert max(tube.violation(objective, coef)) <= 1e-9 < min(tube.violation(objective, 1.0 + coef))
     assert 0.0 < float(tube.dual(objective, tube.suggested(objective, h))) <= float(P)
-
-
-def test_objectives_that_the_judge_does_not_know():
-    assert tube_objective("hinge, free bias") is None
-    assert tube_objective("epsilon-insensitive, regularised bias, l1 penalty") is None
-    assert tube_objective("squared epsilon-insensitive, regularised bias").squared
 
 
 def test_a_solver_that_does_not_regress_names_those_that_do():

@@ -1,134 +1,25 @@
 """An independent judge of a run's claims: P, D and gap in long double, from the data and the model's numbers alone.
 
-Nothing here uses a Gram, a Problem or the predictions of a model: a certificate and the judge can only agree if both
-are right. What is minimised is known from the formulation of the solver, "hinge, free bias". Any dual weights in their
-box prove a lower bound, so D is the best of those that the run gives and those that its slacks suggest.
+Nothing here uses a Gram, a Problem, the record of a loss or the predictions of a model: a certificate and the judge can
+only agree if both are right. What is minimised is known from the formulation of the solver, "hinge, free bias". Any
+dual weights within their bounds prove a lower bound, so D is the best of those that the run gives and those that the
+slopes of the loss suggest.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.judging.exact import Exact, Values, is_indefinite
-from svmkit.conformance.judging.truth import Objective, Pair
-from svmkit.problems.certificate import Certificate
+from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, TINY, Verdict, compare_numbers, judge_claims
+from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.solver.base import Solver
-from svmkit.solver.solution import Status
 from svmkit.training.result import Fit
 
-TINY = 1e-8  # relative: differences below it are not held against a claim
-FEASIBLE = 1e-8  # relative: how far dual weights may violate their constraints
 DECISION = 1e-6  # of a margin, in addition to the rounding of the sum in float64
-ROUNDING = 1e3 * np.finfo(np.float64).eps
-MOST = 700  # samples up to which a kernel's eigenvalues are computed
-
-
-@dataclass
-class Verdict:
-    """The true numbers of one binary problem, and the claims that they contradict.
-
-    Attributes
-    ----------
-    primal, dual, gap : float
-        P at the model, the best proven D, and (P - D) / max(|P|, |D|).
-    false : list of str
-        The claims that do not hold, each with the numbers.
-    """
-
-    primal: float
-    dual: float
-    gap: float
-    false: list[str] = field(default_factory=list)
-
-
-def judge_pair(pair: Pair, objective: Objective, solution: Any, tol: float | None = None) -> Verdict:
-    """Compare the claims of a solution with the true numbers.
-
-    Parameters
-    ----------
-    pair : Pair
-        The problem and its model.
-    objective : Objective
-        What is minimised.
-    solution : Solution
-        The claims: the status, and P, D and gap of the certificate. Dual weights that it holds may prove D.
-    tol : float, default=None
-        The gap that "converged" stands for; None if the solve had another rule.
-
-    Returns
-    -------
-    Verdict
-        P and D hold if they are right up to the larger of `TINY` and the claimed gap, and D only if it is below P.
-    """
-    claim = solution.certificate
-    P, h, size = pair.primal(objective)
-    found = [beta for beta in (claim.beta, solution.point) if _is_dual(beta, len(pair.y))]
-    found += [] if pair.coef is None else [pair.y * pair.coef]
-    candidates = [beta.astype(Exact) for beta in found] + [pair.suggested(objective, h)]
-    D = max(pair.dual(objective, beta) for beta in candidates)
-    gap = (P - D) / max(abs(P), abs(D)) if max(abs(P), abs(D)) > 0 else Exact(0)
-    verdict = Verdict(float(P), float(D), float(gap))
-    rounding = ROUNDING * float(size @ pair.C / max(abs(P), Exact(1e-300)))
-    bounded = not (claim.dual is None and claim.gap is None)
-    if bounded and _indefinite(pair, objective):
-        verdict.false.append(
-            f"dual_objective {claim.dual:.6g}, gap {claim.gap}: the kernel is indefinite, D is no bound"
-        )
-        return verdict
-    _compare(verdict, (P, D, gap), claim, solution.status, tol, rounding)
-    if objective.bias is None and pair.coef is not None:
-        verdict.false += _infeasible(pair, objective, pair.y * pair.coef)
-    return verdict
-
-
-def _compare(verdict: Verdict, true: tuple, claim: Certificate, status: Status, tol: float | None, free: float) -> None:
-    """Add the claims about P, D, gap and status that do not hold; without a gap P may be off by `free`, relatively."""
-    (P, D, gap), false = true, verdict.false
-    if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):
-        false.append(f"objective {claim.primal}, dual_objective {claim.dual}, gap {claim.gap}: nan is no claim")
-        return
-    if not np.isfinite(P) and math.isfinite(claim.primal):
-        false.append(f"objective {claim.primal:.9g}: the model has {float(P)}")
-        return
-    reach = min(max(TINY, free if claim.gap is None else claim.gap), 1.0) * abs(P)
-    if P - reach > claim.primal:
-        false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
-    if claim.dual is not None and claim.dual > P + TINY * abs(P):
-        false.append(f"dual_objective {claim.dual:.9g} is above P = {float(P):.9g} of its own model")
-    elif claim.dual is not None and claim.dual > D + reach:
-        false.append(f"dual_objective {claim.dual:.9g}: the dual weights prove {float(D):.9g}")
-    if claim.gap is not None and gap > max(TINY, claim.gap + TINY):
-        false.append(f"gap {claim.gap:.3g}: it is {float(gap):.3g}")
-    if claim.gap is not None and status is Status.CONVERGED and tol is not None and gap > tol + TINY:
-        false.append(f"converged at {tol:g}: the gap is {float(gap):.3g}")
-
-
-def _is_dual(beta: Any, m: int) -> bool:
-    return beta is not None and beta.shape == (m,) and bool(np.isfinite(beta).all())
-
-
-def _indefinite(pair: Pair, objective: Objective) -> bool:
-    values = pair.values
-    suspect = values.kernel in ("sigmoid", "precomputed") or (values.kernel == "poly" and bool(values.coef0 < 0))
-    if not suspect or len(pair.rows) > MOST:
-        return False
-    joined = (
-        values(pair.rows, pair.rows) + Exact(objective.bias or 0.0) ** 2
-    )  # the bias is part of w, unless it is free
-    return is_indefinite(joined, centred=objective.bias is None)
-
-
-def _infeasible(pair: Pair, objective: Objective, beta: np.ndarray) -> list[str]:
-    """Say how dual weights violate their box or y'beta = 0."""
-    beyond, off = pair.violation(objective, beta)
-    if max(beyond, off) <= FEASIBLE:
-        return []
-    return [f"dual weights leave their box by {beyond:.2g}, and y'beta = {off:.2g} (relative)"]
 
 
 def costs(y: np.ndarray, C: float, class_weight: Any = None, sample_weight: Any = None) -> np.ndarray:
@@ -183,7 +74,7 @@ def judge_fit(
         labels, are in the first one.
     """
     y, model = np.asarray(y), fit.model
-    objective = Objective.of(solver.formulation(model.kernel))
+    objective = Objective.from_words(solver.formulation(model.kernel), solver.loss_for(model.kernel))
     if objective is None:
         return []
     is_w = solver.problem_for(model.kernel).is_linear
@@ -195,7 +86,7 @@ def judge_fit(
     safe = np.ones(len(y), bool)
     for k, (a, b) in enumerate(pairs):
         pair = _pair(fit, values, y, cost, classes, k, (a, b), is_w)
-        verdict = judge_pair(pair, objective, fit.solutions[k], tol)
+        verdict = judge_claims(pair, objective, fit.solutions[k], tol)
         verdicts.append(verdict)
         true[:, k], size = pair.decisions(np.arange(len(y)))
         reach = (
@@ -216,7 +107,7 @@ def judge_fit(
     return verdicts
 
 
-def _pair(fit, values, y, cost, classes, k, of, is_w) -> Pair:
+def _pair(fit, values, y, cost, classes, k, of, is_w) -> Subproblem:
     """The k-th class pair and its coefficients, in LIBSVM's layout."""
     (a, b), model = of, fit.model
     rows = np.flatnonzero(((y == classes[a]) | (y == classes[b])) & (cost > 0))
@@ -225,7 +116,7 @@ def _pair(fit, values, y, cost, classes, k, of, is_w) -> Pair:
     intercept = Exact(model.intercept[k])
     if is_w:
         w = np.asarray(model.vectors[k]).astype(Exact)
-        return Pair(values, rows, signs, cost[rows], None, w, intercept)
+        return Subproblem(values, rows, signs, cost[rows], None, w, intercept)
     owner = np.repeat(np.arange(len(classes)), model.n_support)
     coef = np.zeros(len(y), Exact)
     for place, row in enumerate(fit.support):
@@ -233,7 +124,7 @@ def _pair(fit, values, y, cost, classes, k, of, is_w) -> Pair:
             coef[row] = model.coef[b - 1, place]
         elif owner[place] == b:
             coef[row] = model.coef[a, place]
-    return Pair(values, rows, signs, cost[rows], coef[rows], None, intercept)
+    return Subproblem(values, rows, signs, cost[rows], coef[rows], None, intercept)
 
 
 def _votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
@@ -259,6 +150,71 @@ def _whole(fit: Fit, verdicts: Sequence[Verdict]) -> list[str]:
     if gap is not None and len(verdicts) > 1 and not max(gaps) <= max(TINY, gap + TINY):
         return [f"gap {gap:.3g} of all class pairs: one has {max(gaps):.3g}"]
     return []
+
+
+def judge_regression(
+    fit: Fit,
+    X: Any,
+    t: Any,
+    *,
+    solver: Solver,
+    C: float,
+    epsilon: float,
+    sample_weight: Any = None,
+    tol: float | None = None,
+) -> Verdict | None:
+    """Judge a regression and its predictions on the training samples.
+
+    Parameters
+    ----------
+    fit : Fit
+        The result of `svmkit.fit` with task="regress", trained without scaling.
+    X : array-like or sparse matrix of shape (n, d)
+        The training samples as they were given.
+    t : array-like of shape (n,)
+        The targets as they were given.
+    solver : Solver
+        The solver, which says what it minimises (`Solver.formulation`).
+    C, epsilon, sample_weight
+        As they were given.
+    tol : float, default=None
+        The gap that was asked for.
+
+    Returns
+    -------
+    Verdict or None
+        None if the judge does not know the objective.
+    """
+    model = fit.model
+    loss = solver.loss_for(model.kernel, "regress", epsilon)
+    objective = Objective.from_words(solver.formulation(model.kernel, "regress"), loss)
+    if objective is None:
+        return None
+    targets = np.asarray(t).astype(Exact)
+    weights = np.ones(len(targets), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
+    rows = np.flatnonzero(weights > 0)
+    coef, w = np.zeros(len(targets), Exact), None
+    if solver.problem_of(model.kernel, "regress").is_linear:
+        w = np.asarray(model.vectors[0]).astype(Exact)
+    else:
+        coef[fit.support] = model.coef[0]
+    given = Subproblem(
+        Values(model.kernel.name, model.kernel.params, X),
+        rows,
+        targets[rows],
+        (Exact(C) * weights)[rows],
+        None if w is not None else coef[rows],
+        w,
+        Exact(model.intercept[0]),
+    )
+    verdict = judge_claims(given, objective, fit.solutions[0], tol)
+    h, size = given.decisions(np.arange(len(targets)))
+    predicted = model.predict(X)
+    off = np.abs(predicted - h) > DECISION * np.maximum(np.abs(h), np.abs(targets).max()) + ROUNDING * size
+    if off.any():
+        i = int(np.argmax(off))
+        verdict.false.append(f"{off.sum()} predictions of {len(h)}; row {i}: {predicted[i]:.9g} is {float(h[i]):.9g}")
+    return verdict
 
 
 def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float | None = None) -> Verdict:
@@ -295,7 +251,7 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     verdict = Verdict(float(P), float(D), float(gap))
     if alpha.min() < 0 or abs(alpha.sum() - 1) > FEASIBLE:
         verdict.false.append(f"weights from {float(alpha.min()):.3g} that sum to {float(alpha.sum()):.9g}")
-    _compare(verdict, (P, D, gap), claim, fitted.status_, tol, ROUNDING)
+    compare_numbers(verdict, (P, D, gap), claim, fitted.status_, tol, ROUNDING)
     off = np.abs(fitted.score_samples(X) - scores) > DECISION * np.abs(scores) + ROUNDING * np.abs(scores).max()
     if off.any():
         verdict.false.append(f"{off.sum()} scores of {values.n}")

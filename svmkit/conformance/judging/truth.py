@@ -1,4 +1,4 @@
-"""The true P and D of one binary problem, from kernel values in long double."""
+"""The true P and D of one subproblem, from kernel values and losses in long double."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmkit.conformance.judging.definitions import Definition, define, largest
 from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.losses.base import Loss
 
 
 @dataclass(frozen=True)
@@ -15,33 +17,33 @@ class Objective:
 
     Attributes
     ----------
-    squared : bool
-        Whether the loss is the squared hinge.
+    loss : Definition
+        The loss.
     bias : float or None
         The value of the column of the bias; 0 for no bias, None for a free one.
     l1 : bool, default=False
         Whether the penalty is |w|_1 instead of 1/2 |w|^2.
     """
 
-    squared: bool
+    loss: Definition
     bias: float | None
     l1: bool = False
 
     @classmethod
-    def of(cls, formulation: str) -> Objective | None:
-        """Read what `Solver.formulation` says; None for an objective that the judge does not know."""
-        loss, bias, *more = formulation.split(", ")
+    def from_words(cls, formulation: str, loss: Loss) -> Objective | None:
+        """Read what `Solver.formulation` says of a loss; None for an objective that the judge does not know."""
+        words, _, rest = formulation.partition(", ")
+        bias, *more = rest.split(", ")
         column = {"free bias": None, "regularised bias": 1.0, "no bias": 0.0}
         known = bias in column or bias.startswith("regularised bias of ")
-        if loss not in ("hinge", "squared hinge") or not known or more not in ([], ["l1 penalty"]):
+        if words != loss.words or not known or more not in ([], ["l1 penalty"]):
             return None
-        size = column[bias] if bias in column else float(bias.rpartition(" ")[2])
-        return cls(loss.startswith("squared"), size, bool(more))
+        return cls(define(loss), column[bias] if bias in column else float(bias.rpartition(" ")[2]), bool(more))
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One binary problem over some rows of the data, and the model that was found for it.
+class Subproblem:
+    """One problem over some rows of the data, and the model that was found for it.
 
     Attributes
     ----------
@@ -49,8 +51,8 @@ class Pair:
         The kernel of all samples.
     rows : ndarray of shape (m,), int
         The rows that take part.
-    y, C : ndarray of shape (m,)
-        Signs, and costs in long double.
+    t, C : ndarray of shape (m,), long double
+        Labels -1 or +1, or targets; and costs.
     coef : ndarray of shape (m,), long double, or None
         The coefficients of the model; None for a model that is w.
     w : ndarray of long double, or None
@@ -61,7 +63,7 @@ class Pair:
 
     values: Values
     rows: np.ndarray
-    y: np.ndarray
+    t: np.ndarray
     C: np.ndarray
     coef: np.ndarray | None
     w: np.ndarray | None
@@ -86,19 +88,16 @@ class Pair:
         if objective.bias:
             b = self.intercept / Exact(objective.bias)
             norm = norm + (abs(b) if objective.l1 else Exact(0.5) * b * b)
-        slack = self.slack(h)
-        loss = self.C @ (slack * slack if objective.squared else slack)
-        return norm + loss, h, size
-
-    def slack(self, h: np.ndarray) -> np.ndarray:
-        """Return what the loss is taken of (m,), which is never below 0."""
-        return np.maximum(Exact(0), 1 - self.y * h)
+        return norm + self.C @ objective.loss.value(self.t, h), h, size
 
     def violation(self, objective: Objective, beta: np.ndarray) -> tuple[float, float]:
-        """Return, relatively, by how much beta leaves 0 <= beta_i <= C_i, and y'beta."""
-        below = float((-beta / np.maximum(beta.max(), Exact(1e-300))).max())
-        above = 0.0 if objective.squared else float((beta / self.C).max()) - 1.0
-        return max(below, above), float(abs(self.y @ beta)) / max(1.0, float(np.abs(beta).sum()))
+        """Return, relatively, by how much signed dual weights beta (m,) leave their bounds, and their sum."""
+        b, (lower, upper) = beta / self.C, objective.loss.bounds(self.t)
+        size = np.maximum(np.abs(b).max(), Exact(1e-300))
+        above = np.where(upper > 0, b / np.where(upper > 0, upper, 1) - 1, b / size)
+        below = np.where(lower < 0, b / np.where(lower < 0, lower, 1) - 1, -b / size)
+        beyond = max(0.0, float(above.max()), float(below.max()))
+        return beyond, float(abs(beta.sum())) / max(1.0, float(np.abs(beta).sum()))
 
     def decisions(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h of any rows, and the size of what is summed for it, which its rounding depends on."""
@@ -111,34 +110,46 @@ class Pair:
         return K @ coef + self.intercept, np.abs(K) @ np.abs(coef) + abs(self.intercept)
 
     def dual(self, objective: Objective, beta: np.ndarray) -> np.longdouble:
-        """Return the largest D that the direction of beta (m,) proves, after a projection to the constraints."""
-        beta = np.maximum(beta, Exact(0))
-        if not objective.squared:
-            beta = np.minimum(beta, self.C)
-        if objective.bias is None:
-            plus = self.y > 0
-            sums = beta[plus].sum(), beta[~plus].sum()
-            if min(sums) <= 0:
+        """Return the largest D that the direction of signed weights (m,) proves, after a projection to the bounds."""
+        t, loss = self.t, objective.loss
+        lower, upper = loss.bounds(t)
+        beta = np.clip(beta, self.C * lower, self.C * upper)
+        up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
+        if objective.bias is None:  # the targets less a constant are the same problem
+            centre = np.median(t)
+            if min(up, down) <= 0:
                 return Exact(0)
-            beta = beta * np.where(plus, min(sums) / sums[0], min(sums) / sums[1])
-        total = beta.sum()
-        if not (total > 0 and np.isfinite(total)):
-            return Exact(0)
-        coef = self.y * beta
-        shift = Exact(objective.bias or 0.0)
-        ridge = (beta * beta / (2 * self.C)).sum() if objective.squared else Exact(0)
-        used = beta > 0
-        most = Exact(np.inf) if objective.squared else (self.C[used] / beta[used]).min()
-        if objective.l1:
-            pulls = np.abs(coef @ self.values.X[self.rows])
-            largest = max(pulls.max(initial=Exact(0)), shift * abs(coef.sum()))
-            most, curvature = min(most, 1 / largest if largest > 0 else Exact(np.inf)), ridge
+            beta = beta * np.where(beta > 0, min(up, down) / up, min(up, down) / down)
         else:
-            curvature = self.norm(coef) + (shift * coef.sum()) ** 2 + ridge
-        best = min(total / curvature if curvature > 0 else Exact(np.inf), most)
-        return best * total - Exact(0.5) * best * best * curvature if np.isfinite(best) else Exact(0)
+            centre = Exact(0)
+        used = beta != 0
+        gain, C = (t - centre) @ beta, self.C[used]
+        if not (gain > 0 and np.isfinite(gain)):
+            return Exact(0)
+        most = (np.where(beta > 0, upper, lower)[used] * C / beta[used]).min()
+        shift = Exact(objective.bias or 0.0) * beta.sum()
+        if objective.l1:
+            pulls = np.abs(beta @ self.values.X[self.rows])
+            largest_pull = max(pulls.max(initial=Exact(0)), abs(shift))
+            most, curvature = min(most, 1 / largest_pull if largest_pull > 0 else most), Exact(0)
+        else:
+            curvature = self.norm(beta) + shift * shift
+
+        def value(scale: np.longdouble) -> np.longdouble:
+            return scale * gain - Exact(0.5) * scale * scale * curvature - C @ self._conjugate(loss, beta, used, scale)
+
+        most = min(most, gain / curvature if curvature > 0 else most)
+        if not np.isfinite(most):
+            most = Exact(1)
+            while value(2 * most) > value(most) and most < 1e300:
+                most = 2 * most
+            most = 2 * most
+        return max(Exact(0), value(largest(value, Exact(0), most)), value(most))
+
+    def _conjugate(self, loss: Definition, beta: np.ndarray, used: np.ndarray, scale: np.longdouble) -> np.ndarray:
+        t = self.t[used]
+        return loss.conjugate(t, scale * beta[used] / self.C[used])
 
     def suggested(self, objective: Objective, h: np.ndarray) -> np.ndarray:
-        """Return dual weights (m,) that the slacks suggest."""
-        slack = self.slack(h)
-        return self.C * (2 * slack if objective.squared else (slack > 0))
+        """Return the signed dual weights (m,) that the slopes of the loss suggest."""
+        return self.C * objective.loss.slope(self.t, h)

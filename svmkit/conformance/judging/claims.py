@@ -1,0 +1,122 @@
+"""The comparison of a run's claims about one subproblem with its true P, D and gap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from svmkit.conformance.judging.exact import Exact, is_indefinite
+from svmkit.conformance.judging.truth import Objective, Subproblem
+from svmkit.problems.certificate import Certificate
+from svmkit.solver.solution import Status
+
+TINY = 1e-8  # relative: differences below it are not held against a claim
+FEASIBLE = 1e-8  # relative: how far dual weights may violate their constraints
+ROUNDING = 1e3 * np.finfo(np.float64).eps
+MOST = 700  # samples up to which a kernel's eigenvalues are computed
+
+
+@dataclass
+class Verdict:
+    """The true numbers of one binary problem, and the claims that they contradict.
+
+    Attributes
+    ----------
+    primal, dual, gap : float
+        P at the model, the best proven D, and (P - D) / max(|P|, |D|).
+    false : list of str
+        The claims that do not hold, each with the numbers.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    false: list[str] = field(default_factory=list)
+
+
+def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: float | None = None) -> Verdict:
+    """Compare the claims of a solution with the true numbers.
+
+    Parameters
+    ----------
+    given : Subproblem
+        The problem and its model.
+    objective : Objective
+        What is minimised.
+    solution : Solution
+        The claims: the status, and P, D and gap of the certificate. Dual weights that it holds may prove D.
+    tol : float, default=None
+        The gap that "converged" stands for; None if the solve had another rule.
+
+    Returns
+    -------
+    Verdict
+        P and D hold if they are right up to the larger of `TINY` and the claimed gap, and D only if it is below P.
+    """
+    claim = solution.certificate
+    P, h, size = given.primal(objective)
+    weights = [beta for beta in (claim.beta, solution.point) if _is_dual(beta, len(given.t))]
+    candidates = [sign * beta.astype(Exact) for beta in weights for sign in (1, np.sign(given.t))]
+    candidates += [given.suggested(objective, h)] + ([] if given.coef is None else [given.coef])
+    D = max(given.dual(objective, beta) for beta in candidates)
+    gap = (P - D) / max(abs(P), abs(D)) if max(abs(P), abs(D)) > 0 else Exact(0)
+    verdict = Verdict(float(P), float(D), float(gap))
+    rounding = ROUNDING * float(size @ given.C / max(abs(P), Exact(1e-300)))
+    bounded = not (claim.dual is None and claim.gap is None)
+    if bounded and _indefinite(given, objective):
+        verdict.false.append(
+            f"dual_objective {claim.dual:.6g}, gap {claim.gap}: the kernel is indefinite, D is no bound"
+        )
+        return verdict
+    compare_numbers(verdict, (P, D, gap), claim, solution.status, tol, rounding)
+    if objective.bias is None and given.coef is not None:
+        verdict.false += _infeasible(given, objective, given.coef)
+    return verdict
+
+
+def compare_numbers(
+    verdict: Verdict, true: tuple, claim: Certificate, status: Status, tol: float | None, free: float
+) -> None:
+    """Add the claims about P, D, gap and status that do not hold; without a gap P may be off by `free`, relatively."""
+    (P, D, gap), false = true, verdict.false
+    if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):
+        false.append(f"objective {claim.primal}, dual_objective {claim.dual}, gap {claim.gap}: nan is no claim")
+        return
+    if not np.isfinite(P) and math.isfinite(claim.primal):
+        false.append(f"objective {claim.primal:.9g}: the model has {float(P)}")
+        return
+    reach = min(max(TINY, free if claim.gap is None else claim.gap), 1.0) * abs(P)
+    if P - reach > claim.primal:
+        false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
+    if claim.dual is not None and claim.dual > P + TINY * abs(P):
+        false.append(f"dual_objective {claim.dual:.9g} is above P = {float(P):.9g} of its own model")
+    elif claim.dual is not None and claim.dual > D + reach:
+        false.append(f"dual_objective {claim.dual:.9g}: the dual weights prove {float(D):.9g}")
+    if claim.gap is not None and gap > max(TINY, claim.gap + TINY):
+        false.append(f"gap {claim.gap:.3g}: it is {float(gap):.3g}")
+    if claim.gap is not None and status is Status.CONVERGED and tol is not None and gap > tol + TINY:
+        false.append(f"converged at {tol:g}: the gap is {float(gap):.3g}")
+
+
+def _is_dual(beta: Any, m: int) -> bool:
+    return beta is not None and beta.shape == (m,) and bool(np.isfinite(beta).all())
+
+
+def _indefinite(given: Subproblem, objective: Objective) -> bool:
+    values = given.values
+    suspect = values.kernel in ("sigmoid", "precomputed") or (values.kernel == "poly" and bool(values.coef0 < 0))
+    if not suspect or len(given.rows) > MOST:
+        return False
+    K = values(given.rows, given.rows) + Exact(objective.bias or 0.0) ** 2  # the bias is part of w, unless it is free
+    return is_indefinite(K, centred=objective.bias is None)
+
+
+def _infeasible(given: Subproblem, objective: Objective, beta: np.ndarray) -> list[str]:
+    """Say how signed dual weights violate their bounds or do not sum to 0."""
+    beyond, off = given.violation(objective, beta)
+    if max(beyond, off) <= FEASIBLE:
+        return []
+    return [f"dual weights leave their bounds by {beyond:.2g}, and sum to {off:.2g} (relative)"]
