@@ -17,6 +17,8 @@ _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:
 def fetch_file(client: Any, uri: str, folder: str) -> str:
     """Download the model.svmkit behind a URI.
 
+    Raises InputError: the model, alias, version or run is unknown, or svmkit did not log the model.
+
     Parameters
     ----------
     client : MlflowClient
@@ -30,11 +32,6 @@ def fetch_file(client: Any, uri: str, folder: str) -> str:
     -------
     str
         Path of the file.
-
-    Raises
-    ------
-    InputError
-        The model, alias, version or run is unknown, or svmkit did not log the model.
     """
     from mlflow.artifacts import download_artifacts, list_artifacts
 

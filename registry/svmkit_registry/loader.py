@@ -32,6 +32,9 @@ class Predictor:
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
         """Predict labels, or probabilities of the classes.
 
+        Raises Refused: an InputError: columns are missing, their number is wrong, there is text instead of numbers,
+        infinity, or NaN for a model that does not impute; or the model has no probabilities.
+
         Parameters
         ----------
         model_input : DataFrame, ndarray, CSR or list of shape (n_samples, n_features)
@@ -43,12 +46,6 @@ class Predictor:
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) of probabilities
-
-        Raises
-        ------
-        Refused
-            An InputError: columns are missing, their number is wrong, there is text instead of numbers, infinity, or
-            NaN for a model that does not impute; or the model has no probabilities.
         """
         proba = bool((params or {}).get(PROBA))
         try:

@@ -59,16 +59,13 @@ def list_models(uri: str | None = None) -> list[dict[str, Any]]:
 def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
     """One registered model with the lineage of its versions.
 
+    Raises InputError: the name is unknown; the message lists the known names.
+
     Returns
     -------
     dict of str to object
         name, aliases {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601,
         UTC), run_id, forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
-
-    Raises
-    ------
-    InputError
-        The name is unknown; the message lists the known names.
     """
     address = store.tracking_uri(uri)
     with store.session(address, f"model {name!r}") as client:
@@ -84,6 +81,8 @@ def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
 def register(file: str, name: str, uri: str | None = None, experiment: str | None = None) -> dict[str, Any]:
     """Register a model file as the next version of a model, in a run of its own with the lineage of the model.
 
+    Raises InputError: the file is not a model, or the name cannot be taken. Raises SvmkitError: the store failed.
+
     Parameters
     ----------
     file : str
@@ -97,13 +96,6 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     -------
     dict of str to object
         name, version, uri (models:/NAME/VERSION) and run_id.
-
-    Raises
-    ------
-    InputError
-        The file is not a model, or the name cannot be taken.
-    SvmkitError
-        The store failed.
     """
     require_model_name(name)
     model = SVMModel.load(file)
@@ -127,6 +119,8 @@ def promote(
 ) -> dict[str, Any]:
     """Give a version an alias, unless the version that has it now is better or cannot be compared (see `objection`).
 
+    Raises InputError: a name is unknown. Raises SvmkitError: the promotion is refused, or the store failed.
+
     Parameters
     ----------
     name : str
@@ -147,13 +141,6 @@ def promote(
     dict of str to object
         name, version, alias, replaced (version or None), forced (the overruled objection or None) and metric (None if
         nothing was compared).
-
-    Raises
-    ------
-    InputError
-        A name is unknown.
-    SvmkitError
-        The promotion is refused, or the store failed.
     """
     require_alias(alias)
     named = None if metric is None else require_metric(metric)
@@ -183,6 +170,8 @@ def promote(
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
     """Download a model from the registry to a file, which is written whole or not at all.
 
+    Raises InputError: the source is unknown, or `out` cannot be written.
+
     Parameters
     ----------
     source : str
@@ -198,11 +187,6 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
     -------
     dict of str to object
         source, out, and the lineage in the model.
-
-    Raises
-    ------
-    InputError
-        The source is unknown, or `out` cannot be written.
     """
     if os.path.lexists(out) and not force:
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
@@ -219,6 +203,8 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
 def deletable(name: str, version: str | None = None, uri: str | None = None) -> dict[str, Any]:
     """Return what `delete` would remove: name, versions and the aliases {alias: version} that point to them.
 
+    Raises InputError: a name is unknown.
+
     Parameters
     ----------
     name : str
@@ -227,11 +213,6 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
         A number or "latest"; None stands for the model with all of its versions.
     uri : str, default=None
         The store.
-
-    Raises
-    ------
-    InputError
-        A name is unknown.
     """
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         model = fetching.registered_model(client, name)
@@ -246,6 +227,8 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
 def delete(found: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
     """Delete versions of a model from the registry; their runs and the model files in these stay.
 
+    Raises SvmkitError: the store failed.
+
     Parameters
     ----------
     found : dict of str to object
@@ -254,11 +237,6 @@ def delete(found: dict[str, Any], *, whole: bool, uri: str | None = None) -> Non
         Delete the name too, with versions that came in the meantime.
     uri : str, default=None
         The store.
-
-    Raises
-    ------
-    SvmkitError
-        The store failed.
     """
     name = found["name"]
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:

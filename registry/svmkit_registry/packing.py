@@ -24,6 +24,8 @@ EXAMPLE_ROWS = 5
 def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any) -> None:
     """Write the folder that mlflow.pyfunc.load_model reads.
 
+    Raises InputError: the kernel of the model is not registered by a name.
+
     Parameters
     ----------
     folder : str or Path
@@ -34,11 +36,6 @@ def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any)
         Rows of X; the first five are stored.
     **meta : object
         Fields of mlflow.models.Model: model_id, run_id, ...
-
-    Raises
-    ------
-    InputError
-        The kernel of the model is not registered by a name.
     """
     import mlflow.pyfunc
     from mlflow.models import Model

@@ -81,12 +81,8 @@ def artifact_root(uri: str) -> Path | None:
 def open_client(uri: str) -> Any:
     """An MlflowClient on a store; a sqlite store that does not exist yet is created first.
 
-    The model registry is the same store unless $MLFLOW_REGISTRY_URI names another.
-
-    Raises
-    ------
-    OSError, TimeoutError, MlflowException
-        The store cannot be reached.
+    The model registry is the same store unless $MLFLOW_REGISTRY_URI names another. Raises OSError, TimeoutError,
+    MlflowException: the store cannot be reached.
     """
     from mlflow import MlflowClient
 
@@ -100,6 +96,8 @@ def open_client(uri: str) -> Any:
 def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
     """A client on the store for the block, with mlflow's own messages held back.
 
+    Raises InputError: there is no store. Raises SvmkitError: the block failed; the message is one line.
+
     Parameters
     ----------
     uri : str
@@ -108,13 +106,6 @@ def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
         Beginning of the message when the store fails.
     create : bool, default=False
         Whether a missing sqlite store is created.
-
-    Raises
-    ------
-    InputError
-        There is no store.
-    SvmkitError
-        The block failed; the message is one line.
     """
     path = sqlite_path(uri)
     if path and not path.is_file() and not create:
@@ -141,17 +132,14 @@ def reason(error: BaseException) -> str:
 def experiment_id(client: Any, name: str | None = None) -> str:
     """The id of an experiment, which is created when missing, also when several processes ask at once.
 
+    Raises InputError: an experiment of that name was deleted.
+
     Parameters
     ----------
     client : MlflowClient
         On the store.
     name : str, default=None
         None is $MLFLOW_EXPERIMENT_NAME, else "svmkit".
-
-    Raises
-    ------
-    InputError
-        An experiment of that name was deleted.
     """
     from mlflow.exceptions import MlflowException
 

@@ -224,6 +224,9 @@ class MLflowTracker(Tracker):
     def fetch(self, uri: str, folder: str) -> str:
         """Download the model file behind a URI.
 
+        Raises InputError: the model, alias, version or run is unknown (the known ones are listed), or svmkit did not
+        log the model. Raises SvmkitError: the store or the download failed.
+
         Parameters
         ----------
         uri : str
@@ -235,13 +238,6 @@ class MLflowTracker(Tracker):
         -------
         str
             Path of the model.svmkit file in the folder.
-
-        Raises
-        ------
-        InputError
-            The model, alias, version or run is unknown (the known ones are listed), or svmkit did not log the model.
-        SvmkitError
-            The store or the download failed.
         """
         from svmkit_registry.fetching import fetch_file
 

@@ -133,10 +133,7 @@ def with_test(spec: Spec) -> Spec:
 def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> list[Cell]:
     """Return the cells of a learning curve, from few rows to many.
 
-    Raises
-    ------
-    InputError
-        The spec has several problems, or a size is not between 2 and the number of training rows.
+    Raises InputError: the spec has several problems, or a size is not between 2 and the number of training rows.
     """
     if len(spec.data) != 1 or len({cell.split for cell in spec.cells()}) != 1:
         raise InputError("a learning curve is of one problem: give one set, one C, one gamma, and no splits")

@@ -22,6 +22,9 @@ _QUANTITY = 50  # so many values may whole numbers take in any table, and a tent
 def with_task(data: Dataset, task: str | None) -> Dataset:
     """Return a data set whose labels are classes, or the targets of regression.
 
+    Raises InputError: the labels are missing, are text where numbers are needed, differ in nearly all rows though they
+    are text, or are the same number in all rows of a regression.
+
     Parameters
     ----------
     data : Dataset
@@ -35,12 +38,6 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
     -------
     Dataset
         With its `task`. Classes keep their type; targets are float64.
-
-    Raises
-    ------
-    InputError
-        The labels are missing, are text where numbers are needed, differ in nearly all rows though they are text, or
-        are the same number in all rows of a regression.
     """
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
@@ -63,10 +60,7 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
     """Return test data whose labels are what those of training are: classes as text, other classes, or quantities.
 
-    Raises
-    ------
-    InputError
-        The training labels are quantities, and these are text.
+    Raises InputError: the training labels are quantities, and these are text.
     """
     if train.task == REGRESS:
         return data if data.y is None else replace(data, y=targets_of(data), task=REGRESS)
@@ -78,10 +72,7 @@ def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
 def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and the code of each row; for quantities no classes and codes of 0.
 
-    Raises
-    ------
-    InputError
-        The labels are of a single class.
+    Raises InputError: the labels are of a single class.
     """
     if data.task == REGRESS:
         return np.empty(0), np.zeros(data.n_samples, dtype=np.int64)
@@ -147,10 +138,7 @@ def _as_targets(data: Dataset) -> Dataset:
 def targets_of(data: Dataset) -> np.ndarray:
     """Return the labels of a data set as float64, (n_samples,).
 
-    Raises
-    ------
-    InputError
-        There are no labels, or they are text, NaN or infinite.
+    Raises InputError: there are no labels, or they are text, NaN or infinite.
     """
     if data.y is None:
         raise InputError(f"{data.name} has no labels to compare predictions with: svmkit predict needs none")

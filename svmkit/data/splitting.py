@@ -13,7 +13,7 @@ from svmkit.errors import InputError
 
 
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """Hold out samples at random to test on.
+    """Hold out samples at random to test on. Raises InputError if no sample is held out, or the data have no labels.
 
     Parameters
     ----------
@@ -30,11 +30,6 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     -------
     train, test : Dataset
         Both in the order of the data.
-
-    Raises
-    ------
-    InputError
-        If no sample is held out, or the data have no labels.
     """
     y = _labels(data)
     rng = np.random.default_rng(seed)
@@ -56,6 +51,9 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
     """Hold out one of several folds, which together are all samples.
 
+    Raises InputError: a class, or without `stratify` the data, has fewer samples than there are folds, or the data have
+    no labels.
+
     Parameters
     ----------
     data : Dataset
@@ -73,11 +71,6 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     -------
     train, test : Dataset
         Both in the order of the data.
-
-    Raises
-    ------
-    InputError
-        A class, or without `stratify` the data, has fewer samples than there are folds, or the data have no labels.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 

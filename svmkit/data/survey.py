@@ -25,6 +25,8 @@ _OFTEN = 3  # the most frequent texts of a column that are listed
 def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> dict[str, Any]:
     """Describe a data set as JSON types; holes, texts of many values and labels that are no classes are no errors.
 
+    Raises InputError: the data set is not found, or cannot be read at all.
+
     Parameters
     ----------
     source : str or path-like
@@ -40,11 +42,6 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
         holes, range or most, remark), notes (lines), task ("classify" or "regress", what training would take the labels
         for), target (distinct, range, mean of the quantities), and refusal, the line with which training would refuse
         the data; these are None where they do not apply.
-
-    Raises
-    ------
-    InputError
-        The data set is not found, or cannot be read at all.
     """
     reading = reading or Reading()
     found = find(source)

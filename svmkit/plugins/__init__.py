@@ -85,7 +85,9 @@ def load_file(path: str | os.PathLike | PluginFile) -> list[str]:
     Every class of the file that has a `name` of its own and derives from `svmkit.solver.Solver`,
     `svmkit.solver.Sampler` or `svmkit.kernels.Kernel` is registered; classes that it imports are not. The file is code
     and runs with your rights. A file that is loaded already is not run again, unless it has changed: then its new
-    version replaces the earlier one.
+    version replaces the earlier one. Raises InputError: the file is missing, is not Python, raises an exception or
+    defines no plugin; a class lacks a method; a name is longer than 10 characters, or another plugin has it. The
+    message is one line, with the line of the file.
 
     Parameters
     ----------
@@ -96,12 +98,6 @@ def load_file(path: str | os.PathLike | PluginFile) -> list[str]:
     -------
     list of str
         The names of its plugins, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        The file is missing, is not Python, raises an exception or defines no plugin; a class lacks a method; a name is
-        longer than 10 characters, or another plugin has it. The message is one line, with the line of the file.
     """
     file = path if isinstance(path, PluginFile) else PluginFile.read(path)
     names = plugin_file.add(file, registered)
@@ -234,6 +230,9 @@ def options(plugin: Any) -> dict[str, Any]:
 def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
     """Make an instance of a plugin.
 
+    Raises InputError if the plugin cannot be loaded (see `load`), if it has no option of that name (the message lists
+    its options and the solvers that have the option), or if a value is not valid.
+
     Parameters
     ----------
     kind : {"solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"}
@@ -247,12 +246,6 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
     -------
     object
         The instance.
-
-    Raises
-    ------
-    InputError
-        If the plugin cannot be loaded (see `load`), if it has no option of that name (the message lists its options and
-        the solvers that have the option), or if a value is not valid.
     """
     plugin = load(kind, name)
     known = options(plugin)

@@ -38,6 +38,8 @@ _loaded: dict[tuple[str, str], tuple[EntryPoint, PluginFile]] = {}  # by kind an
 def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]]) -> list[str]:
     """Register the plugins of a file, in place of those of an earlier version of it.
 
+    Raises InputError as for `PluginFile.load`, or a name is taken.
+
     Parameters
     ----------
     file : PluginFile
@@ -49,11 +51,6 @@ def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]])
     -------
     list of str
         Their names, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        As for `PluginFile.load`, or a name is taken.
     """
 
     def require_free(kind: str, name: str, cls: str) -> None:
@@ -158,6 +155,9 @@ class PluginFile:
     def load(self, require_free: Callable[[str, str, str], None]) -> dict[tuple[str, str], str]:
         """Run the file as a module, and return its plugins.
 
+        Raises InputError: the file is not Python, it raises an exception or defines no plugin, or a class cannot be a
+        plugin. Then the module of an earlier version stays.
+
         Parameters
         ----------
         require_free : callable
@@ -167,12 +167,6 @@ class PluginFile:
         -------
         dict of (str, str) to str
             The names of the classes by kind and name of the plugin, in the order of the file.
-
-        Raises
-        ------
-        InputError
-            The file is not Python, it raises an exception or defines no plugin, or a class cannot be a plugin. Then
-            the module of an earlier version stays.
         """
         before = sys.modules.get(self.module)
         try:

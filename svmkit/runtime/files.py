@@ -14,23 +14,22 @@ from svmkit.errors import InputError
 def write(path: str | os.PathLike, content: bytes) -> None:
     """Write a file atomically: a reader sees either the complete old file or the complete new one.
 
+    Raises InputError if the folder is missing or cannot be written to.
+
     Parameters
     ----------
     path : str or path-like
         The file. A symbolic link is replaced, not followed. A device or a pipe, such as /dev/stdout, is written to.
     content : bytes
         The content.
-
-    Raises
-    ------
-    InputError
-        If the folder is missing or cannot be written to.
     """
     write_parts(path, [content])
 
 
 def write_parts(path: str | os.PathLike, parts: Iterable[bytes]) -> int:
     """Write a file as `write` does, of which only a part needs to be in memory at a time.
+
+    Raises InputError if the folder is missing or cannot be written to.
 
     Parameters
     ----------
@@ -43,11 +42,6 @@ def write_parts(path: str | os.PathLike, parts: Iterable[bytes]) -> int:
     -------
     int
         The number of bytes.
-
-    Raises
-    ------
-    InputError
-        If the folder is missing or cannot be written to.
     """
     target = Path(path)
     try:
@@ -84,6 +78,8 @@ def _replace(target: Path, parts: Iterable[bytes]) -> int:
 def keep_old(path: str | os.PathLike) -> Path | None:
     """Keep the content of a file that is about to be replaced in FILE.bak; there is a whole file at each name always.
 
+    Raises InputError: fILE.bak cannot be written.
+
     Parameters
     ----------
     path : str or path-like
@@ -93,11 +89,6 @@ def keep_old(path: str | os.PathLike) -> Path | None:
     -------
     Path or None
         FILE.bak, which is replaced if it was there; None if nothing is kept.
-
-    Raises
-    ------
-    InputError
-        FILE.bak cannot be written.
     """
     target = Path(path)
     if _is_stream(target) or not target.is_file() or not target.stat().st_size:

@@ -84,10 +84,7 @@ def run_on(
 ) -> None:
     """Run cells on the workers of a cluster; parameters as for `svmkit.compare.cells.runner.run`.
 
-    Raises
-    ------
-    ClusterLost
-        The cluster has gone away; the cells that had ended have been told of.
+    Raises ClusterLost: the cluster has gone away; the cells that had ended have been told of.
     """
     about = (f"{platform.node()}-{os.getpid()}-{id(cells)}", os.getcwd(), platform.node())
     orders = [Order(cell, limit, curve, tracking, *about) for cell in cells]

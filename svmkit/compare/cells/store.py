@@ -128,10 +128,7 @@ def _without_plugins(settings: dict[str, Any]) -> str:
 def read_records(path: str | Path) -> list[dict[str, Any]]:
     """Return the records in a file, which is left as it is: a comparison may be writing to it.
 
-    Raises
-    ------
-    InputError
-        The file does not exist, or is of another kind.
+    Raises InputError: the file does not exist, or is of another kind.
     """
     return list(_records(Path(path), _text(Path(path))).values())
 

@@ -31,7 +31,7 @@ MOST = 10_000  # the most problems of one set: three lists of a hundred values w
 
 
 def build_solver(where: str, how: dict[str, Any]) -> Solver:
-    """Build the solver of a `solvers` entry.
+    """Build the solver of a `solvers` entry. Raises InputError: the solver, an option or the sampler is unknown.
 
     Parameters
     ----------
@@ -39,11 +39,6 @@ def build_solver(where: str, how: dict[str, Any]) -> Solver:
         Place of the entry, for messages.
     how : dict of str to object
         The entry: solver, options, sampler.
-
-    Raises
-    ------
-    InputError
-        The solver, an option or the sampler is unknown.
     """
     try:
         by_name.sampler(how.get("sampler"))
@@ -68,6 +63,8 @@ def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
     """Return the problems of a data set: a checked entry for each combination of kernel, gamma, C and multiclass.
 
+    Raises InputError: a key or value cannot be used, or there are more than `MOST` problems.
+
     Parameters
     ----------
     name : str
@@ -81,11 +78,6 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
     -------
     dict of str to dict
         The entries by title.
-
-    Raises
-    ------
-    InputError
-        A key or value cannot be used, or there are more than `MOST` problems.
     """
     where = f"data.{name}"
     fields.require_keys(where, entry, set(), _DATA)
@@ -127,6 +119,8 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
 def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
     """Build the kernel of an entry {name, gamma | sigma, ...}.
 
+    Raises InputError: a parameter is unknown or out of range.
+
     Parameters
     ----------
     where : str
@@ -135,11 +129,6 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
         The kernel's name and parameters.
     msd : float, default=1.0
         The number of which "2 * msd" and the like are multiples.
-
-    Raises
-    ------
-    InputError
-        A parameter is unknown or out of range.
     """
     params = {key: value for key, value in entry.items() if key != "name"}
     if "sigma" in params:

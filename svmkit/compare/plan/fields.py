@@ -17,12 +17,8 @@ def read_yaml(path: str | Path) -> Any:
     """The contents of a YAML file, of plain types only.
 
     A file from a third party costs no more than a second: it is refused above `BYTES`, `VALUES` with aliases written
-    out, `DEPTH` of nesting or `DIGITS` of a number.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is not YAML, or is too large; the message says FILE:LINE.
+    out, `DEPTH` of nesting or `DIGITS` of a number. Raises InputError: the file cannot be read, is not YAML, or is too
+    large; the message says FILE:LINE.
     """
     import yaml
 

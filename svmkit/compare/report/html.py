@@ -24,7 +24,7 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
     """Write the report of a comparison to a file.
 
     The page contains plotly's JavaScript (5 MB), fetches nothing, and forbids fetching by its own policy. Names of sets
-    and solvers may contain any characters.
+    and solvers may contain any characters. Raises SvmkitError: the file cannot be written.
 
     Parameters
     ----------
@@ -36,11 +36,6 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
         The command line, shown without folders and addresses.
     threads : int, default=None
         Threads that the runs had; None is all cores.
-
-    Raises
-    ------
-    SvmkitError
-        The file cannot be written.
     """
     text = render(results, command=command, threads=threads)
     path = Path(path)

@@ -33,13 +33,7 @@ _SPECIAL = {
 
 
 def write(results: Results, path: str | Path) -> None:
-    """Write `table(results)` to a file.
-
-    Raises
-    ------
-    SvmkitError
-        The file cannot be written.
-    """
+    """Write `table(results)` to a file. Raises SvmkitError: the file cannot be written."""
     try:
         files.write(path, table(results).encode())
     except OSError as error:

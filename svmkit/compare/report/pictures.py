@@ -43,7 +43,8 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
     """Write the pictures for which there is something to draw, as STEM-KIND.png.
 
     The kinds are time-gap, time-accuracy and support-accuracy, with a panel for each set, and cd-METRIC, the diagram of
-    critical differences of each tested metric (two sets and three treatments at least), and reliability.
+    critical differences of each tested metric (two sets and three treatments at least), and reliability. Raises
+    SvmkitError: a file cannot be written.
 
     Parameters
     ----------
@@ -58,11 +59,6 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
     -------
     list of Path
         The files.
-
-    Raises
-    ------
-    SvmkitError
-        A file cannot be written.
     """
     drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
     drawn["reliability"] = reliability(results)

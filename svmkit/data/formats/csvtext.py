@@ -92,10 +92,7 @@ def dialect(
     - or all is text, its fields are not empty, all differ, and none occurs below in its own column;
     - or its numbers are only the column positions that pandas writes for unnamed columns.
 
-    Raises
-    ------
-    InputError
-        If there are no records, or records of different lengths; the message names the line.
+    Raises InputError if there are no records, or records of different lengths; the message names the line.
     """
     charset = charset_of(path, charset)
     delimiter, rows = ("\t", _sample(path, "\t", charset)) if tabs else _choose_delimiter(path, charset, decimal)

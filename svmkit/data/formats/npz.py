@@ -20,6 +20,8 @@ _UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFEr
 def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
     """Read samples and labels from an NPZ file. Nothing in the file is unpickled.
 
+    Raises InputError if it is not an NPZ file, holds object arrays, has no X, or has shapes that do not match.
+
     Parameters
     ----------
     path : Path
@@ -33,11 +35,6 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
         A stored dense matrix stays dense; a sparse one becomes dense when at least half full.
     y : ndarray of shape (n_samples,) or None
         int64, float64 or text.
-
-    Raises
-    ------
-    InputError
-        If it is not an NPZ file, holds object arrays, has no X, or has shapes that do not match.
     """
     arrays = _arrays(path)
     X = _sparse(path, arrays) if "format" in arrays else _dense(path, arrays)

@@ -81,6 +81,9 @@ class SvmlightStream:
     def blocks(self, size: int, *, until: Callable[[], bool] = lambda: False, patience: float = 0.5) -> Iterator[Block]:
         """Yield the samples in order, at most `size` at a time. A later call continues where an earlier one ended.
 
+        Raises InputError if `size` is below 1, reading fails or, after all samples before it, a line is wrong. The
+        message then begins with ``NAME:LINE:``.
+
         Parameters
         ----------
         size : int
@@ -96,12 +99,6 @@ class SvmlightStream:
             With 1 <= rows <= size. If the columns are not announced, the largest index so far is their number.
         y : ndarray of float64, shape (rows,)
             The labels.
-
-        Raises
-        ------
-        InputError
-            If `size` is below 1, reading fails or, after all samples before it, a line is wrong. The message then
-            begins with ``NAME:LINE:``.
         """
         if size < 1:
             raise InputError(f"a block of {size} samples: ask for at least 1")

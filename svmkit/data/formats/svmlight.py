@@ -21,9 +21,10 @@ _BLOCK = 8 << 20  # bytes of text that are parsed together, which takes some fiv
 def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) -> tuple[Any, np.ndarray]:
     """Read samples and labels from an svmlight file, plain or compressed.
 
-    Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must
-    ascend within a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are
-    refused.
+    Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must ascend within
+    a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused. Raises InputError
+    if a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are more
+    than `n_features` and `wider` is false.
 
     Parameters
     ----------
@@ -38,12 +39,6 @@ def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) ->
     X : float64 ndarray or csr_array of shape (n_samples, n_features)
         Dense when at least half of the entries are stored.
     y : int64 ndarray of shape (n_samples,) when every label is a whole number, else float64
-
-    Raises
-    ------
-    InputError
-        If a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are
-        more than `n_features` and `wider` is false.
     """
     data, indices, indptr, y = _parse(path)
     if len(y) == 0:
@@ -78,6 +73,8 @@ def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield the samples of an svmlight file, some 8 MiB of text at a time.
 
+    Raises InputError: a line is wrong; the message begins with ``FILE:LINE:``.
+
     Yields
     ------
     data, indices : ndarray of float64, and of int32 or int64
@@ -85,11 +82,6 @@ def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray
     counts : ndarray of int
         The number of entries of each sample.
     labels : ndarray of float64
-
-    Raises
-    ------
-    InputError
-        A line is wrong; the message begins with ``FILE:LINE:``.
     """
     from sklearn.datasets import load_svmlight_file
 

@@ -68,6 +68,8 @@ def find_cached(name: str) -> Path | None:
 def find(source: str | os.PathLike[str]) -> str | Path:
     """Return the name of a built-in set or the path of a file.
 
+    Raises InputError if nothing has that name. The message says where it was looked for and offers similar names.
+
     Parameters
     ----------
     source : str or path-like
@@ -79,11 +81,6 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     -------
     str or Path
         The name of a built-in set, or the path of a file.
-
-    Raises
-    ------
-    InputError
-        If nothing has that name. The message says where it was looked for and offers similar names.
     """
     text = os.fspath(source)
     if not text or "\x00" in text:

@@ -230,6 +230,8 @@ def pad_or_refuse_columns(
 ) -> Features:
     """Return X with exactly `n_features` columns. A sparse X may lack the last ones; all else is refused.
 
+    Raises InputError if X has more columns, or a dense X has fewer and `pad` is false.
+
     Parameters
     ----------
     X : ndarray or scipy CSR of shape (n_samples, d)
@@ -245,11 +247,6 @@ def pad_or_refuse_columns(
     Returns
     -------
     ndarray or scipy CSR of shape (n_samples, n_features)
-
-    Raises
-    ------
-    InputError
-        If X has more columns, or a dense X has fewer and `pad` is false.
     """
     rows, d = X.shape
     if d == n_features:

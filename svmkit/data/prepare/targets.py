@@ -14,6 +14,9 @@ from svmkit.errors import InputError
 def as_targets(y: Any, *, n_samples: int, varied: bool = True) -> np.ndarray:
     """Return the targets of regression.
 
+    Raises InputError: y is missing, no list of numbers, of another length, not finite, or (`varied`) the same number
+    everywhere.
+
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, 1)
@@ -27,11 +30,6 @@ def as_targets(y: Any, *, n_samples: int, varied: bool = True) -> np.ndarray:
     -------
     ndarray of shape (n_samples,), float64
         The targets.
-
-    Raises
-    ------
-    InputError
-        y is missing, no list of numbers, of another length, not finite, or (`varied`) the same number everywhere.
     """
     if y is None:
         raise InputError("regression requires y to be passed, but the target y is None: pass one number a sample")

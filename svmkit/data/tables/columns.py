@@ -92,6 +92,8 @@ class Column:
 def learn(table: Table, position: int, *, decimal: str | None, as_categories: bool) -> Column:
     """Return what training takes a column for.
 
+    Raises InputError: a cell is infinite, or of a type that is no feature, such as a list.
+
     Parameters
     ----------
     table : Table
@@ -102,11 +104,6 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
         The decimal mark of numbers in text.
     as_categories : bool
         Whether each of its values becomes a category, whatever it is.
-
-    Raises
-    ------
-    InputError
-        A cell is infinite, or of a type that is no feature, such as a list.
     """
     if as_categories:
         return _categories(position, *_factorize(table, position))
@@ -181,10 +178,7 @@ def apply(
 ) -> tuple[Column, str | None]:
     """Return a column as training has learnt to read it, and the first text that is none of its categories.
 
-    Raises
-    ------
-    InputError
-        A cell of a number column is infinite or text, or a cell of a date column is no date.
+    Raises InputError: a cell of a number column is infinite or text, or a cell of a date column is no date.
     """
     if categories is not None:
         codes, texts = _factorize(table, position)

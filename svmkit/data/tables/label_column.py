@@ -107,6 +107,8 @@ def labels(
 ) -> np.ndarray | None:
     """Return the labels in a column: int64, float64 or text.
 
+    Raises InputError: a label is missing or infinite, or text where those of training are numbers.
+
     Parameters
     ----------
     table : Table
@@ -119,11 +121,6 @@ def labels(
         Whether a missing label is an error; else the result is None.
     decimal : {".", ","} or None, default=None
         The decimal mark that was given; numbers in groups of three digits are then numbers.
-
-    Raises
-    ------
-    InputError
-        A label is missing or infinite, or text where those of training are numbers.
     """
     import pandas as pd
 

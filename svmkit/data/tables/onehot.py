@@ -27,6 +27,8 @@ def apply(
 ) -> Any:
     """Return the matrix of these columns in a learnt encoding. Unknown categories become zeros, with one warning.
 
+    Raises InputError: a cell of a number column is text or infinite, a date cannot be read, or there are holes.
+
     Parameters
     ----------
     table : Table
@@ -39,11 +41,6 @@ def apply(
         Whether NaN may stand for a hole in a number column; else holes are refused.
     stacklevel : int, default=4
         The caller that the warning names, as for `warnings.warn`.
-
-    Raises
-    ------
-    InputError
-        A cell of a number column is text or infinite, a date cannot be read, or there are holes.
     """
     found: list[Column] = []
     unseen, first = 0, ""

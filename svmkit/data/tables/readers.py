@@ -103,7 +103,9 @@ def read_table(
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
     in at least 95 of 100 cells is refused as a number column with a typing error, and so is one with many different
     texts. With `encoding` the columns are matched by name when both tables have a header (others in the file are
-    ignored), else by position; unknown categories become zeros, with one warning.
+    ignored), else by position; unknown categories become zeros, with one warning. Raises InputError with file, line
+    (Parquet: row) and column of a missing value, of text among numbers or of an uneven line; or naming the columns that
+    are missing, or cannot be features as they are.
 
     Returns
     -------
@@ -115,12 +117,6 @@ def read_table(
         The features that are 0/1 indicators; None with a given encoding.
     notes : tuple of str
         What a user should know of the columns; empty with a given encoding.
-
-    Raises
-    ------
-    InputError
-        With file, line (Parquet: row) and column of a missing value, of text among numbers or of an uneven
-        line; or naming the columns that are missing, or cannot be features as they are.
     """
     if encoding is None:
         learnt = learn(path, kind, n_features=n_features, reading=reading, labelled=labelled)
@@ -144,6 +140,9 @@ def read_table(
 def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
     """Read a training table and find out what each column is; nothing is refused yet that training would refuse.
 
+    Raises InputError: the file is no table, has no rows, no features or no such columns, or a cell that no column can
+    have.
+
     Parameters
     ----------
     path : Path
@@ -156,11 +155,6 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
         How the table is to be read.
     labelled : bool, default=True
         Whether the last column is the label if no other is.
-
-    Raises
-    ------
-    InputError
-        The file is no table, has no rows, no features or no such columns, or a cell that no column can have.
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
