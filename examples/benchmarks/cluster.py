@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from cluster_cost import Rates, projected, shown
 from distributed import Client, LocalCluster, performance_report
-from svmkit_dask.cluster.ground import OnCluster
+from svmkit_dask.cluster.executor import DaskExecutor
+from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.driver.training import scattered
 from svmkit_dask.parts.sources import from_paths
@@ -76,7 +77,7 @@ def on_cluster(
         warm = from_paths(paths[:1])
         for measured in (False, True):  # the first fit compiles
             began = time.perf_counter()
-            data = scattered(OnCluster(client), from_paths(paths) if measured else warm, kernel=RBF(gamma))
+            data = scattered(DaskExecutor(Watch(client)), from_paths(paths) if measured else warm, kernel=RBF(gamma))
             prepared = time.perf_counter() - began
             stop = svmkit.solver.Gap(tol if measured else 0.5)
             if measured and report is not None:
@@ -84,9 +85,9 @@ def on_cluster(
                     fitted = fit_prepared(data, solver=DFCSMO(), C=C, stop=stop, n_threads=1)
             else:
                 fitted = fit_prepared(data, solver=DFCSMO(), C=C, stop=stop, n_threads=1)
-            crew = data.crew.counters.details()
+            costs = data.workers.counters.details()
             data.close()
-    return told(fitted, paths) | {"workers": workers, "prepare_s": prepared, "cluster": crew}
+    return told(fitted, paths) | {"workers": workers, "prepare_s": prepared, "cluster": costs}
 
 
 def alone(paths, *, gamma: float, C: float, tol: float) -> dict:

@@ -17,9 +17,9 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.loss import Loss
 from svmkit.solver.smo import box as smo_box
-from svmkit_dask.driver.candidates import DealtGram, Roster, RosterGram
+from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, SharedGram
 from svmkit_dask.driver.problem import Estimate, ScatteredQP
-from svmkit_dask.driver.session import LocalCrew, Session
+from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.driver.state import ClusterState
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.worker.features import Features, Space
@@ -71,7 +71,7 @@ def dealt(problem: BoxQP, n_parts: int) -> Session:
     ends = np.linspace(0, problem.m, min(n_parts, problem.m) + 1).astype(np.int64).tolist()
     portions = [Portion(Stretch(gram, lo, hi), codes[lo:hi], problem.C[lo:hi]) for lo, hi in pairwise(ends)]
     spec = Spec(0, 1, 2, 1.0, np.ones(2), problem.loss, gram.dtype)
-    return Session(LocalCrew(portions, portions[0].features.space), spec)
+    return Session(LocalWorkers(portions, portions[0].features.space), spec)
 
 
 @dataclass(frozen=True)
@@ -114,15 +114,15 @@ class DFCSMO(FCSMO):
 
     def init(self, problem, start, draws):
         if isinstance(problem, ScatteredQP):
-            session, roster = problem.session, problem.roster
-            gram = RosterGram(roster, session.crew.space, problem.gram.budget, session.spec.dtype)
-            beta = np.zeros(len(roster)) if start is None else problem.beta(start)
+            session, candidates = problem.session, problem.candidates
+            gram = CandidateGram(candidates, session.workers.space, problem.gram.budget, session.spec.dtype)
+            beta = np.zeros(len(candidates)) if start is None else problem.beta(start)
         else:
             session = dealt(problem, self.parts)
-            roster = Roster(session)
-            gram = DealtGram(roster, problem.gram)
-            beta = np.zeros(0) if start is None else roster.weights_at(start)
-        state = ClusterState(problem, session, roster, gram, beta, draws.rng)
+            candidates = CandidateSet(session)
+            gram = SharedGram(candidates, problem.gram)
+            beta = np.zeros(0) if start is None else candidates.weights_at(start)
+        state = ClusterState(problem, session, candidates, gram, beta, draws.rng)
         return self.begun(state, draws)
 
     def step(self, state):
@@ -151,7 +151,7 @@ class DFCSMO(FCSMO):
         if isinstance(state.problem, ScatteredQP):
             return state.problem.point(beta)
         point = np.zeros(state.problem.m)
-        point[state.roster.number] = beta
+        point[state.candidates.number] = beta
         return point
 
 

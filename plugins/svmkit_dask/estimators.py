@@ -21,7 +21,6 @@ from svmkit.solver.solution import Status
 from svmkit.training.display import displayed, tell_end
 from svmkit.training.result import Fit
 from svmkit.training.train import fit_prepared
-from svmkit_dask.cluster.given import sources
 from svmkit_dask.parts.collections import as_array, is_collection, mapped
 
 _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
@@ -94,7 +93,8 @@ class DaskSVMClassifier(SVMClassifier):
             part. It is a ValueError.
         """
         client = self._client()  # before anything is read
-        from svmkit_dask.cluster.ground import OnCluster
+        from svmkit_dask.cluster.executor import DaskExecutor, sources_from
+        from svmkit_dask.cluster.watch import Watch
         from svmkit_dask.driver.training import scattered
 
         solver, rules, began = self._solver(), self._rules(), time.perf_counter()
@@ -104,8 +104,8 @@ class DaskSVMClassifier(SVMClassifier):
             nonlocal trained
             with displayed(self.verbose) as display:
                 data = scattered(
-                    OnCluster(client),
-                    sources(client, X, y, sample_weight),
+                    DaskExecutor(Watch(client)),
+                    sources_from(client, X, y, sample_weight),
                     kernel=self._kernel(solver),
                     scale=self.scale,
                     class_weight=self.class_weight,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.cluster.dask_crew import DaskCrew
+from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.cluster.workers import DaskWorkers
 from svmkit_dask.driver.problem import ScatteredQP
-from svmkit_dask.driver.session import LocalCrew, Session
+from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart, Source
 from svmkit_dask.worker.features import Features, Space
@@ -62,7 +63,7 @@ def posed(crew, *, loss=Loss.HINGE, C=1.0):
     return ScatteredQP(Session(crew, Spec(0, 1, 2, C, np.ones(2), loss, np.dtype(np.float32))), 1 << 20)
 
 
-def local_crew(X, y, cuts, *, kernel=KERNEL, of=LocalCrew):
+def local_crew(X, y, cuts, *, kernel=KERNEL, of=LocalWorkers):
     """A crew in this process, with parts that end at these rows."""
     space = space_of(X, kernel)
     return of(
@@ -86,7 +87,7 @@ def written(folder, X, y, cuts):
 def dask_crew(client, folder, X, y, cuts, *, kernel=KERNEL, **options):
     """A crew of a Dask cluster, whose workers read parts that end at these rows."""
     sizes = np.diff([0, *cuts, len(y)])
-    return DaskCrew(client, written(folder, X, y, cuts), sizes, space_of(X, kernel), CLASSES, **options)
+    return DaskWorkers(Watch(client), written(folder, X, y, cuts), sizes, space_of(X, kernel), CLASSES, **options)
 
 
 def of_all_rows(problem, X, y, point, C=1.0):

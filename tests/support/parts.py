@@ -1,9 +1,9 @@
-"""Parts in this process: rows dealt out as chunks, and a crew that goes away."""
+"""Parts in this process: rows dealt out as chunks, and workers that go away."""
 
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.driver.training import InProcess, scattered
+from svmkit_dask.driver.training import LocalExecutor, scattered
 from svmkit_dask.parts.sources import ChunkPart
 
 from svmkit.errors import Gone
@@ -22,9 +22,9 @@ def chunks(X, y, ends, weights=None):
     ]
 
 
-def dealt(X, y, ends=(40, 41, 90), weights=None, *, ground=None, kernel=SCALED, **options):
+def dealt(X, y, ends=(40, 41, 90), weights=None, *, executor=None, kernel=SCALED, **options):
     """The training data of rows that are dealt into parts."""
-    return scattered(ground or InProcess(), chunks(X, y, ends, weights), kernel=kernel, **options)
+    return scattered(executor or LocalExecutor(), chunks(X, y, ends, weights), kernel=kernel, **options)
 
 
 def three_classes(n=150, seed=0):
@@ -36,16 +36,16 @@ def three_classes(n=150, seed=0):
     return X, np.array(["ant", "bee", "cat"])[codes]
 
 
-class Leaving(InProcess):
-    """A place whose crew is gone after so many messages."""
+class Leaving(LocalExecutor):
+    """A place whose workers are gone after so many messages."""
 
     def __init__(self, messages):
         super().__init__()
         self.left = messages
 
-    def crew(self, *args):
-        crew, place = super().crew(*args), self
-        ask = crew.ask
+    def workers(self, *args):
+        workers, place = super().workers(*args), self
+        ask = workers.ask
 
         def counted(*message):
             place.left -= 1
@@ -53,5 +53,5 @@ class Leaving(InProcess):
                 raise Gone("the cluster is gone")
             return ask(*message)
 
-        crew.ask = counted
-        return crew
+        workers.ask = counted
+        return workers

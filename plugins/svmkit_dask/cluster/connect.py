@@ -1,24 +1,33 @@
-"""A cluster of Dask distributed: found, checked, and given calls one at a time a worker."""
+"""A cluster of Dask distributed: found, or started on this machine, checked, and given calls one at a time a worker."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
+import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmkit.cluster import Cluster, Needs, scheme_of
 from svmkit.data.prepare.reading import Reading
-from svmkit.errors import InputError, Unavailable, one_line
+from svmkit.errors import InputError, SvmkitError, Unavailable, one_line
+from svmkit.runtime import workers as processes
+
+if TYPE_CHECKING:
+    from distributed import LocalCluster
 
 REACH = 7.0  # seconds in which a scheduler must answer
 CLOSE = 5.0  # seconds for a friendly end
+START = 120.0  # seconds that the processes have to begin on a busy machine
+LOOK = 0.1
 
 
 class DaskCluster(Cluster):
@@ -39,10 +48,12 @@ class DaskCluster(Cluster):
     schemes = ("tcp", "tls", "local", "file")
 
     def __init__(self, client: Any, address: str, needs: Needs, end: ExitStack) -> None:
-        from svmkit_dask.cluster.dispatch import Dispatch
+        from svmkit_dask.cluster.queue import Calls, Queue
+        from svmkit_dask.cluster.watch import Watch
 
         self.client, self.address, self._end = client, address, end
-        self._dispatch = Dispatch(client, address, needs)
+        self._watch = Watch(client, address, needs)
+        self._calls = Calls(Queue(self._watch))
 
     @classmethod
     def open(cls, address: str, needs: Needs) -> DaskCluster:
@@ -56,9 +67,7 @@ class DaskCluster(Cluster):
             # a call of a search holds the rows of its fold, which are few bytes beside the data
             end.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GB"}))
             if scheme_of(address) == "local":
-                from svmkit_dask.cluster import local
-
-                at = local.start(int(address.partition(":")[2]), needs.memory)
+                at = start_local(int(address.partition(":")[2]), needs.memory)
                 end.callback(at.close, timeout=CLOSE)
                 place = at.scheduler_address
             else:
@@ -68,9 +77,9 @@ class DaskCluster(Cluster):
             end.callback(client.close, timeout=CLOSE)
             cluster = cls(client, address, needs, ExitStack())
             try:
-                cluster._dispatch.start()
+                cluster._calls.start()
             except BaseException:
-                cluster._dispatch.close()
+                cluster._calls.close()
                 raise
             cluster._end = end.pop_all()
             return cluster
@@ -78,7 +87,7 @@ class DaskCluster(Cluster):
     @property
     def workers(self) -> Mapping[str, int]:
         """As in `Cluster`."""
-        return self._dispatch.members.threads
+        return {worker: sight.threads for worker, sight in self._watch.workers.items()}
 
     def submit(
         self,
@@ -89,31 +98,88 @@ class DaskCluster(Cluster):
         sent: Callable[[Any], Any] | None = None,
     ) -> Future[Any]:
         """As in `Cluster`."""
-        return self._dispatch.submit(function, args, began, sent)
+        return self._calls.submit(function, args, began, sent)
 
     @contextmanager
     def sharing(self, *values: Any) -> Iterator[None]:
         """As in `Cluster`."""
-        with self._dispatch.sharing(values):
+        with self._calls.sharing(values):
             yield
 
     def cancel(self) -> None:
         """As in `Cluster`."""
-        self._dispatch.cancel()
+        self._calls.cancel()
 
     def training_data(self, parts: Any, *, reading: Reading, **options: Any) -> Any:
         """As in `Cluster`."""
-        from svmkit_dask.cluster.ground import OnCluster
+        from svmkit_dask.cluster.executor import DaskExecutor
         from svmkit_dask.driver.training import scattered
         from svmkit_dask.parts.sources import from_paths
 
         sources = [replace(part, reading=reading) for part in from_paths(parts)]
-        return scattered(OnCluster(self.client), sources, **options)
+        return scattered(DaskExecutor(self._watch), sources, **options)
 
     def close(self) -> None:
         """As in `Cluster`."""
-        self._dispatch.close()
+        self._calls.close()
         self._end.close()
+
+
+def start_local(n: int, memory: str | int | None) -> LocalCluster:
+    """Start a scheduler in this process, and worker processes of one thread each.
+
+    Parameters
+    ----------
+    n : int
+        The number of processes.
+    memory : str or int or None
+        The limit on the memory of each; None sets no limit.
+
+    Raises
+    ------
+    SvmkitError
+        They could not be started.
+    """
+    from distributed import LocalCluster
+
+    made: list[LocalCluster] = []
+    failed: list[BaseException] = []
+
+    def make() -> None:
+        # threads and processes inherit the mask: Ctrl-C is answered by the main thread of this process alone
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            made.append(
+                LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address=None,
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else it wants port 8787 all the same
+                    silence_logs=logging.CRITICAL,
+                    memory_limit=memory or 0,
+                    preload=[__name__],
+                )
+            )
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=make, daemon=True)
+    thread.start()
+    give_up = time.monotonic() + START
+    while thread.is_alive() and time.monotonic() < give_up:  # so that signals are heeded
+        thread.join(LOOK)
+    if failed:
+        raise SvmkitError(f"scheduler local:{n}: the workers could not be started: {one_line(failed[0])}") from None
+    if not made:
+        raise SvmkitError(f"scheduler local:{n}: the workers did not start within {START:.0f} s")
+    return made[0]
+
+
+async def dask_setup(worker: Any) -> None:
+    """Bind a worker process to the process that started it; Dask calls it in the worker."""
+    processes.end_with(os.getppid())
 
 
 def _place(address: str) -> str:

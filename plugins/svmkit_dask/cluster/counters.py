@@ -7,8 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from svmkit_dask.cluster.calls import Reply
-from svmkit_dask.cluster.holding import peak_memory
+from svmkit_dask.cluster.wire import Reply, peak_memory
 
 
 @dataclass
@@ -33,7 +32,7 @@ class Traffic:
     peaks: dict[str, int] = field(default_factory=dict)
     loaded: list[int] = field(default_factory=list)
 
-    def replied(self, worker: str, reply: Reply) -> None:
+    def add(self, worker: str, reply: Reply) -> None:
         """Add a reply."""
         self.seconds[worker] += reply.seconds
         self.peaks[worker] = reply.peak

@@ -1,93 +1,261 @@
-"""The workers of a Dask cluster as its scheduler sees them, asked for without waiting."""
+"""The workers of a Dask cluster as its scheduler sees them: which are there, alive, and have what they need."""
 
 from __future__ import annotations
 
 import asyncio
+import platform
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from concurrent.futures import wait as wait_for
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
 
 from distributed import Client
 
+from svmkit._version import __version__
+from svmkit.cluster import ClusterLost, Needs
+from svmkit.errors import Gone, InputError
+from svmkit.plugins import requirement
+
 LOOK = 0.5  # seconds between two questions to the scheduler
+SILENCE = 30.0  # seconds after which a scheduler that does not answer counts as gone
+ANSWER = 15.0  # seconds that a worker has to say its versions
+
+T = TypeVar("T")
 
 
 class Sight(NamedTuple):
-    """A worker as it was last seen.
-
-    Attributes
-    ----------
-    threads : int
-        Its number of threads.
-    is_paused : bool
-        Whether it takes no work, as its memory is nearly used up.
-    beat : float
-        What the scheduler noted at its last heartbeat, by the scheduler's clock.
-    at : float
-        When we saw this heartbeat first, by `time.monotonic`.
-    """
+    """A worker as it was last seen."""
 
     threads: int
-    is_paused: bool
-    beat: float
-    at: float
+    is_paused: bool  # whether it takes no work, as its memory is nearly used up
+    beat: float  # what the scheduler noted at its last heartbeat, by the scheduler's clock
+    at: float  # when we saw this heartbeat first, by `time.monotonic`
 
 
 class Watch:
-    """The workers as the scheduler sees them.
+    """The workers as the scheduler sees them; everything but `wait` is done in the loop of the client.
 
     Parameters
     ----------
     client : Client
         A connected client.
-    silence : float
-        Seconds without a heartbeat after which a worker counts as slow.
+    address : str, default=""
+        How the user named the cluster.
+    needs : Needs, default=None
+        What each worker must have; None takes every worker as it is.
 
     Attributes
     ----------
     workers : dict of str to Sight
-        The workers that the scheduler knows, by address.
+        The workers that the scheduler knows and that have what they need, by address.
     answered : float
         When the scheduler last answered, by `time.monotonic`.
+    on_loss : callable
+        Called with the address of each worker that has left.
     """
 
-    def __init__(self, client: Client, silence: float) -> None:
-        self.client, self.silence = client, silence
+    def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
+        self.client, self.address, self.needs = client, address, needs
         self.workers: dict[str, Sight] = {}
-        self.answered, self._asked = time.monotonic(), -LOOK
-        self._question: Future[Any] | None = None
+        self.answered = self._empty_since = time.monotonic()
+        self.on_loss: Callable[[str], Any] = lambda worker: None
+        self._asked, self._refused, self._followers = -LOOK, set[str](), 0
+        self._following: asyncio.Task | None = None
 
-    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Let the client's loop run a coroutine."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.client.loop.asyncio_loop)
 
-    def look(self) -> None:
-        """Take note of what the scheduler has answered meanwhile, and ask anew if it is time."""
-        now = time.monotonic()
-        if self._question is not None and self._question.done():
-            question, self._question = self._question, None
-            if not question.cancelled() and question.exception() is None:
-                self.answered = now
-                self._note(question.result()["workers"], now)
-        if self._question is None and self.client.status == "running" and now - self._asked >= LOOK:
-            self._asked, self._question = now, self.begin(self._identity())
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns that the client's loop runs; the call comes from another thread."""
+        future = self.begin(coroutine)
+        try:
+            while not wait_for([future], timeout=1.0).done:
+                if self.client.status == "closed":
+                    raise Gone("the client of the cluster is closed")
+            return future.result()
+        finally:
+            future.cancel()
 
-    def usable(self) -> dict[str, int]:
-        """Return the workers that take work and are not slow, and their numbers of threads."""
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Look at the workers again and again while the block runs."""
+        self._followers += 1
+        if self._following is None:
+            self._following = asyncio.ensure_future(self._follow())
+        try:
+            yield
+        finally:
+            self._followers -= 1
+            if not self._followers:
+                self._following.cancel()
+                self._following = None
+
+    async def first(self) -> None:
+        """Wait for a first worker; raise InputError if one cannot be used, ClusterLost if none comes in time."""
+        assert self.needs is not None
+        found = await self._first_answer()
+        if not found:
+            self.needs.tell(f"scheduler {self.address} has no workers: waiting up to {self.needs.wait:.0f} s")
+        while not found:
+            self.require()
+            await asyncio.sleep(LOOK)
+            found = await self._first_answer()
+        wrong = await faults(self.client, list(found), self.needs.solvers)
+        if wrong:
+            raise InputError(min(wrong.values()))
+        self.note(found, time.monotonic())
+
+    async def look(self) -> None:
+        """Ask the scheduler for its workers once, and those that are new for their versions."""
+        self._asked = time.monotonic()
+        found = await self._ask()
+        new = [worker for worker in found if worker not in self.workers and worker not in self._refused]
+        if new and self.needs is not None:
+            wrong = await faults(self.client, new, self.needs.solvers)
+            if wrong:
+                found = await self._ask()  # one that ended while it was asked is not wrong, but gone
+            for worker in wrong.keys() & found.keys():
+                self._refused.add(worker)
+                self.needs.tell(f"{wrong[worker]}; it gets no work")
+        self.note(found, time.monotonic())
+
+    def note(self, found: dict[str, Any], now: float) -> None:
+        """Take over what the scheduler says of its workers."""
+        before, self.workers = self.workers, {}
+        for worker, info in found.items():
+            if worker not in self._refused:
+                known, beat = before.get(worker), float(info["last_seen"])
+                at = known.at if known is not None and known.beat == beat else now
+                self.workers[worker] = Sight(int(info["nthreads"]), info["status"] != "running", beat, at)
+        for worker in before.keys() - self.workers.keys():
+            self.on_loss(worker)
+
+    def usable(self, silence: float) -> dict[str, int]:
+        """Return the workers that take work and had a heartbeat in so many seconds, and their numbers of threads."""
         return {
             worker: sight.threads
             for worker, sight in self.workers.items()
-            if not sight.is_paused and self.answered - sight.at <= self.silence
+            if not sight.is_paused and self.answered - sight.at <= silence
         }
 
-    async def _identity(self) -> Any:
-        return await self.client.scheduler.identity()
+    @property
+    def is_connected(self) -> bool:
+        """Whether the scheduler is there, as far as is known."""
+        return self.client.status == "running"
 
-    def _note(self, found: dict[str, Any], now: float) -> None:
-        before, self.workers = self.workers, {}
-        for worker, info in found.items():
-            known = before.get(worker)
-            beat = float(info["last_seen"])
-            at = known.at if known is not None and known.beat == beat else now
-            self.workers[worker] = Sight(int(info["nthreads"]), info["status"] != "running", beat, at)
+    def require(self, needed: bool = True) -> None:
+        """Raise ClusterLost if the scheduler is gone, or has had no worker for too long while one was needed."""
+        assert self.needs is not None
+        now = time.monotonic()
+        if not self.is_connected:
+            raise self.gone()
+        if now - self.answered > SILENCE:
+            raise ClusterLost(f"the scheduler at {self.address} has not answered for {SILENCE:.0f} s")
+        if self.workers or not needed:
+            self._empty_since = now
+        elif now - self._empty_since > self.needs.wait:
+            raise ClusterLost(
+                f"scheduler {self.address} has had no workers for {now - self._empty_since:.0f} s: start some by "
+                f"`dask worker {self.address}`"
+            )
+
+    def gone(self) -> ClusterLost:
+        """Return the error of a scheduler that has gone away."""
+        return ClusterLost(f"the scheduler at {self.address} has gone away, and its workers with it")
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(max(0.0, self._asked + LOOK - time.monotonic()))
+            with suppress(Exception):  # of a scheduler that is gone: who waits for work finds it out by `answered`
+                await self.look()
+
+    async def _ask(self) -> dict[str, Any]:
+        found = (await self.client.scheduler.identity())["workers"]
+        self.answered = time.monotonic()
+        return dict(found)
+
+    async def _first_answer(self) -> dict[str, Any]:
+        try:
+            return await asyncio.wait_for(self._ask(), SILENCE)
+        except Exception:
+            raise self.gone() from None
+
+
+async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str]) -> dict[str, str]:
+    """Return one line for each worker that cannot be used, by its address.
+
+    Parameters
+    ----------
+    client : Client
+        The client of the cluster, in whose loop this is called.
+    workers : sequence of str
+        The addresses of the workers.
+    solvers : sequence of str
+        The solvers that they need.
+    """
+    asked = client.scheduler.broadcast(msg={"op": "versions"}, workers=list(workers), on_error="return")
+    found = await _answers(asked, workers)
+    wrong = {worker: fault for worker in workers if (fault := python_fault(found.get(worker)))}
+    # code of another Python cannot be sent: the others are asked by a function that brings its code along
+    left = [worker for worker in workers if worker not in wrong]
+    if left:
+        wanted = {name: requirement("solver", name) for name in solvers}
+        asked = client.run(_asker(list(wanted)), workers=left, on_error="return", asynchronous=True)
+        found = await _answers(asked, left)
+        wrong |= {worker: fault for worker in left if (fault := _package_fault(found.get(worker), wanted))}
+    return {worker: f"worker {worker} {fault}" for worker, fault in wrong.items()}
+
+
+async def _answers(asked: Any, workers: Sequence[str]) -> dict[str, Any]:
+    """Return the answers by worker; a worker that does not answer in time has an exception."""
+    try:
+        return dict(await asyncio.wait_for(asked, ANSWER))
+    except Exception as error:
+        return dict.fromkeys(workers, error)
+
+
+def python_fault(answer: Any) -> str | None:
+    """Return what is wrong with the Python of a worker that has answered this; None if nothing is."""
+    here = ".".join(platform.python_version_tuple()[:2])
+    if not isinstance(answer, dict):
+        return f"does not answer within {ANSWER:.0f} s: restart it"
+    there = ".".join(str(answer["host"]["python"]).split(".")[:2])
+    return None if there == here else f"has Python {there}, and here it is {here}: use the same version on both"
+
+
+def _asker(solvers: list[str]) -> Callable[[], dict[str, Any]]:
+    """Return a function that travels by value, since the worker may have no svmkit."""
+
+    def ask() -> dict[str, Any]:
+        from importlib.metadata import entry_points
+
+        try:
+            from svmkit._version import __version__ as version
+        except ImportError:
+            return {"svmkit": None}
+        points = {point.name: point for point in entry_points(group="svmkit.solvers")}
+        dists = {name: points[name].dist if name in points else None for name in solvers}
+        return {
+            "svmkit": version,
+            "solvers": {name: dist and f"{dist.name}=={dist.version}" for name, dist in dists.items()},
+        }
+
+    return ask
+
+
+def _package_fault(answer: Any, wanted: dict[str, str | None]) -> str | None:
+    if not isinstance(answer, dict):
+        return f"could not be asked for its versions ({type(answer).__name__}): restart it"
+    there = answer["svmkit"]
+    if there is None:
+        return f"has no svmkit, and here it is {__version__}: pip install 'svmkit[dask]=={__version__}' there"
+    if there != __version__:
+        return f"has svmkit {there}, and here it is {__version__}: install the same version on both"
+    for name, package in wanted.items():
+        if package is not None and answer["solvers"][name] != package:
+            has = answer["solvers"][name] or f"no solver {name}"
+            return f"has {has}, and here solver {name} is of {package}: pip install '{package}' there"
+    return None

@@ -1,30 +1,123 @@
-"""The workers of a Dask cluster as one driver uses them: which has which part, and what is left on them."""
+"""The workers of a Dask cluster that hold the parts of a training: which holds which, and how messages reach them."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from typing import Any, NoReturn
 
-from distributed import Client, Future
+import dask
+import numpy as np
+from distributed import Future as Task
 
-from svmkit.errors import InputError
-from svmkit_dask.cluster.holding import Lease
-from svmkit_dask.cluster.homes import Homes
+from svmkit.errors import Gone, InputError, SvmkitError, one_line
+from svmkit.runtime import interrupt
+from svmkit_dask.cluster import wire
+from svmkit_dask.cluster.counters import Counters, Traffic
+from svmkit_dask.cluster.queue import TICK, Lost, Queue, release
 from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.driver.session import Workers
+from svmkit_dask.parts.sources import Source
+from svmkit_dask.worker.answers import Message, Own
+from svmkit_dask.worker.features import Space
+from svmkit_dask.worker.rows import Change, Spec
 
+GAIN = 0.9  # a part moves if the fullest worker then has at most this share of what it had: a move costs much
 PATIENCE = 60.0
 SILENCE = 3.0  # seconds that a worker or scheduler may at least take for a sign of life
+LOSSES = 5  # times that a part may lose its worker in one message
+HURRY = 5.0  # seconds without a sign of work that are enough once the driver was interrupted
+BEGINNINGS = ("count", "propose")  # the messages that begin a round, before which parts may move to other workers
+INSIDE = 32 << 10  # bytes of a change that travels within each call; a larger one is a task of its own
+WARNING = "distributed.admin.large-graph-warning-threshold"
 
 
-class Workers:
-    """The workers of a Dask cluster.
+class Placement:
+    """The worker of each part.
 
     Parameters
     ----------
-    client : Client
-        A connected client.
+    sizes : sequence of int
+        The number of rows of each part.
+
+    Attributes
+    ----------
+    worker_of : dict of int to str
+        The address of the worker of each part.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = [max(1, size) for size in sizes]
+        self.worker_of: dict[int, str] = {}
+
+    def settle(self, workers: Mapping[str, int], parts: Sequence[int]) -> None:
+        """Give each of the parts without one of these workers to the worker that is then least loaded.
+
+        Parameters
+        ----------
+        workers : mapping of str to int
+            The addresses of the workers, at least one, and the number of threads of each.
+        parts : sequence of int
+            The parts.
+        """
+        lost = sorted((p for p in parts if self.worker_of.get(p) not in workers), key=lambda p: -self.sizes[p])
+        rows = self._rows(workers)
+        for p in lost:
+            best = min(workers, key=lambda w: ((rows[w] + self.sizes[p]) / workers[w], rows[w]))
+            self.worker_of[p] = best
+            rows[best] += self.sizes[p]
+
+    def level(self, workers: Mapping[str, int]) -> list[int]:
+        """Move parts from the fullest worker to the emptiest one while that pays; return the parts that moved."""
+        rows, moved = self._rows(workers), []
+        while len(workers) > 1:
+            load = {w: rows[w] / workers[w] for w in workers}
+            full, bare = max(load, key=lambda w: load[w]), min(load, key=lambda w: load[w])
+
+            def after(p: int, full: str = full, bare: str = bare) -> float:
+                size = self.sizes[p]
+                return max((rows[full] - size) / workers[full], (rows[bare] + size) / workers[bare])
+
+            mine = [p for p, worker in self.worker_of.items() if worker == full and p not in moved]
+            best = min(mine, key=after, default=None)
+            if best is None or after(best) > GAIN * load[full]:
+                break
+            self.worker_of[best] = bare
+            rows[full] -= self.sizes[best]
+            rows[bare] += self.sizes[best]
+            moved.append(best)
+        return moved
+
+    def share(self, p: int) -> float:
+        """Return the part's share of the rows of its worker."""
+        worker = self.worker_of[p]
+        return self.sizes[p] / sum(size for q, size in enumerate(self.sizes) if self.worker_of.get(q) == worker)
+
+    def _rows(self, workers: Mapping[str, int]) -> dict[str, int]:
+        rows = dict.fromkeys(workers, 0)
+        for p, worker in self.worker_of.items():
+            if worker in rows:
+                rows[worker] += self.sizes[p]
+        return rows
+
+
+Group = tuple[str, list[int]]
+"""A worker, and the parts that it is asked for in one task."""
+
+
+class PartQueue(Queue):
+    """Work for parts that can be done twice without harm, each part by its own worker.
+
+    The parts of a worker that is gone, or slow while there are others, go to another one; what the slow one answers
+    later is ignored.
+
+    Parameters
+    ----------
+    watch : Watch
+        The workers.
     names : sequence of str
         The parts in messages.
     sizes : sequence of int
@@ -36,12 +129,8 @@ class Workers:
 
     Attributes
     ----------
-    run : str
-        A name that no other driver has.
-    homes : Homes
+    placement : Placement
         The worker of each part.
-    watch : Watch
-        The workers as the scheduler sees them.
 
     Raises
     ------
@@ -49,56 +138,309 @@ class Workers:
         `patience` is no number > 0.
     """
 
-    def __init__(self, client: Client, names: Sequence[str], sizes: Sequence[int], patience: float = PATIENCE) -> None:
+    def __init__(self, watch: Watch, names: Sequence[str], sizes: Sequence[int], patience: float = PATIENCE) -> None:
         if not patience > 0.0:
             raise InputError(f"patience must be a number of seconds > 0, not {patience!r}")
-        self.client, self.names, self.patience = client, list(names), patience
-        self.run = f"svmkit-{uuid.uuid4().hex}"
-        self.homes, self.watch = Homes(sizes), Watch(client, max(SILENCE, patience / 4.0))
-        self._keys = count()
-        self._leases: dict[str, Future] = {}
-        self._spent: list[Future] = []
-        self._known: frozenset[str] = frozenset()
-
-    def key(self, what: str) -> str:
-        """Return a key that no other task has."""
-        return f"{what}-{self.run}-{next(self._keys)}"
-
-    def lease(self, worker: str) -> None:
-        """Leave a lease on a worker, once."""
-        lease = self._leases.get(worker)
-        if lease is None or lease.status in ("cancelled", "lost", "error"):
-            key = self.key("svmkit-lease")
-            self._leases[worker] = self.client.submit(Lease, self.run, key=key, workers=[worker], pure=False)
+        super().__init__(watch, max(SILENCE, patience / 4.0))
+        self.names, self.patience = list(names), patience
+        self.placement = Placement(sizes)
+        self._before: frozenset[str] = frozenset()
 
     def level(self) -> int:
         """Move parts to workers that have joined, where that pays; return how many were moved."""
-        self.watch.look()
-        usable, before = self.watch.usable(), self._known
+        usable, before = self.usable(), self._before
         if not usable or frozenset(usable) == before:
             return 0
-        self._known = frozenset(usable)
-        self.homes.settle(usable, range(len(self.names)))
-        return len(self.homes.level(usable))
+        self._before = frozenset(usable)
+        self.placement.settle(usable, range(len(self.names)))
+        return len(self.placement.level(usable))
 
-    def spend(self, task: Future) -> None:
-        """Have Dask forget a task when the next ones begin: the client sends no two messages within 10 ms."""
-        self._spent.append(task)
+    def deliver(
+        self,
+        parts: Sequence[int],
+        calls: Callable[[list[Group]], list[tuple[str, bytes, list[int], list[Any]]]],
+        take: Callable[[Group, Any, int], dict[int, Any]],
+        *,
+        together: bool = True,
+    ) -> dict[int, Any]:
+        """Have all parts worked on, and return the answer of each part, by number.
 
-    def clear(self) -> None:
-        """Have Dask forget the tasks that are spent."""
-        while self._spent:
-            release(self._spent.pop())
+        Parameters
+        ----------
+        parts : sequence of int
+            The parts.
+        calls : callable
+            Returns the arguments of `run` for the parts of each group, without the worker.
+        take : callable
+            Returns the answers in what a group has returned, whose size in bytes it gets, too. A part that it leaves
+            out is worked on again.
+        together : bool, default=True
+            Whether the parts of a worker are one task.
+
+        Raises
+        ------
+        Gone
+            A bound is passed.
+        InputError, SvmkitError
+            The work on a part failed.
+        """
+        return self.watch.wait(_Delivery(self, parts, calls, take, together).run())
+
+    def fail(self, p: int, error: BaseException, worker: str) -> NoReturn:
+        """Raise what ended the work on a part."""
+        is_input = isinstance(error, InputError | OSError)
+        text = one_line(error) if is_input else f"{type(error).__name__}: {one_line(error)}"
+        reason = text if text.startswith(self.names[p]) else f"{self.names[p]}: {text}"
+        raise (InputError if is_input else SvmkitError)(f"{reason} (worker {worker})")
+
+
+class _Delivery:
+    """One message on its way to parts; parameters as for `PartQueue.deliver`."""
+
+    def __init__(self, queue: PartQueue, parts: Sequence[int], calls: Any, take: Any, together: bool) -> None:
+        self.queue, self.watch, self.parts = queue, queue.watch, list(parts)
+        self.calls, self.take, self.together = calls, take, together
+        self.answers: dict[int, Any] = {}
+        self._running: dict[asyncio.Task[bytes], Group] = {}
+        self._losses: Counter[int] = Counter()
+        self._moved = time.monotonic()  # when there was the last sign of work
+
+    async def run(self) -> dict[int, Any]:
+        """As `PartQueue.deliver`, in the client's loop."""
+        async with self.watch.following():
+            try:
+                while len(self.answers) < len(self.parts):
+                    if self.queue.client.status not in ("running", "connecting"):  # it has not come back
+                        raise Gone("the scheduler of the cluster has gone away")
+                    self._send()
+                    if self._running:
+                        done, _ = await asyncio.wait(self._running, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
+                        for task in done:
+                            self._take(task, self._running.pop(task))
+                    else:
+                        await asyncio.sleep(TICK / 10.0)
+                    self._require()
+                return self.answers
+            finally:
+                for task in self._running:
+                    task.cancel()
+
+    def _send(self) -> None:
+        """Give all parts that no task is to answer to their workers."""
+        sent = {p for _, parts in self._running.values() for p in parts}
+        left = [p for p in self.parts if p not in sent and p not in self.answers]
+        usable, placement = self.queue.usable(), self.queue.placement
+        if not left or not usable or not self.watch.is_connected:
+            return
+        placement.settle(usable, left)
+        groups: dict[tuple[str, int], list[int]] = {}
+        for p in left:  # a part that has lost its worker goes alone, so that the others do not share its fate
+            alone = self._losses[p] or not self.together
+            groups.setdefault((placement.worker_of[p], p if alone else -1), []).append(p)
+        given = [(worker, parts) for (worker, _), parts in groups.items()]
+        for group, (key, *call) in zip(given, self.calls(given), strict=True):
+            self._running[asyncio.ensure_future(self.queue.run(key, group[0], *call))] = group
+
+    def _take(self, task: asyncio.Task[bytes], group: Group) -> None:
+        """Take note of a task that has ended."""
+        try:
+            data = task.result()
+        except Lost as lost:
+            self._losses.update(group[1] if lost.is_gone else ())
+            return
+        except Exception as error:
+            raise SvmkitError(f"worker {group[0]}: {type(error).__name__}: {one_line(error)}") from None
+        self._moved = time.monotonic()
+        fine, value = wire.unpack(data)
+        if not fine:
+            self.queue.fail(group[1][0], value, group[0])
+        self.answers |= self.take(group, value, len(data))
+
+    def _require(self) -> None:
+        """Raise an exception once a bound is passed."""
+        for p, times in self._losses.items():
+            if times >= LOSSES:
+                raise Gone(
+                    f"{self.queue.names[p]}: its workers ended under it {times} times: look at their logs and memory"
+                )
+        now = time.monotonic()
+        for worker, _ in self._running.values():
+            sight = self.watch.workers.get(worker)
+            if sight is not None and not sight.is_paused:
+                self._moved = max(self._moved, sight.at)
+        waited = now - self._moved
+        if waited > self.queue.patience or (waited > HURRY and interrupt.asked()):
+            raise Gone(self._reason(now))
+
+    def _reason(self, now: float) -> str:
+        """Return what is waited for."""
+        watch, silence = self.watch, self.queue.silence or 0.0
+        if not watch.is_connected or now - watch.answered > silence:
+            return f"the scheduler of the cluster has not answered for {now - watch.answered:.0f} s"
+        if not watch.workers:
+            return f"the cluster has had no worker for {now - self._moved:.0f} s"
+        for worker, parts in self._running.values():
+            sight, name = watch.workers.get(worker), self.queue.names[parts[0]]
+            if sight is not None and sight.is_paused:
+                return f"worker {worker}, which has {name}, is paused, as its memory is nearly used up"
+            if sight is not None:
+                return f"worker {worker}, which has {name}, was last seen {now - sight.at:.0f} s ago"
+        return f"no worker of the cluster has taken work for {now - self._moved:.0f} s"
+
+
+class DaskWorkers(Workers):
+    """The workers of a Dask cluster; a context manager that lets go of what they hold at its end.
+
+    A worker makes its parts from their sources. A part whose worker is lost, or slow while there are others, goes to
+    another worker, which makes it anew.
+
+    Parameters
+    ----------
+    watch : Watch
+        The workers of the cluster.
+    sources : sequence of Source
+        The parts, in the storage of all parts.
+    sizes : sequence of int
+        The number of rows of each part.
+    space : Space
+        Where the rows lie.
+    classes : ndarray
+        The labels of all parts, sorted.
+    patience : float, default=60.0
+        As for `PartQueue`, for each message.
+
+    Attributes
+    ----------
+    queue : PartQueue
+        The way to the workers, and the part that each has.
+    counters : Counters
+        What the messages have cost so far.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        sources: Sequence[Source],
+        sizes: Sequence[int],
+        space: Space,
+        classes: np.ndarray,
+        *,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.sources, self.space, self.classes = list(sources), space, classes
+        self.names = [source.name for source in self.sources]
+        self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.queue = PartQueue(watch, self.names, np.diff(self.offsets).tolist(), patience)
+        self.counters = Counters(len(self.sources))
+        self._problems: dict[int, Spec] = {}
+        self._numbers = count()
+        self._held: dict[str, Task] = {}  # what each worker holds, as a result of Dask
+
+    def open(self, spec: Spec) -> int:
+        problem = next(self._numbers)
+        self._problems[problem] = spec
+        return problem
+
+    def close(self, problem: int) -> None:
+        """Forget a problem; workers do so when they get the next message."""
+        self._problems.pop(problem, None)
 
     def end(self) -> None:
-        """Let the workers forget what they hold."""
-        self.clear()
-        for lease in self._leases.values():
-            release(lease)
-        self._leases.clear()
+        """Let workers forget all parts; messages cannot be sent any more."""
+        self._problems.clear()
+        self.queue.end()
+        while self._held:
+            release(self._held.popitem()[1])
+
+    def __enter__(self) -> DaskWorkers:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.end()
+
+    def ask(self, problem, message, own, change, parts):
+        began = time.perf_counter()
+        if message.do in BEGINNINGS:
+            self.counters.moves += self.queue.level()
+        asking = _Asking(self, problem, message, dict(zip(parts, own, strict=True)), change)
+        try:
+            answers = self.queue.deliver(parts, asking.calls, asking.take)
+        finally:
+            asking.end()
+        self.counters.asked(message.do, asking.traffic, time.perf_counter() - began, len(answers))
+        return [answers[p] for p in parts]
+
+    def details(self) -> dict[str, Any]:
+        """Return what the messages have cost, for JSON."""
+        return self.counters.details()
+
+    def held(self, worker: str) -> Task:
+        """Return what a worker holds."""
+        held = self._held.get(worker)
+        if held is None or held.status in ("cancelled", "lost", "error"):
+            held = self._held[worker] = self.queue.submit(self.queue.key("svmkit-held"), [worker], wire.Held)
+        return held
+
+    def call(self, problem: int, message: Message, own: dict[int, Own], lacking: set[int]) -> wire.Call:
+        """Return a message to some parts of a worker, which may have to be told how to make them."""
+        origins = {p: self._origin(p) for p in own if p in lacking}
+        return wire.Call(problem, tuple(self._problems), self._problems[problem], message, own, origins)
+
+    def _origin(self, p: int) -> wire.Origin:
+        n_rows = int(self.offsets[p + 1] - self.offsets[p])
+        return wire.Origin(self.sources[p], self.space, self.classes, n_rows, self.queue.placement.share(p))
 
 
-def release(task: Future) -> None:
-    """Tell Dask that nobody waits for a task any more."""
-    with suppress(Exception):  # of a client that is closed
-        task.release()
+class _Asking:
+    """A message on its way from the driver to parts; parameters as for `Workers.ask`."""
+
+    def __init__(
+        self, workers: DaskWorkers, problem: int, message: Message, own: dict[int, Own], change: Change | None
+    ) -> None:
+        self.workers, self.problem, self.message, self.own, self.change = workers, problem, message, own, change
+        self.traffic = Traffic()
+        self._carriers: list[Task] = []
+        self._lacking: set[int] = set()  # parts whose worker has to be told how to make them
+        self._body = b"" if change is None else wire.pack(Change, change)[0]
+
+    def calls(self, groups: list[Group]) -> list[tuple[str, bytes, list[int], list[Any]]]:
+        """Return a call for each group."""
+        queue, found = self.workers.queue, []
+        carried = self._carried(sorted({worker for worker, _ in groups}))
+        for worker, parts in groups:
+            call = self.workers.call(self.problem, self.message, {p: self.own[p] for p in parts}, self._lacking)
+            shared: list[Any] = [self.workers.held(worker), *carried]
+            change = carried[0] if carried else self.change
+            body, numbers = wire.pack(wire.work, (call, shared[0], change), shared)
+            self.traffic.sent += len(body)
+            found.append((queue.key(f"svmkit-{self.message.do}"), body, numbers, [shared[k] for k in numbers]))
+        return found
+
+    def take(self, group: Group, reply: wire.Reply, size: int) -> dict[int, Any]:
+        """Return the answers of the parts that the worker has."""
+        worker, parts = group
+        for p, error in reply.failures.items():
+            self.workers.queue.fail(p, error, worker)
+        self._lacking.difference_update(reply.answers)
+        self._lacking.update(set(parts) - set(reply.answers))
+        self.traffic.received += size
+        self.traffic.add(worker, reply)
+        return reply.answers
+
+    def end(self) -> None:
+        """Let Dask forget the change."""
+        for carrier in self._carriers:
+            self.workers.queue.spend(carrier)
+
+    def _carried(self, to: list[str]) -> list[Task]:
+        """Return the task that brings a large change to workers, which pass it on to each other; none for small ones.
+
+        Unlike data that are scattered, it is made again by Dask if the worker that holds it is lost.
+        """
+        queue, body = self.workers.queue, self._body
+        if not body or len(body) <= INSIDE:
+            return []
+        with dask.config.set({WARNING: "100 GB"}):
+            self._carriers.append(queue.submit(queue.key("svmkit-change"), to, wire.unwrap, body))
+        self.traffic.sent += len(body) * len(to)
+        return self._carriers[-1:]

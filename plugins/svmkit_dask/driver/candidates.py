@@ -17,7 +17,7 @@ from svmkit_dask.worker.features import Space
 from svmkit_dask.worker.rows import Change
 
 
-class Roster:
+class CandidateSet:
     """The rows that the driver knows, in the order in which they came.
 
     Parameters
@@ -77,7 +77,9 @@ class Roster:
             return np.empty(0), np.empty(0)
         blocks = [taken.X for taken in found] if self.X is None else [self.X, *(taken.X for taken in found)]
         self.X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
-        numbers = np.concatenate([session.crew.offsets[p] + taken.rows for p, taken in zip(parts, found, strict=True)])
+        numbers = np.concatenate(
+            [session.workers.offsets[p] + taken.rows for p, taken in zip(parts, found, strict=True)]
+        )
         self._slot.update(zip(numbers.tolist(), range(len(self), len(self) + len(numbers)), strict=True))
         self.number = np.append(self.number, numbers)
         self.part = np.append(self.part, np.repeat(parts, [len(taken.y) for taken in found]))
@@ -100,11 +102,11 @@ class Roster:
 
         A number may belong to a row that takes no part in the problem.
         """
-        session, crew = self.session, self.session.crew
+        session, workers = self.session, self.session.workers
         unknown = np.array(sorted({r for r in numbers.tolist() if r not in self._slot}), dtype=np.int64)
         if len(unknown):
-            cut = [unknown[slice(*np.searchsorted(unknown, crew.offsets[p : p + 2]))] for p in session.parts]
-            own = {p: Own(rows - crew.offsets[p]) for p, rows in zip(session.parts, cut, strict=True)}
+            cut = [unknown[slice(*np.searchsorted(unknown, workers.offsets[p : p + 2]))] for p in session.parts]
+            own = {p: Own(rows - workers.offsets[p]) for p, rows in zip(session.parts, cut, strict=True)}
             found = session.ask(Message("find"), own)
             self.fetch([np.sort(at[at >= 0]) for at in found])
         return np.array([self._slot.get(r, -1) for r in numbers.tolist()], dtype=np.int64)
@@ -130,7 +132,7 @@ class Roster:
     def own(self, slots: np.ndarray, values: np.ndarray, inside: np.ndarray | None = None) -> list[Own]:
         """Return for each part of the crew what concerns its own rows among these slots."""
         shares = []
-        for p in range(self.session.crew.n_parts):
+        for p in range(self.session.workers.n_parts):
             mine = np.flatnonzero(self.part[slots] == p)
             asked = inside[self.part[inside] == p] if inside is not None else slots[:0]
             shares.append(Own(self.position[slots[mine]], values[mine], self.position[asked]))
@@ -142,7 +144,7 @@ class Roster:
         return self.change(slots, beta[slots]), self.own(slots, beta[slots])
 
 
-class RosterGram:
+class CandidateGram:
     """The kernel among the rows of a roster, in the form that a `Square` takes.
 
     Parameters
@@ -166,18 +168,18 @@ class RosterGram:
         The number of values computed so far.
     """
 
-    def __init__(self, roster: Roster, space: Space, budget: int, dtype: np.dtype) -> None:
-        self.roster, self.space, self.kernel = roster, space, space.kernel
-        self.budget, self.dtype, self.m = budget, np.dtype(dtype), roster.session.m
-        self.diag = np.array([roster.session.widest])
+    def __init__(self, candidates: CandidateSet, space: Space, budget: int, dtype: np.dtype) -> None:
+        self.candidates, self.space, self.kernel = candidates, space, space.kernel
+        self.budget, self.dtype, self.m = budget, np.dtype(dtype), candidates.session.m
+        self.diag = np.array([candidates.session.widest])
         self.kernel_values = 0
         self._gram: Gram | None = None
 
     def block(self, I, J, out=None, *, rough=False):
-        """Return k(x_i, x_j) as `Gram.block` does, for rows of the roster."""
+        """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates."""
         gram = self._gram
-        if gram is None or gram.m < len(self.roster):
-            X = self.roster.X
+        if gram is None or gram.m < len(self.candidates):
+            X = self.candidates.X
             engine = engine_for(self.kernel, X, self.space.extent)
             gram = self._gram = Gram(self.kernel, X, memory=self.budget, dtype=self.dtype, engine=engine)
         self.kernel_values += len(I) * len(J)
@@ -195,7 +197,7 @@ class RosterGram:
         return True
 
 
-class DealtGram:
+class SharedGram:
     """The kernel among the rows of a roster, in the form that a `Square` takes, from the Gram of all samples.
 
     Attributes
@@ -206,8 +208,8 @@ class DealtGram:
 
     kernel_values = 0
 
-    def __init__(self, roster: Roster, gram: Gram) -> None:
-        self.roster, self._gram, self.kernel, self.m = roster, gram, gram.kernel, gram.m
+    def __init__(self, candidates: CandidateSet, gram: Gram) -> None:
+        self.candidates, self._gram, self.kernel, self.m = candidates, gram, gram.kernel, gram.m
         self.diag, self.budget = gram.diag, gram.budget
 
     @property
@@ -216,8 +218,8 @@ class DealtGram:
         return self._gram.dtype
 
     def block(self, I, J, out=None, *, rough=False):
-        """Return k(x_i, x_j) as `Gram.block` does, for rows of the roster."""
-        number = self.roster.number
+        """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates."""
+        number = self.candidates.number
         return self._gram.block(number[I], number[J], out, rough=rough)
 
     def renew(self) -> None:
@@ -228,10 +230,10 @@ class DealtGram:
         return self._gram.promote()
 
 
-class RosterSet(WorkingSet):
+class CandidateWorkingSet(WorkingSet):
     """The working set among the rows of a roster, which become more."""
 
-    def __init__(self, gram: RosterGram | DealtGram) -> None:
+    def __init__(self, gram: CandidateGram | SharedGram) -> None:
         self.square = Square(gram)  # type: ignore[arg-type]
         self.slot_of, self.joined, self.round = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0
 

@@ -29,8 +29,8 @@ from svmkit.training.class_pair import REST, require_multiclass
 from svmkit.training.joined import joined
 from svmkit.training.weights import training_weights
 from svmkit_dask.driver.problem import Point, ScatteredQP
-from svmkit_dask.driver.session import Crew, Session
-from svmkit_dask.parts.summary import Dealt
+from svmkit_dask.driver.session import Session, Workers
+from svmkit_dask.parts.summary import Summary
 from svmkit_dask.worker.answers import Message
 from svmkit_dask.worker.rows import Change, Spec
 
@@ -120,8 +120,8 @@ class PairQP(ScatteredQP):
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         decision, numbers = super().decision_function(point, certificate), Point.of(point).numbers
         if len(numbers):
-            slots = self.roster.slots(numbers)
-            self._found.append(Vectors(numbers, self.roster.X[slots], self.roster.codes[slots]))
+            slots = self.candidates.slots(numbers)
+            self._found.append(Vectors(numbers, self.candidates.X[slots], self.candidates.codes[slots]))
         return OwnRows(decision.coef, decision.intercept, None, numbers)
 
 
@@ -183,8 +183,8 @@ class ScatteredData:
     task = "classify"
     epsilon = 0.0
 
-    crew: Crew
-    dealt: Dealt
+    workers: Workers
+    dealt: Summary
     few: Callable[[int], tuple[Rows, np.ndarray]]
     class_weight: Any = None
     multiclass: str = "ovo"
@@ -218,7 +218,7 @@ class ScatteredData:
     @property
     def n_parts(self) -> int:
         """The number of parts that have rows."""
-        return self.crew.n_parts
+        return self.workers.n_parts
 
     @property
     def encoding(self) -> Encoding | None:
@@ -238,24 +238,24 @@ class ScatteredData:
     @property
     def preprocessing(self) -> Preprocessing:
         """The scaling of all rows."""
-        return self.crew.space.preprocessing or Preprocessing()
+        return self.workers.space.preprocessing or Preprocessing()
 
     @property
     def kernel(self) -> Kernel:
         """The kernel with all its parameters resolved on the rows of all parts."""
-        return self.crew.space.kernel
+        return self.workers.space.kernel
 
     @property
     def n_samples(self) -> int:
         """The number of rows of all parts."""
-        return int(self.crew.offsets[-1])
+        return int(self.workers.offsets[-1])
 
     # what is known of all rows
 
     def _of_all(self, dtype=np.float64) -> Session:
         """Open the problem in which all rows of weight > 0 take part."""
         spec = Spec(0, REST, len(self.classes), 1.0, np.ones(len(self.classes)), Loss.HINGE, np.dtype(dtype))
-        return Session(self.crew, spec)
+        return Session(self.workers, spec)
 
     @cached_property
     def _counted(self) -> tuple[Tally, np.dtype]:
@@ -323,7 +323,7 @@ class ScatteredData:
         """Open the problem of two classes on the crew, once the one before is closed."""
         self._let_go()
         spec = Spec(a, b, len(self.classes), C, self.class_weights, loss, self._counted[1])
-        problem = PairQP(Session(self.crew, spec), parse_bytes(self.memory), self._found)
+        problem = PairQP(Session(self.workers, spec), parse_bytes(self.memory), self._found)
         self._open.append(problem)
         return problem
 
@@ -335,7 +335,7 @@ class ScatteredData:
     def close(self) -> None:
         """Let the workers forget all parts; the data cannot be trained on any more."""
         self._let_go()
-        self.crew.end()
+        self.workers.end()
 
     def bind(self, checkpoint: Checkpoint, C: float, nu: float | None = None) -> None:
         """Tie a checkpoint to the contents of all parts, the problems and C."""
@@ -348,7 +348,7 @@ class ScatteredData:
         """Join the decision functions of all problems into a model; arguments and result as for `TrainingData`."""
         self._let_go()
         wanted = np.unique(np.concatenate([d.rows for d in decisions if d.rows is not None]))
-        X, codes = gathered(self._found, wanted, self.crew.space.width)
+        X, codes = gathered(self._found, wanted, self.workers.space.width)
         own = [DecisionFunction(d.coef, d.intercept, None, np.searchsorted(wanted, d.rows)) for d in decisions]
         parts = joined(own, codes, len(self.classes), X.shape[1], class_pairs=self.has_class_pairs)
         model = SVMModel(

@@ -19,7 +19,7 @@ from svmkit.problems.box import BoxQP, infeasible_in_box
 from svmkit.problems.box_sums import Bounds, Terms, Totals, error_of_h, values_of
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
-from svmkit_dask.driver.candidates import Roster
+from svmkit_dask.driver.candidates import CandidateSet
 from svmkit_dask.driver.session import Session
 from svmkit_dask.worker.answers import Message
 
@@ -125,7 +125,7 @@ class ScatteredGram:
     """
 
     def __init__(self, session: Session, budget: int) -> None:
-        self.kernel, self.m, self.budget = session.crew.space.kernel, session.m, budget
+        self.kernel, self.m, self.budget = session.workers.space.kernel, session.m, budget
         self.kernel_values = 0
 
     @contextmanager
@@ -183,7 +183,7 @@ class ScatteredQP(Problem):
         if not (plus and minus):
             raise InputError("all parts hold one class only: training needs samples of two classes")
         super().__init__(ScatteredGram(session, budget), np.array([1.0, -1.0]))  # type: ignore[arg-type]
-        self.session, self.roster, self._mark = session, Roster(session), 0
+        self.session, self.candidates, self._mark = session, CandidateSet(session), 0
 
     @property
     def loss(self) -> Loss:
@@ -193,26 +193,26 @@ class ScatteredQP(Problem):
     def beta(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of all rows of the roster, which gets those of the point that it lacks."""
         found = Point.of(point)
-        slots = self.roster.slots(found.numbers)
-        beta = np.zeros(len(self.roster))
+        slots = self.candidates.slots(found.numbers)
+        beta = np.zeros(len(self.candidates))
         beta[slots] = found.weights
         return beta
 
     def point(self, beta: np.ndarray) -> np.ndarray:
         """Return the point at which the first rows of the roster have these weights."""
-        return Point(self.roster.number[: len(beta)], beta).array()
+        return Point(self.candidates.number[: len(beta)], beta).array()
 
     def infeasible(self, point: np.ndarray) -> str | None:
         if point.ndim != 2 or point.shape[1] != 2 or point.dtype != np.float64:
             return f"it should be float64 of shape (n, 2), not {point.dtype} of shape {point.shape}"
         numbers = Point.of(point).numbers
-        if not np.isfinite(point).all() or (np.diff(numbers) <= 0).any() or (self.roster.slots(numbers) < 0).any():
+        if not np.isfinite(point).all() or (np.diff(numbers) <= 0).any() or (self.candidates.slots(numbers) < 0).any():
             return "its rows are not rows of these parts, in ascending order"
-        slots, weights = self.roster.slots(numbers), Point.of(point).weights
+        slots, weights = self.candidates.slots(numbers), Point.of(point).weights
         if not len(weights):
             return None
-        reason = infeasible_in_box(weights, self.loss.upper_bounds(self.roster.C[slots]))
-        balance = float(self.roster.y[slots] @ weights)
+        reason = infeasible_in_box(weights, self.loss.upper_bounds(self.candidates.C[slots]))
+        balance = float(self.candidates.y[slots] @ weights)
         if reason is None and abs(balance) > BALANCED * max(1.0, float(weights.sum())):
             return f"y'beta should be 0, not {balance:g}"
         return reason
@@ -236,7 +236,7 @@ class ScatteredQP(Problem):
     def _certificate(self, point: np.ndarray) -> Certificate:
         session, mark = self.session, self._mark + 1
         self._mark = mark
-        weights = self.roster.weights(self.beta(point))
+        weights = self.candidates.weights(self.beta(point))
 
         def begin(parts: list[int]) -> list[Totals]:
             return session.ask(Message("measure", options={"mark": mark}), weights[1], weights[0], parts=parts)
@@ -278,7 +278,9 @@ class ScatteredQP(Problem):
             certificate = self.certificate(point)
         assert certificate.bias is not None
         found = Point.of(point)
-        return DecisionFunction(found.weights * self.roster.y[self.roster.slots(found.numbers)], certificate.bias)
+        return DecisionFunction(
+            found.weights * self.candidates.y[self.candidates.slots(found.numbers)], certificate.bias
+        )
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         raise InputError("training on a cluster cannot start from a model: use --checkpoint and --resume")

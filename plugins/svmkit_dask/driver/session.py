@@ -14,7 +14,7 @@ from svmkit_dask.worker.features import Space
 from svmkit_dask.worker.rows import Change, Portion, Rows, Spec
 
 
-class Crew(ABC):
+class Workers(ABC):
     """The workers of all parts.
 
     Attributes
@@ -83,7 +83,7 @@ class Crew(ABC):
         """
 
 
-class LocalCrew(Crew):
+class LocalWorkers(Workers):
     """The crew of parts that are in this process.
 
     Parameters
@@ -156,12 +156,12 @@ class Session:
         Why the crew answers no more.
     """
 
-    def __init__(self, crew: Crew, spec: Spec) -> None:
-        self.crew, self.spec = crew, spec
+    def __init__(self, workers: Workers, spec: Spec) -> None:
+        self.workers, self.spec = workers, spec
         self.stamp = self.kernel_values = 0
         self.gone: Gone | None = None
-        self.parts = list(range(crew.n_parts))
-        self._problem = crew.open(spec)
+        self.parts = list(range(workers.n_parts))
+        self._problem = workers.open(spec)
         counted = self.ask(Message("count"))
         self.counts = np.array([found[:2] for found in counted], dtype=np.int64)
         self.widest = max(found[2] for found in counted)
@@ -177,7 +177,7 @@ class Session:
     def close(self) -> None:
         """Let the parts forget their rows."""
         if self.gone is None:
-            self.crew.close(self._problem)
+            self.workers.close(self._problem)
 
     def ask(
         self,
@@ -207,7 +207,7 @@ class Session:
         Raises
         ------
         SvmkitError
-            A part has lost its rows too often, or the crew gives up; `Gone` if there is no crew any more.
+            A part has lost its rows too often, or the crew gives up; `Gone` if there is no workers any more.
         """
         parts = self.parts if parts is None else list(parts)
         if change is not None:
@@ -224,7 +224,7 @@ class Session:
             message, change = (message, change) if instead is None else (instead, None)
             again = self._ask(message, [given[p] for p in behind], change, behind)
             found |= dict(zip(behind, again, strict=True))
-        lost = self.crew.names[next(p for p in parts if isinstance(found[p], Behind))]
+        lost = self.workers.names[next(p for p in parts if isinstance(found[p], Behind))]
         raise SvmkitError(f"{lost} loses its rows again and again: look at the memory and the log of its worker")
 
     def _ask(self, message: Message, own: list[Own], change: Change | None, parts: list[int]) -> list[Any]:
@@ -232,7 +232,7 @@ class Session:
         if self.gone is not None:
             raise self.gone
         try:
-            return self.crew.ask(self._problem, message, own, change, parts)
+            return self.workers.ask(self._problem, message, own, change, parts)
         except Gone as error:
             self.gone = error
             raise

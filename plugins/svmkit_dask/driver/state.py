@@ -12,7 +12,7 @@ from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
-from svmkit_dask.driver.candidates import DealtGram, Roster, RosterGram, RosterSet
+from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, CandidateWorkingSet, SharedGram
 from svmkit_dask.driver.problem import ScatteredQP, least_loss
 from svmkit_dask.driver.session import Session, joined
 from svmkit_dask.worker.answers import Message, Own, Slope, Survey
@@ -24,7 +24,7 @@ BEYOND = 0.9  # a change is followed in part once its curvature, times this, exc
 class ClusterState(CorrectiveState):
     """The iterate of a corrective solve over parts.
 
-    `box` holds the rows of the roster only. All other rows have no weight, and what they ask for is in `seen`.
+    `box` holds the rows of the candidates only. All other rows have no weight, and what they ask for is in `seen`.
 
     Parameters
     ----------
@@ -53,15 +53,15 @@ class ClusterState(CorrectiveState):
         self,
         problem: ScatteredQP | BoxQP,
         session: Session,
-        roster: Roster,
-        gram: RosterGram | DealtGram,
+        candidates: CandidateSet,
+        gram: CandidateGram | SharedGram,
         beta: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        self.problem, self.session, self.roster, self.rng = problem, session, roster, rng
+        self.problem, self.session, self.candidates, self.rng = problem, session, candidates, rng
         self.gram = gram
-        self.working: RosterSet = RosterSet(self.gram)
-        self.face = Face(roster.y, np.empty(0), np.empty(0), None, 0.0, 1.0)
+        self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
+        self.face = Face(candidates.y, np.empty(0), np.empty(0), None, 0.0, 1.0)
         self.box = Box(*(np.empty(0) for _ in range(6)), np.empty(0, np.uint8))
         self.inner = None
         self.phase, self.n_iter = Phase.START, 0
@@ -77,20 +77,20 @@ class ClusterState(CorrectiveState):
 
     @property
     def labels(self) -> np.ndarray:
-        return self.roster.y
+        return self.candidates.y
 
     def admit(self, beta: np.ndarray, v: np.ndarray) -> None:
-        """Let `box` follow the roster, whose new rows have these weights and v."""
-        roster, box, n = self.roster, self.box, len(self.box.y)
-        loss, C = self.session.spec.loss, self.roster.C
+        """Let `box` follow the candidates, whose new rows have these weights and v."""
+        candidates, box, n = self.candidates, self.box, len(self.box.y)
+        loss, C = self.session.spec.loss, self.candidates.C
         ridge = loss.ridge(C)
-        diag, upper = roster.diag + ridge, loss.upper_bounds(C)
+        diag, upper = candidates.diag + ridge, loss.upper_bounds(C)
         weights, v = np.append(box.beta, beta), np.append(box.v, v)
-        side = np.append(box.side, np.zeros(len(roster) - n, np.uint8))
-        self.box = Box(roster.y, upper, ridge, diag, weights, v, side)
+        side = np.append(box.side, np.zeros(len(candidates) - n, np.uint8))
+        self.box = Box(candidates.y, upper, ridge, diag, weights, v, side)
         smo_box.take_sides(self.box)
-        self.face = Face(roster.y, upper, np.full(len(roster), -1.0), None, 0.0, 1.0)
-        self.working.widen(len(roster))
+        self.face = Face(candidates.y, upper, np.full(len(candidates), -1.0), None, 0.0, 1.0)
+        self.working.widen(len(candidates))
 
     def count(self) -> int:
         """Return the kernel values that parts and driver have computed since the last call."""
@@ -101,19 +101,19 @@ class ClusterState(CorrectiveState):
 
     def anew(self, parts: list[int]) -> None:
         """Bring parts that have lost their rows to the weights of the last survey."""
-        self.session.bring(parts, self.roster.weights(self.box.beta), self.session.stamp)
+        self.session.bring(parts, self.candidates.weights(self.box.beta), self.session.stamp)
 
     def sync(self) -> None:
         """Let the parts follow the change of weights as far as the exact objective falls along it, and survey them."""
-        session, roster, slots, change = self.session, self.roster, self.changed, self.change
+        session, candidates, slots, change = self.session, self.candidates, self.changed, self.change
         before = self.box.beta.copy()
         before[slots] -= change
         portion = 1.0
         if len(slots):
-            moved, own = roster.change(slots, change), roster.own(slots, change)
+            moved, own = candidates.change(slots, change), candidates.own(slots, change)
 
             def earlier(parts: list[int]) -> None:
-                session.bring(parts, roster.weights(before), session.stamp)
+                session.bring(parts, candidates.weights(before), session.stamp)
 
             found = session.ask(Message("propose", session.stamp), own, moved, mend=earlier)
             whole = Slope(*(math.fsum(values) for values in zip(*found, strict=True)))
@@ -126,13 +126,13 @@ class ClusterState(CorrectiveState):
 
     def survey(self, slots: np.ndarray, portion: float = 1.0) -> None:
         """Ask all parts how they see the weights, once they have followed the proposed change up to `portion`."""
-        session, roster = self.session, self.roster
-        own = roster.own(slots, self.box.beta[slots], np.arange(len(roster)))
+        session, candidates = self.session, self.candidates
+        own = candidates.own(slots, self.box.beta[slots], np.arange(len(candidates)))
         options = {"level": self.level, "wanted": self.wanted}
         after = session.stamp + (len(slots) > 0)
 
         def anew(parts: list[int]) -> Message:
-            session.bring(parts, roster.weights(self.box.beta), after)
+            session.bring(parts, candidates.weights(self.box.beta), after)
             return Message("survey", after, options=options)
 
         settled = Message("settle", session.stamp, options=options | {"portion": portion})
@@ -144,7 +144,7 @@ class ClusterState(CorrectiveState):
     def see(self, found: list[Survey]) -> None:
         """Take over what the parts report: v of the rows of the roster, candidates, and the sums."""
         for p, part in zip(self.session.parts, found, strict=True):
-            self.box.v[self.roster.part == p] = part.v
+            self.box.v[self.candidates.part == p] = part.v
         self.seen = Survey(
             min(part.low for part in found),
             max(part.high for part in found),
@@ -170,7 +170,7 @@ class ClusterState(CorrectiveState):
             for side in ([p.below for p in found], [p.above for p in found])
         ]
         mine = [np.split(chosen, end) for chosen, end in zip(kept, ends, strict=True)]
-        self.candidates = [
+        self.joining = [
             np.sort(np.concatenate([part.below[low], part.above[high]]))
             for part, low, high in zip(found, *mine, strict=True)
         ]
@@ -229,7 +229,7 @@ class ClusterState(CorrectiveState):
         fell, turn = self.valued - self.value, self.alone
         self.valued = self.value
         self.fell[turn] = fell
-        full = len(self.working.idx) >= self.working.square.most and sum(map(len, self.candidates)) > 0
+        full = len(self.working.idx) >= self.working.square.most and sum(map(len, self.joining)) > 0
         if turn and self.fell[1] < self.fell[0]:
             self.pause = self.paused = 2 * self.pause
         self.paused -= not turn
@@ -238,16 +238,17 @@ class ClusterState(CorrectiveState):
 
     def minimise_blocks(self, inner: float) -> int:
         """Let each part solve for its own rows; the sum of their changes is what `sync` follows. Return their steps."""
-        session, roster = self.session, self.roster
+        session, candidates = self.session, self.candidates
         most = self.working.square.most
         options = {"level": self.level, "most": most, "memory": self.problem.gram.budget, "inner": inner}
         found = session.ask(Message("block", session.stamp, options=options), mend=self.anew)
         known = [
-            np.isin(b.positions, roster.position[roster.part == p]) for p, b in zip(session.parts, found, strict=True)
+            np.isin(b.positions, candidates.position[candidates.part == p])
+            for p, b in zip(session.parts, found, strict=True)
         ]
         fresh = [b.positions[~seen] for b, seen in zip(found, known, strict=True)]
-        self.admit(*roster.fetch(fresh, self.anew))
-        slots = [roster.at(p, b.positions) for p, b in zip(session.parts, found, strict=True)]
+        self.admit(*candidates.fetch(fresh, self.anew))
+        slots = [candidates.at(p, b.positions) for p, b in zip(session.parts, found, strict=True)]
         self.changed, self.change = joined(slots), joined([block.values for block in found])
         self.box.beta[self.changed] += self.change
         self.phase = Phase.SYNCING if len(self.changed) else Phase.GROWING
@@ -258,7 +259,7 @@ class ClusterState(CorrectiveState):
             self._draw(first)
         else:
             self._forget()
-            self.admit(*self.roster.fetch(self.candidates, self.anew))
+            self.admit(*self.candidates.fetch(self.joining, self.anew))
         super().grow(first, growth)
         self.wanted = max(first, int(growth * self.n_support))
 
@@ -268,7 +269,7 @@ class ClusterState(CorrectiveState):
         if 2 * np.count_nonzero(used) + SPARE > len(used):
             return
         kept = np.flatnonzero(used)
-        self.roster.keep(kept)
+        self.candidates.keep(kept)
         self.gram.renew()
         self.working.renumber(kept)
         self.box = Box(*(values[kept] for values in self.box))
@@ -285,9 +286,9 @@ class ClusterState(CorrectiveState):
         seed = int(self.rng.integers(2**31))
         own = dict(zip(session.parts, map(Own, np.column_stack(shares)), strict=True))
         drawn = session.ask(Message("draw", options={"seed": seed}), own)
-        known = [self.roster.position[self.roster.part == p] for p in session.parts]
+        known = [self.candidates.position[self.candidates.part == p] for p in session.parts]
         fresh = [np.setdiff1d(at, old) for at, old in zip(drawn, known, strict=True)]
-        self.admit(*self.roster.fetch(fresh, self.anew))
+        self.admit(*self.candidates.fetch(fresh, self.anew))
 
 
 def _shares(counts: np.ndarray, wanted: int) -> np.ndarray:

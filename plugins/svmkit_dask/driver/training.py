@@ -16,20 +16,20 @@ from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.loops.norms import square_norms
 from svmkit_dask.driver.data import ScatteredData
-from svmkit_dask.driver.session import Crew, LocalCrew
+from svmkit_dask.driver.session import LocalWorkers, Workers
 from svmkit_dask.parts.facts import facts_of
 from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import Source
-from svmkit_dask.parts.summary import Dealt
+from svmkit_dask.parts.summary import Summary
 from svmkit_dask.worker.features import Features, Space
 from svmkit_dask.worker.rows import Portion
 
 
-class Ground(ABC):
+class Executor(ABC):
     """Where the parts are worked on."""
 
     @abstractmethod
-    def each(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
+    def map(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
         """Return function(part, name, *args) of the part that each source makes.
 
         Raises
@@ -39,11 +39,11 @@ class Ground(ABC):
         """
 
     @abstractmethod
-    def crew(self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray) -> Crew:
+    def workers(self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray) -> Workers:
         """Return the crew that holds the parts, which have so many rows."""
 
 
-class InProcess(Ground):
+class LocalExecutor(Executor):
     """Parts in the memory of this process."""
 
     def __init__(self) -> None:
@@ -54,15 +54,15 @@ class InProcess(Ground):
             self._parts[id(source)] = source.load(None, sys.maxsize)
         return self._parts[id(source)]
 
-    def each(self, function, sources, *args):
+    def map(self, function, sources, *args):
         return [function(self._part(source), source.name, *args) for source in sources]
 
-    def crew(self, sources, sizes, space, classes):
+    def workers(self, sources, sizes, space, classes):
         portions = []
         for part in map(self._part, sources):
             weights = np.ones(part.n_rows) if part.weights is None else part.weights
             portions.append(Portion(Features(part, space), np.searchsorted(classes, part.answers), weights))
-        return LocalCrew(portions, space)
+        return LocalWorkers(portions, space)
 
 
 class Reach(NamedTuple):
@@ -89,7 +89,7 @@ def few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
 
 
 def scattered(
-    ground: Ground,
+    executor: Executor,
     sources: Sequence[Source],
     *,
     kernel: Kernel,
@@ -102,7 +102,7 @@ def scattered(
 
     Parameters
     ----------
-    ground : Ground
+    executor : Executor
         Where the parts are worked on.
     sources : sequence of Source
         The parts.
@@ -120,29 +120,29 @@ def scattered(
     """
     if isinstance(kernel, Precomputed):
         raise InputError("a precomputed kernel matrix cannot be dealt into parts: train on this machine alone")
-    dealt = Dealt(ground.each(facts_of, sources))
+    dealt = Summary(executor.map(facts_of, sources))
     classes, preprocessing = dealt.classes, dealt.preprocessing(scale)
     resolved = dealt.resolve(kernel, preprocessing)
     filled = [sources[p].laid_out(dealt.layout) for p in dealt.filled]
     sizes = [dealt.offsets[p + 1] - dealt.offsets[p] for p in dealt.filled]
     space = Space(resolved, Extent(NOWHERE, 0.0), dealt.n_features, preprocessing)
-    space = space._replace(extent=_extent(ground, filled, space, dealt))
-    crew = ground.crew(filled, sizes, space, classes)
+    space = space._replace(extent=_extent(executor, filled, space, dealt))
+    workers = executor.workers(filled, sizes, space, classes)
 
     def few(n: int) -> tuple[Rows, np.ndarray]:
-        return ground.each(few_of, filled[:1], n)[0]
+        return executor.map(few_of, filled[:1], n)[0]
 
-    return ScatteredData(crew, dealt, few, class_weight=class_weight, multiclass=multiclass, memory=memory)
+    return ScatteredData(workers, dealt, few, class_weight=class_weight, multiclass=multiclass, memory=memory)
 
 
-def _extent(ground: Ground, sources: Sequence[Source], space: Space, dealt: Dealt) -> Extent:
+def _extent(executor: Executor, sources: Sequence[Source], space: Space, dealt: Summary) -> Extent:
     """Return the extent of the rows of all parts, as `Extent.of` would of all rows in one place."""
     kernel = space.kernel
     if kernel.form is None:
         return space.extent
     around = kernel.form.argument is Argument.SQUARE and not dealt.layout.is_sparse
     mean = dealt.mean(space.preprocessing or dealt.preprocessing(None)) if around else NOWHERE
-    found = ground.each(reach_of, sources, space, mean if np.isfinite(mean).all() else NOWHERE)
+    found = executor.map(reach_of, sources, space, mean if np.isfinite(mean).all() else NOWHERE)
     reach, centred = (max(values) for values in zip(*found, strict=True))
     worth = len(mean) and kernel.scalars[1] * reach > FAR and centred * WORTH < reach
     return Extent(mean, centred) if worth else Extent(NOWHERE, reach)

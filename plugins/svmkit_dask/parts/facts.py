@@ -193,7 +193,7 @@ def facts_of(part: Part, name: str) -> Facts:
     Parameters
     ----------
     part : Part
-        The part as its source loads it, before `Dealt.layout` is known.
+        The part as its source loads it, before `Summary.layout` is known.
     name : str
         The part in messages.
 

@@ -38,7 +38,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Layout:
-    """The storage that the rows of all parts have, once all parts are known (`Dealt.layout`).
+    """The storage that the rows of all parts have, once all parts are known (`Summary.layout`).
 
     Attributes
     ----------

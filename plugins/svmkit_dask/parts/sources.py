@@ -57,7 +57,7 @@ class Source(ABC):
 
     @abstractmethod
     def laid_out(self, layout: Layout) -> Source:
-        """Return the description of the same part in the storage of all parts (`Dealt.layout`)."""
+        """Return the description of the same part in the storage of all parts (`Summary.layout`)."""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def layout_of(facts: Sequence[Facts]) -> Layout:
     return Layout(width, is_sparse, dtype.name, from_zero)
 
 
-class Dealt:
+class Summary:
     """The whole of the parts.
 
     Parameters

@@ -160,7 +160,7 @@ class _Run:
             compile_s=compiled.seconds,
             train_scores=self._scores(fitted.model),
         )
-        cluster = {"scheduler": options.scheduler, "parts": data.n_parts, **data.crew.details()}
+        cluster = {"scheduler": options.scheduler, "parts": data.n_parts, **data.workers.details()}
         return replace(found, result=found.result | {"cluster": cluster})
 
     def _scores(self, model: SVMModel) -> Scores | None:

@@ -12,7 +12,7 @@ import pandas as pd  # noqa: E402
 from svmkit_dask.parts.collections import from_collections  # noqa: E402
 from svmkit_dask.parts.facts import facts_of  # noqa: E402
 from svmkit_dask.parts.sources import ChunkPart  # noqa: E402
-from svmkit_dask.parts.summary import Dealt  # noqa: E402
+from svmkit_dask.parts.summary import Summary  # noqa: E402
 
 N = 103
 A = np.random.default_rng(0).normal(size=(N, 4))
@@ -67,7 +67,7 @@ def test_chunks_that_belong_together_are_parts(case):
     assert all((part.weights is None) == (w is None) for part in parts)
     if w is not None:
         np.testing.assert_array_equal(np.concatenate([part.weights for part in parts]), W)
-    together = Dealt([facts_of(part, str(i)) for i, part in enumerate(parts)])
+    together = Summary([facts_of(part, str(i)) for i, part in enumerate(parts)])
     np.testing.assert_array_equal(together.classes.astype(int), [0, 1, 2])
 
 
@@ -83,7 +83,7 @@ def test_sparse_and_float32_chunks_stay_what_they_are():
 def test_an_empty_partition_is_a_part_without_rows():
     X = dd.from_pandas(FRAME.assign(i=range(N)), npartitions=4)
     parts = computed(from_collections(X[X.i < 60][[*X5, "y"]], "y"))
-    together = Dealt([facts_of(part, f"part {i}") for i, part in enumerate(parts)])
+    together = Summary([facts_of(part, f"part {i}") for i, part in enumerate(parts)])
     assert together.n_rows == 60 and len(together.filled) < 4 and together.notes
 
 

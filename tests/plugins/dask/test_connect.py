@@ -141,13 +141,13 @@ def _refused_in_time(words, address):
 
 
 def test_another_version_of_python():
-    from svmkit_dask.cluster import versions
+    from svmkit_dask.cluster.watch import python_fault
 
     minor = ".".join(map(str, sys.version_info[:2]))
-    assert versions._of_python({"host": {"python": sys.version.split()[0]}}) is None
-    found = versions._of_python({"host": {"python": "3.99.1.final.0"}})
+    assert python_fault({"host": {"python": sys.version.split()[0]}}) is None
+    found = python_fault({"host": {"python": "3.99.1.final.0"}})
     assert "Python 3.99" in found and minor in found
-    assert "does not answer" in versions._of_python(OSError("closed"))
+    assert "does not answer" in python_fault(OSError("closed"))
 
 
 @pytest.mark.slow
@@ -223,18 +223,18 @@ def test_calls_are_spread_and_their_errors_come_back(pair):
 
 @pytest.mark.slow
 def test_shared_objects_travel_once_and_values_are_sent_back(pair, monkeypatch):
-    from svmkit_dask.cluster import task
+    from svmkit_dask.cluster import wire
 
     cluster, _ = pair
     X = np.arange(50_000.0)
-    sizes, packed = [], task.packed
+    sizes, pack = [], wire.pack
 
     def counted(*args):
-        body, numbers = packed(*args)
+        body, numbers = pack(*args)
         sizes.append(len(body))
         return body, numbers
 
-    monkeypatch.setattr(task, "packed", counted)
+    monkeypatch.setattr(wire, "pack", counted)
     sent = []
     with cluster.sharing(X):
         calls = [cluster.submit(is_whole, X, sent=sent.append) for _ in range(4)]

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from support.crew import dask_crew, local_crew, of_all_rows, posed, rows
-from svmkit_dask.cluster import holding
-from svmkit_dask.cluster.calls import Origin
-from svmkit_dask.cluster.ground import OnCluster
-from svmkit_dask.cluster.holding import HERE
-from svmkit_dask.cluster.homes import Homes
+from svmkit_dask.cluster import wire
+from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.cluster.wire import Held, Origin
+from svmkit_dask.cluster.workers import Placement
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.parts.facts import facts_of
 
@@ -31,6 +30,12 @@ def client():
         Client(cluster) as client,
     ):
         yield client
+
+
+def held(client):
+    """What the workers hold, all of which are in this process."""
+    found = client.run(lambda dask_worker: [one for one in dict(dask_worker.data).values() if isinstance(one, Held)])
+    return [one for each in found.values() for one in each]
 
 
 def until(true, seconds=60.0):
@@ -59,20 +64,20 @@ def test_a_solve_on_a_cluster_is_that_of_one_process(client, tmp_path):
         assert details["rounds"] == details["kinds"]["settle"]["messages"] > 2
         assert (details["reloads"], details["brings"]) == (0, 0)
         assert all(worker["peak_memory"] > 1 << 20 for worker in details["workers"].values())
-        assert crew.workers.run in HERE.runs()
-    until(lambda: crew.workers.run not in HERE.runs())
+        assert len(held(client)) == 2
+    until(lambda: not held(client))
 
 
 def test_parts_without_room_in_memory_are_read_from_local_disk(client, tmp_path, monkeypatch):
-    assert holding._room(Origin(None, None, None, 1000, 0.5), 1 << 30) < 0.5 * 0.4 * (1 << 30)
-    assert holding._room(Origin(None, None, None, 10**7, 0.5), 1 << 30) == 0
+    assert wire._room(Origin(None, None, None, 1000, 0.5), 1 << 30) < 0.5 * 0.4 * (1 << 30)
+    assert wire._room(Origin(None, None, None, 10**7, 0.5), 1 << 30) == 0
     X, y = rows()
     alone = solve(posed(local_crew(X, y, CUTS)), SOLVER, stop=Gap(1e-4))
-    monkeypatch.setattr(holding, "_room", lambda origin, limit: 0)
+    monkeypatch.setattr(wire, "_room", lambda origin, limit: 0)
     with dask_crew(client, tmp_path, X, y, CUTS) as crew:
         found = solve(posed(crew), SOLVER, stop=Gap(1e-4))
-        held = [cell.value.features.part for key, cell in HERE._portions.items() if key[0] == crew.workers.run]
-        assert len(held) == 5 and not any(part.in_memory for part in held)
+        parts = [cell.value.features.part for one in held(client) for cell in one.portions.values()]
+        assert len(parts) == 5 and not any(part.in_memory for part in parts)
     assert found.certificate.dual == pytest.approx(alone.certificate.dual, rel=1e-4)
 
 
@@ -80,8 +85,8 @@ def test_rows_of_a_closed_problem_are_forgotten(client, tmp_path):
     X, y = rows(90)
     with dask_crew(client, tmp_path, X, y, (40,)) as crew:
         posed(crew).session.close()
-        held = posed(crew)
-        assert {key[1] for key in HERE._rows if key[0] == crew.workers.run} == {held.session._problem}
+        still = posed(crew)
+        assert {problem for one in held(client) for problem, _ in one.rows} == {still.session._problem}
 
 
 def test_an_unreadable_part_ends_the_message_with_its_name_and_the_worker(client, tmp_path):
@@ -91,7 +96,7 @@ def test_an_unreadable_part_ends_the_message_with_its_name_and_the_worker(client
         with pytest.raises(InputError, match=r"part1\.npz.*\(worker inproc://.*\)") as caught:
             posed(crew)
         with pytest.raises(InputError, match=r"part1\.npz.*\(worker inproc://.*\)"):
-            OnCluster(client).each(facts_of, crew.sources)
+            DaskExecutor(Watch(client)).map(facts_of, crew.sources)
     assert "\n" not in str(caught.value)
 
 
@@ -114,46 +119,46 @@ def test_a_cluster_without_workers_is_waited_for_within_the_bound(tmp_path):
         with pytest.raises(Gone, match=r"the cluster has had no worker for \d s$"):
             posed(crew)
         with pytest.raises(Gone, match=r"the cluster has had no worker for \d s$"):
-            OnCluster(client, patience=1.5).each(facts_of, crew.sources)
+            DaskExecutor(Watch(client), patience=1.5).map(facts_of, crew.sources)
         cluster.scale(1)
         assert posed(crew).session.m == 90
 
 
 def test_parts_are_dealt_by_their_rows_and_threads():
-    homes = Homes([10, 20, 30, 40, 50, 60, 0])
-    homes.settle({"a": 1, "b": 1}, range(7))
-    held = {w: sum(size for p, size in enumerate(homes.sizes) if homes.of[p] == w) for w in "ab"}
+    placement = Placement([10, 20, 30, 40, 50, 60, 0])
+    placement.settle({"a": 1, "b": 1}, range(7))
+    held = {w: sum(size for p, size in enumerate(placement.sizes) if placement.worker_of[p] == w) for w in "ab"}
     assert abs(held["a"] - held["b"]) <= 11
-    homes = Homes([10] * 12)
-    homes.settle({"a": 3, "b": 1}, range(12))
-    assert list(homes.of.values()).count("a") == 9
+    placement = Placement([10] * 12)
+    placement.settle({"a": 3, "b": 1}, range(12))
+    assert list(placement.worker_of.values()).count("a") == 9
 
 
 def test_the_parts_of_a_lost_worker_go_to_the_least_loaded_and_come_to_one_that_joins():
-    homes = Homes([10] * 9)
-    homes.settle(dict.fromkeys("abc", 1), range(9))
-    before = dict(homes.of)
+    placement = Placement([10] * 9)
+    placement.settle(dict.fromkeys("abc", 1), range(9))
+    before = dict(placement.worker_of)
     left = dict.fromkeys("ab", 1)
-    homes.settle(left, range(9))
-    assert all(homes.of[p] == home for p, home in before.items() if home != "c")
-    assert sorted(map(list(homes.of.values()).count, "ab")) == [4, 5]
-    assert homes.level(left) == []  # 5 and 4 is as level as it gets
+    placement.settle(left, range(9))
+    assert all(placement.worker_of[p] == worker for p, worker in before.items() if worker != "c")
+    assert sorted(map(list(placement.worker_of.values()).count, "ab")) == [4, 5]
+    assert placement.level(left) == []  # 5 and 4 is as level as it gets
     joined = dict.fromkeys("abd", 1)
-    moved = homes.level(joined)
-    assert len(moved) == 3 and all(homes.of[p] == "d" for p in moved)
-    assert homes.level(joined) == []
-    assert sum(homes.share(p) for p in range(9)) == pytest.approx(3.0)
+    moved = placement.level(joined)
+    assert len(moved) == 3 and all(placement.worker_of[p] == "d" for p in moved)
+    assert placement.level(joined) == []
+    assert sum(placement.share(p) for p in range(9)) == pytest.approx(3.0)
 
 
 def test_workers_that_are_paused_or_silent_are_not_given_parts():
-    watch = Watch(None, silence=3.0)
+    watch = Watch(None)
 
     def seen(at, **beats):
         watch.answered = at
-        watch._note(
+        watch.note(
             {w: {"last_seen": beat, "nthreads": 2, "status": "paused" if w == "c" else "running"}
              for w, beat in beats.items()}, at)  # fmt: skip
-        return watch.usable()
+        return watch.usable(3.0)
 
     assert seen(100.0, a=7.0, b=7.5, c=7.5) == {"a": 2, "b": 2}
     assert seen(102.0, a=7.0, b=9.5, c=9.5) == {"a": 2, "b": 2}

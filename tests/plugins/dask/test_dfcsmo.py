@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.driver.problem import ScatteredQP
-from svmkit_dask.driver.session import LocalCrew, Session
+from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.worker.answers import Message
 from svmkit_dask.worker.features import Features, Space
@@ -31,7 +31,7 @@ def data(n=400, d=4, seed=0, far=0.0):
     return far + rng.normal(size=(n, d)) + 0.7 * y[:, None], y
 
 
-def scattered(X, y, kernel, *, ends=(100, 101, 250), loss=Loss.HINGE, C=1.0, crew=LocalCrew, budget=1 << 16):
+def scattered(X, y, kernel, *, ends=(100, 101, 250), loss=Loss.HINGE, C=1.0, crew=LocalWorkers, budget=1 << 16):
     """The problem over parts that end at these rows, on a new crew."""
     space = Space(kernel, Extent.of(kernel, X), X.shape[1])
     cuts = [0, *ends, len(y)]
@@ -99,8 +99,8 @@ def test_rows_that_nobody_needs_are_forgotten(monkeypatch):
     X, y = data(n=1500, d=2, seed=3)
     problem = scattered(X, y, RBF(2.0), budget=16 << 10)
     kept = []
-    keep = problem.roster.keep
-    problem.roster.keep = lambda slots: (kept.append(len(slots)), keep(slots))
+    keep = problem.candidates.keep
+    problem.candidates.keep = lambda slots: (kept.append(len(slots)), keep(slots))
     found = solve(problem, SMALL, stop=Gap(1e-3))
     assert kept and found.status is Status.CONVERGED
     assert whole(problem, X, y, found.point).gap <= 1e-3
@@ -124,7 +124,7 @@ def test_no_answer_grows_with_the_rows():
         X, y = data(n=n, d=2)
         X = np.where(y[:, None] > 0, np.abs(X), -np.abs(X)) + 0.1 * y[:, None]  # few support vectors, however many rows
         problem, largest = scattered(X, y, Linear(), ends=(500,)), [0]
-        crew = problem.session.crew
+        crew = problem.session.workers
 
         def measured(*args, ask=crew.ask, largest=largest):
             answers = ask(*args)
@@ -144,7 +144,7 @@ def _numbers(answer):
     return np.size(answer)
 
 
-class Losing(LocalCrew):
+class Losing(LocalWorkers):
     """Loses the rows of some parts before it hands on a message."""
 
     chance, rng = 0.2, np.random.default_rng(0)
@@ -172,18 +172,18 @@ def test_a_part_that_always_loses_its_rows_is_named():
 
 def test_the_same_message_twice_is_the_same_answer():
     X, y = data()
-    twice = type("Twice", (LocalCrew,), {})
+    twice = type("Twice", (LocalWorkers,), {})
 
     def ask(self, problem, message, own, change, parts):
-        first = LocalCrew.ask(self, problem, message, own, change, parts)
+        first = LocalWorkers.ask(self, problem, message, own, change, parts)
         if message.do == "adopt":
             return first
-        again = LocalCrew.ask(self, problem, message, own, change, parts)
+        again = LocalWorkers.ask(self, problem, message, own, change, parts)
         assert repr(first) == repr(again)
         return again
 
     twice.ask = ask
-    once, again = (solve(scattered(X, y, RBF(0.3), crew=crew), SMALL, stop=Gap(1e-5)) for crew in (LocalCrew, twice))
+    once, again = (solve(scattered(X, y, RBF(0.3), crew=crew), SMALL, stop=Gap(1e-5)) for crew in (LocalWorkers, twice))
     assert np.array_equal(once.point, again.point)
 
 

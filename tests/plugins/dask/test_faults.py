@@ -24,9 +24,10 @@ from support.crew import (
     space_of,
     written,
 )
-from svmkit_dask.cluster import asking
-from svmkit_dask.cluster.dask_crew import DaskCrew
-from svmkit_dask.cluster.ground import OnCluster
+from svmkit_dask.cluster import workers
+from svmkit_dask.cluster.executor import DaskExecutor
+from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.cluster.workers import DaskWorkers
 from svmkit_dask.dfcsmo import DFCSMO
 
 from svmkit.errors import Gone, InputError
@@ -87,10 +88,10 @@ def pids(client):
 
 
 def held(dask_worker):
-    """On a worker: the crews for which it holds something."""
-    from svmkit_dask.cluster.holding import HERE
+    """On a worker: whether it holds something for a driver."""
+    from svmkit_dask.cluster.wire import Held
 
-    return HERE.runs()
+    return any(isinstance(one, Held) for one in dict(dask_worker.data).values())
 
 
 def solved(client, folder, faults, alone, **options):
@@ -120,7 +121,7 @@ def kill(client, which=0):
 
 @pytest.mark.parametrize("inside", [32 << 10, 0])
 def test_a_worker_that_is_killed_in_mid_round(client, tmp_path, alone, monkeypatch, inside):
-    monkeypatch.setattr(asking, "INSIDE", inside)  # at 0 each change is a task of its own, which may be lost too
+    monkeypatch.setattr(workers, "INSIDE", inside)  # at 0 each change is a task of its own, which may be lost too
     # its parts have computed the change of the round, and not yet followed it
     _, details = solved(client, tmp_path, {("settle", 2): lambda: kill(client)}, alone)
     assert details["reloads"] >= 1 and details["brings"] >= 1
@@ -143,7 +144,7 @@ def test_all_workers_started_again_one_after_the_other(client, tmp_path, alone):
 
 def test_parts_are_read_on_where_a_worker_is_killed_meanwhile(client, tmp_path):
     sources = written(tmp_path, X, Y, CUTS)
-    assert OnCluster(client).each(killing_once, sources, tmp_path / "mark") == [100, 1, 199, 120, 180]
+    assert DaskExecutor(Watch(client)).map(killing_once, sources, tmp_path / "mark") == [100, 1, 199, 120, 180]
 
 
 def test_a_worker_that_joins_gets_parts(client, cluster, tmp_path, alone):
@@ -153,7 +154,8 @@ def test_a_worker_that_joins_gets_parts(client, cluster, tmp_path, alone):
     def join():
         cluster.scale(2)
         until(lambda: len(client.nthreads()) == 2)
-        until(lambda: (crews[0].workers.watch.look(), len(crews[0].workers.watch.usable()) == 2)[1])
+        watch = crews[0].queue.watch
+        until(lambda: (watch.wait(watch.look()), len(crews[0].queue.usable()) == 2)[1])
 
     crews = []
     with dask_crew(client, tmp_path, X, Y, CUTS) as crew:
@@ -205,7 +207,7 @@ def test_a_part_under_which_workers_end_is_given_up(client, tmp_path):
     np.savez(tmp_path / "part.npz", X=X, y=Y)
     space = space_of(X, KERNEL)
     with (
-        DaskCrew(client, [Deadly(str(tmp_path / "part.npz"))], [len(Y)], space, CLASSES) as crew,
+        DaskWorkers(Watch(client), [Deadly(str(tmp_path / "part.npz"))], [len(Y)], space, CLASSES) as crew,
         pytest.raises(Gone, match=r"part\.npz: its workers ended under it \d times"),
     ):
         posed(crew)

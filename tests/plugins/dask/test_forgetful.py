@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from support.crew import local_crew, of_all_rows, posed, rows
 from svmkit_corrective.face import Phase
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.driver.session import LocalCrew
+from svmkit_dask.driver.session import LocalWorkers
 from svmkit_dask.worker.answers import Message
 
 from svmkit.errors import SvmkitError
@@ -17,7 +17,7 @@ from svmkit.solver import Gap, Status, solve
 CUTS = (100, 101, 300, 420)
 
 
-class Forgetful(LocalCrew):
+class Forgetful(LocalWorkers):
     """Some parts forget their rows before each message, and some right after it."""
 
     share, lost = 0.2, 0
@@ -38,7 +38,7 @@ class Forgetful(LocalCrew):
                 self.lost += self._rows.pop((problem, p), None) is not None
 
 
-class Twice(LocalCrew):
+class Twice(LocalWorkers):
     """Every message arrives twice, and the one before it a third time in between, as from a worker that was slow."""
 
     late = None
@@ -63,7 +63,7 @@ def test_a_solve_ends_with_the_certificate_of_the_whole(crew, kernel, loss):
     assert same.gap <= 1.01e-4
     assert found.certificate.primal == pytest.approx(same.primal, rel=1e-9)
     assert found.certificate.dual == pytest.approx(same.dual, rel=1e-9)
-    assert crew is Twice or problem.session.crew.lost > 20
+    assert crew is Twice or problem.session.workers.lost > 20
 
 
 def test_rows_that_join_come_with_the_gradient_at_the_weights_of_the_driver():
@@ -73,10 +73,10 @@ def test_rows_that_join_come_with_the_gradient_at_the_weights_of_the_driver():
 
     class Watched(DFCSMO):
         def step(self, state):
-            state.session.crew._rows.clear()  # before rows are fetched, among others
+            state.session.workers._rows.clear()  # before rows are fetched, among others
             info = super().step(state)
             if state.phase is Phase.SOLVING:
-                at = state.roster.number
+                at = state.candidates.number
                 v = K[at][:, at] @ (y[at] * state.box.beta) - y[at]
                 grown.append(float(np.abs(state.box.v - v).max()))
             return info

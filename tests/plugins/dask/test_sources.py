@@ -12,7 +12,7 @@ from svmkit_dask.parts.disk import DiskPart
 from svmkit_dask.parts.facts import facts_of
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart, from_paths
-from svmkit_dask.parts.summary import Dealt
+from svmkit_dask.parts.summary import Summary
 
 from svmkit.data import load
 from svmkit.data.prepare.features import is_sparse
@@ -26,7 +26,7 @@ def loaded(sources, cache=None, most=0):
 
 
 def dealt(sources, **given):
-    return Dealt([facts_of(source.load(None, 0), source.name) for source in sources], **given)
+    return Summary([facts_of(source.load(None, 0), source.name) for source in sources], **given)
 
 
 @pytest.mark.parametrize("density", [0.3, 0.9])

@@ -11,7 +11,7 @@ from support.refusals import refused
 from svmkit_dask.parts.facts import Moments, facts_of
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart
-from svmkit_dask.parts.summary import Dealt
+from svmkit_dask.parts.summary import Summary
 
 from svmkit.data.classes import quantity
 from svmkit.data.prepare.labels import encode_labels
@@ -27,7 +27,7 @@ def dealt(X, y, n_parts=4, seed=0, weights=None, **given):
     ends = cut(len(y), n_parts, seed)
     parts = [MemoryPart(X[at], y[at], None if weights is None else weights[at]) for at in ends]
     facts = [facts_of(part, f"part {i}") for i, part in enumerate(parts, start=1)]
-    return Dealt(pickle.loads(pickle.dumps(facts)), **given)
+    return Summary(pickle.loads(pickle.dumps(facts)), **given)
 
 
 def data(kind):
@@ -120,7 +120,7 @@ def test_labels_that_are_no_classes_are_refused():
     refused("of another kind", dealt, X, y, classes=np.array(["a", "b"]))
     mixed = [MemoryPart(X[:5], y[:5]), MemoryPart(X[5:9], np.array(list("abca")))]
     facts = [facts_of(part, f"part {i}") for i, part in enumerate(mixed, start=1)]
-    refused("part 2: its labels are text .'a'., but numbers in part 1", Dealt, facts)
+    refused("part 2: its labels are text .'a'., but numbers in part 1", Summary, facts)
 
 
 def test_more_labels_than_classes_can_be_are_a_quantity(monkeypatch):

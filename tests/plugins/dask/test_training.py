@@ -87,7 +87,7 @@ def test_a_killed_driver_goes_on_where_its_checkpoint_is(tmp_path):
 
 @pytest.mark.parametrize("messages", [25, 40, 64])  # in the first problem, and at the beginning of the second
 def test_a_cluster_that_goes_away_leaves_the_best_model_so_far(messages):
-    data = dealt(X, Y, ground=Leaving(messages))
+    data = dealt(X, Y, executor=Leaving(messages))
     found = trained(data, stop=Gap(1e-9))
     assert (found.status, found.gap, found.flaw) == (Status.INTERRUPTED, None, "the cluster is gone")
     assert len(found.support) and found.n_untrained == 2
@@ -97,7 +97,7 @@ def test_a_cluster_that_goes_away_leaves_the_best_model_so_far(messages):
 
 def test_a_cluster_that_goes_away_before_there_is_a_model_is_an_error():
     with pytest.raises(Gone, match="the cluster is gone"):
-        trained(dealt(X, Y, ground=Leaving(4)))
+        trained(dealt(X, Y, executor=Leaving(4)))
 
 
 def test_what_cannot_be_trained_is_refused_in_one_line():

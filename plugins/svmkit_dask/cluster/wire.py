@@ -1,0 +1,286 @@
+"""What travels between a driver and the workers of a Dask cluster, and what a worker does with it and holds.
+
+Everything is a call of a function, as bytes. Objects that many calls hold travel once, as results of Dask beside them.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+from distributed import Worker, get_worker
+
+from svmkit import cluster
+from svmkit.errors import InputError, SvmkitError, one_line
+from svmkit.plugins import PluginFile, load_files
+from svmkit.runtime import threads
+from svmkit_dask.parts.part import Part
+from svmkit_dask.parts.sources import Source
+from svmkit_dask.parts.summary import places
+from svmkit_dask.worker.answers import Message, Own, answer
+from svmkit_dask.worker.features import Features, Space
+from svmkit_dask.worker.rows import Change, Portion, Spec
+
+_RUNNING = ("executing", "long-running")  # states of a task of Dask for which somebody still waits
+CACHE = "svmkit-parts"  # the folder of decoded rows below the local directory of a worker
+BASE = 300 << 20  # bytes of a process that holds no rows yet, compiled loops included
+PER_ROW = 120  # bytes of weights, gradients and bounds that a problem keeps for each row
+FOR_PARTS = 0.4  # share of what is left that parts may hold in memory: an engine may need a copy of its rows
+
+
+# --- calls as bytes
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Writes the number of a shared object in its place."""
+
+    def __init__(self, file: io.BytesIO, shared: Sequence[Any]) -> None:
+        super().__init__(file)
+        self.numbers = {id(value): k for k, value in enumerate(shared)}
+        self.used: set[int] = set()
+
+    def persistent_id(self, obj: Any) -> int | None:
+        number = self.numbers.get(id(obj))
+        if number is not None:
+            self.used.add(number)
+        return number
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, shared: dict[int, Any]) -> None:
+        super().__init__(file)
+        self.shared = shared
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self.shared[pid]
+
+
+def pack(function: Callable[..., Any], args: tuple, shared: Sequence[Any] = ()) -> tuple[bytes, list[int]]:
+    """Return a call as bytes, and the numbers of the shared objects that it holds, which are not among the bytes."""
+    file = io.BytesIO()
+    pickler = _Pickler(file, shared)
+    pickler.dump((function, args))
+    return file.getvalue(), sorted(pickler.used)
+
+
+def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, numbers: list[int], *shared: Any) -> bytes:
+    """Do a call on the worker, which loads the caller's plugin files first; return what `unpack` takes.
+
+    Parameters
+    ----------
+    key, topic : str
+        The name of the task, and the topic of Dask's events by which the values are sent that the function sends.
+    files : tuple of PluginFile
+        The plugin files.
+    call, numbers
+        As `pack` returns them.
+    *shared : object
+        The shared objects with these numbers.
+    """
+    with cluster.surrounded(DaskHere(get_worker(), key, topic)):
+        try:
+            load_files(files)
+            function, args = _Unpickler(io.BytesIO(call), dict(zip(numbers, shared, strict=True))).load()
+            return cloudpickle.dumps((True, function(*args)))
+        except BaseException as error:  # KeyboardInterrupt is how a fit says that nobody waits for it
+            return cloudpickle.dumps((False, _portable(error)))
+
+
+def unwrap(call: bytes) -> Any:
+    """Return what a call without shared objects returns, as a result that stays on the worker for others."""
+    function, args = pickle.loads(call)
+    return function(*args)
+
+
+def unpack(answer: bytes) -> tuple[bool, Any]:
+    """Return whether the function of a call returned, and its value or its exception."""
+    fine, value = pickle.loads(answer)
+    return fine, value
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an exception that survives the way back, without its frames, which may hold the data."""
+    error = error.with_traceback(None)
+    error.__cause__ = error.__context__ = None
+    with suppress(Exception):
+        if type(pickle.loads(cloudpickle.dumps(error))) is type(error):
+            return error
+    return SvmkitError(f"{type(error).__name__}: {one_line(error)}")
+
+
+class DaskHere(cluster.Here):
+    """The surroundings of a call on a worker of Dask; parameters as of `run`."""
+
+    def __init__(self, worker: Worker, key: str, topic: str) -> None:
+        self.worker, self.threads = worker.address, worker.state.nthreads
+        self._worker, self._key, self._topic = worker, key, topic
+
+    @property
+    def wanted(self) -> bool:
+        """As in `Here`: Dask cancels the tasks of a client that has gone, too."""
+        task = self._worker.state.tasks.get(self._key)
+        return task is not None and task.state in _RUNNING and self._worker.status.name == "running"
+
+    def send(self, value: Any) -> None:
+        """As in `Here`."""
+        self._worker.log_event(self._topic, {"key": self._key, "value": value})
+
+
+# --- messages to parts
+
+
+class Origin(NamedTuple):
+    """All that a worker has to know to make the portion of a part anew, at any time."""
+
+    source: Source  # the rows
+    space: Space  # where the rows of all parts lie
+    classes: np.ndarray  # the labels of all parts, sorted: the code of a row is the place of its label
+    n_rows: int  # the number of rows that the part had when its facts were learnt
+    share: float  # the part's share of the memory that its worker has for rows
+
+    def portion(self, part: Part) -> Portion:
+        """Return the portion of the part that `source` has made; raise InputError if its rows have changed."""
+        if part.n_rows != self.n_rows:
+            raise InputError(f"{self.source.name}: had {self.n_rows} rows and has {part.n_rows}: it was changed")
+        codes = places(self.classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
+        if (codes < 0).any():
+            raise InputError(f"{self.source.name}: holds labels that it did not hold before: it was changed")
+        weights = np.ones(part.n_rows) if part.weights is None else part.weights
+        return Portion(Features(part, self.space), codes, weights)
+
+
+class Call(NamedTuple):
+    """A message to the parts of one worker."""
+
+    problem: int  # the number of the problem
+    open: tuple[int, ...]  # the problems that are open: rows of others are forgotten
+    spec: Spec  # the problem
+    message: Message  # what to do
+    own: dict[int, Own]  # for each part, by number, what is for that part only
+    origins: Mapping[int, Origin]  # how parts are made, where the worker is known to lack them
+
+
+class Reply(NamedTuple):
+    """What a worker answers to a call."""
+
+    answers: dict[int, Any]  # by part; parts that the worker lacks, with no origin given, are left out
+    failures: dict[int, BaseException]  # the part at which the work failed; those behind it were not tried
+    seconds: float  # what the worker needed
+    loaded: tuple[int, ...]  # the parts that were loaded
+    peak: int  # the most bytes of memory that the process has used so far
+
+
+class _Cell:
+    """Something of a part, and the lock of those who use it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.value: Any = None
+
+
+class Held:
+    """What a worker holds for one driver: parts, and the rows of problems. All of it can be made anew.
+
+    It is the result of a task. Dask drops it once nobody refers to that task any more, as when the training has ended
+    or its driver has died. A copy of it, as for another worker, holds nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.portions: dict[int, _Cell] = {}
+        self.rows: dict[tuple[int, int], _Cell] = {}  # by problem and part
+
+    def cell(self, cells: dict[Any, _Cell], key: Any) -> _Cell:
+        """Return the place of a part, or of its rows in a problem."""
+        with self._lock:
+            return cells.setdefault(key, _Cell())
+
+    def close(self, still: tuple[int, ...]) -> None:
+        """Forget the rows of all problems but these."""
+        with self._lock:
+            for key in [key for key in self.rows if key[0] not in still]:
+                del self.rows[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Held, ()
+
+
+def work(call: Call, held: Held, change: Change | None) -> Reply:
+    """Do on a worker what a call asks its parts for; `change` is what is for all parts, and large."""
+    began = time.perf_counter()
+    held.close(call.open)
+    answers: dict[int, Any] = {}
+    loaded: list[int] = []
+    failures: dict[int, BaseException] = {}
+    with _all_threads() as worker:
+        for p, own in call.own.items():
+            try:
+                cell = held.cell(held.rows, (call.problem, p))
+                with cell.lock:
+                    if cell.value is None:
+                        portion = _portion(call, p, worker, held, loaded)
+                        if portion is None:
+                            continue
+                        cell.value = portion.rows(call.spec)
+                    answers[p] = answer(cell.value, call.message, own, change)
+            except Exception as error:
+                failures[p] = _portable(error)
+                break
+    return Reply(answers, failures, time.perf_counter() - began, tuple(loaded), peak_memory())
+
+
+def visit(function: Callable[..., Any], source: Source, args: tuple[Any, ...]) -> Any:
+    """Return function(part, name, *args) of the part that a source makes, on a worker."""
+    with _all_threads() as worker:
+        return function(source.load(Path(worker.local_directory) / CACHE, 0), source.name, *args)
+
+
+@contextmanager
+def _all_threads() -> Iterator[Worker]:
+    """Use all threads of this worker in the block."""
+    worker = get_worker()
+    with threads.using(min(worker.state.nthreads, threads.most())):
+        yield worker
+
+
+def _portion(call: Call, p: int, worker: Worker, held: Held, loaded: list[int]) -> Portion | None:
+    """Return a part, which is loaded if it is not held; None if the call does not say how."""
+    cell = held.cell(held.portions, p)
+    with cell.lock:
+        origin = call.origins.get(p)
+        if cell.value is None and origin is not None:
+            cache = Path(worker.local_directory) / CACHE
+            cell.value = origin.portion(origin.source.load(cache, _room(origin, worker.memory_manager.memory_limit)))
+            loaded.append(p)
+        return cell.value
+
+
+def _room(origin: Origin, limit: int | None) -> int:
+    """Return the bytes that a part may hold on a worker with this limit on its memory."""
+    if not limit:
+        return sys.maxsize
+    left = limit - BASE - PER_ROW * origin.n_rows / max(origin.share, 1e-9)
+    return max(0, int(FOR_PARTS * origin.share * left))
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has used so far."""
+    with suppress(OSError), open("/proc/self/status", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    with suppress(ImportError):  # of Windows
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return int(most if sys.platform == "darwin" else 1024 * most)
+    return 0
