@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Precomputed
+from svmkit.model.matching import match_rows
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_coefficients
 from svmkit.problems.base import Problem
@@ -66,10 +61,10 @@ class ModelStart:
             return
         owner = np.repeat(np.arange(len(model.n_support)), model.n_support)
         free = np.where(data.weights > 0, data.codes, -1)
-        find = partial(_numbered, model.vectors) if given else self._matched
-        self._rows = find(owner, free)
+        X = data.raw if given else model.preprocessing.apply(data.raw)
+        self._rows = match_rows(model.vectors, owner, X, free)
         if (self._rows < 0).all():
-            known = int((find(np.zeros_like(owner), np.minimum(free, 0)) >= 0).sum())
+            known = int((match_rows(model.vectors, np.zeros_like(owner), X, np.minimum(free, 0)) >= 0).sum())
             if known:
                 raise InputError(
                     f"cannot start from the model: {known:,} of its {len(owner):,} support vectors are rows of these "
@@ -78,23 +73,6 @@ class ModelStart:
             raise InputError(
                 "cannot start from the model: none of its support vectors is a row of these data; start without it"
             )
-
-    def _matched(self, owner: np.ndarray, free: np.ndarray) -> np.ndarray:
-        model, vectors = self._model, self._model.vectors
-        X = model.preprocessing.apply(self._data.raw)
-        dtype = np.float32 if np.float32 in (X.dtype, vectors.dtype) else np.float64
-        sparse = sp.issparse(X)
-        if sp.issparse(vectors) != sparse:
-            vectors = sp.csr_array(vectors) if sparse else vectors.toarray()
-        wanted: dict[tuple[int, bytes], list[int]] = defaultdict(list)
-        for v, key in enumerate(zip(owner.tolist(), _keys(vectors, dtype), strict=True)):
-            wanted[key].append(v)
-        found = np.full(len(owner), -1, dtype=np.int64)
-        for row, key in enumerate(zip(free.tolist(), _keys(X, dtype), strict=True)):
-            waiting = wanted.get(key)
-            if waiting:
-                found[waiting.pop(0)] = row
-        return found
 
     def point(self, pair: ClassPair, problem: Problem) -> np.ndarray | None:
         """Return the point at which to start `problem` of `pair`; None if the model has no weight on its rows."""
@@ -110,24 +88,3 @@ class ModelStart:
         coef = np.zeros(data.X.shape[0])
         coef[self._rows[at[found]]] = values[found]
         return problem.start(coef[pair.rows])
-
-
-def _numbered(vectors: np.ndarray, owner: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Return the row numbers of the vectors, -1 for a vector that the data lack or have in another class."""
-    inside = vectors < len(free)
-    return np.where(inside & (free[np.where(inside, vectors, 0)] == owner), vectors, -1)
-
-
-def _keys(X: Any, dtype: type) -> Iterator[bytes]:
-    """Yield the values of each row as bytes; rows that differ in stored zeros or signs of zero have equal bytes."""
-    if not sp.issparse(X):
-        for row in X:
-            yield (row.astype(dtype) + dtype(0.0)).tobytes()
-        return
-    data = X.data.astype(dtype)
-    indices = X.indices.astype(np.int64)
-    kept = data != 0.0
-    ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-    data, indices = data[kept], indices[kept]
-    for lo, hi in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        yield indices[lo:hi].tobytes() + data[lo:hi].tobytes()
