@@ -38,7 +38,7 @@ class Stretch(Features):
     """
 
     def __init__(self, gram: Gram, lo: int, hi: int) -> None:
-        X = gram.engine.X[lo:hi]  # type: ignore[attr-defined]
+        X = gram.engine.X[lo:hi]
         super().__init__(MemoryPart(X, np.zeros(hi - lo)), Space(gram.kernel, Extent(NOWHERE, 0.0), X.shape[1]))
         self._gram, self._lo = gram, lo
 

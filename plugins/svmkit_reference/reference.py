@@ -162,7 +162,7 @@ def features(gram: Gram) -> Any:
     InputError
         If the CSR has more stored values than int32 can count.
     """
-    X = gram.engine.X  # type: ignore[attr-defined]
+    X = gram.engine.X
     if sp.issparse(X) and X.indices.dtype != np.int32:
         raise InputError(f"{X.nnz:,} stored values are more than the int32 indices of this software can count")
     return X

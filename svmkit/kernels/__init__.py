@@ -1,6 +1,6 @@
 """Kernel functions and their values: the compiled loops, the engines over them, the Gram matrix and its row caches.
 
-It may import `errors`, `runtime` and `data`.
+It may import `errors`, `runtime`, `plugins` and `data`.
 """
 
 import lazy_loader as lazy

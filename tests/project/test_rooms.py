@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "losses": [*GROUND, "plugins"],
     "cluster": [*GROUND, "plugins"],
     "data": GROUND,
-    "kernels": [*GROUND, "data"],
+    "kernels": [*GROUND, "plugins", "data"],
     "problems": [*GROUND, "plugins", "losses", "data", "kernels"],
     "model": [*GROUND, "plugins", "losses", "data", "kernels"],
     "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "model"],

@@ -1,4 +1,4 @@
-from .choice import engine_for
-from .contract import ALL, PANEL, Engine, StoredRows, with_int32_indices
+from .choice import engine_for, requested
+from .contract import ALL, PANEL, Engine, with_int32_indices
 
-__all__ = ["ALL", "PANEL", "Engine", "StoredRows", "engine_for", "with_int32_indices"]
+__all__ = ["ALL", "PANEL", "Engine", "engine_for", "requested", "with_int32_indices"]

@@ -1,21 +1,56 @@
-"""The choice of an engine, and the engines for kernels without a `Form`: third-party and precomputed ones."""
+"""The choice of an engine: one that was asked for, else the first of svmkit's own that takes the kernel and X."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
-from svmkit.kernels.asymmetry import asymmetry
-from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine, StoredRows, with_int32_indices
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.kernels.engines.blocks import BlockEngine, PrecomputedEngine
+from svmkit.kernels.engines.contract import Engine, with_int32_indices
 from svmkit.kernels.engines.products import CSREngine, DenseEngine
 from svmkit.kernels.extent import Extent
-from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.rounding import U
+from svmkit.kernels.functions import Kernel
+
+BUILT_IN: tuple[type[Engine], ...] = (DenseEngine, CSREngine, PrecomputedEngine, BlockEngine)
+_asked: list[tuple[str | None, str | None]] = [(None, None)]  # name and device, the innermost last
 
 
-def engine_for(kernel: Kernel, X, extent: Extent | None = None) -> Engine:
+@contextmanager
+def requested(name: str | None = None, *, device: str | None = None) -> Iterator[None]:
+    """Make `engine_for` choose this engine, or one for this device, inside the block, in all threads of the process.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of an engine in `svmkit.engines`. A kernel or an X that it does not take is refused.
+    device : str, optional
+        Where to compute, such as "cpu"; the first engine that computes there and takes kernel and X is chosen.
+    """
+    if name is not None:
+        plugins.load("engine", name)
+    elif device is not None:
+        _engines_on(device)
+    _asked.append((name, device))
+    try:
+        yield
+    finally:
+        _asked.pop()
+
+
+def _engines_on(device: str) -> list[type[Engine]]:
+    """Return the engines that compute on a device, svmkit's own first."""
+    others = [row.plugin for row in plugins.working("engine") if row.plugin not in BUILT_IN]
+    engines = [engine for engine in (*BUILT_IN, *others) if device in engine.devices]
+    if not engines:
+        known = sorted({device for engine in (*BUILT_IN, *others) for device in engine.devices})
+        raise InputError(f"no engine computes on device {device!r}; there are: {', '.join(known)}")
+    return engines
+
+
+def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:
     """Return the engine for a kernel on X. The values of X are not copied.
 
     Parameters
@@ -34,82 +69,25 @@ def engine_for(kernel: Kernel, X, extent: Extent | None = None) -> Engine:
     Raises
     ------
     InputError
-        If float64 cannot hold the numbers that kernel values are computed from.
+        If float64 cannot hold the numbers that kernel values are computed from, or if no engine that was asked for
+        takes the kernel and X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Linear, engine_for
+    >>> engine = engine_for(Linear(), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> engine.product(engine.take(np.array([1])), np.array([[10.0]]))
+    array([[110.],
+           [250.]])
     """
-    X = with_int32_indices(X)
-    if isinstance(kernel, Precomputed):
-        return PrecomputedEngine(kernel, X)
-    if kernel.form is None:
-        return BlockEngine(kernel, X)
-    return CSREngine(kernel, X, extent) if sp.issparse(X) else DenseEngine(kernel, X, extent)
-
-
-class BlockEngine(StoredRows):
-    """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage.
-
-    What a kernel computes inside is unknown. `error` assumes that a value is off by no more than a sum of d products of
-    the size of k(x, x) would be, and `largest` that the kernel is positive semidefinite.
-    """
-
-    def diag(self) -> np.ndarray:
-        return self._diag
-
-    @cached_property
-    def _diag(self) -> np.ndarray:
-        return self.kernel.diag(self.X)
-
-    @property
-    def error(self) -> float:
-        return (self.X.shape[1] + 4) * U * self.largest
-
-    @cached_property
-    def largest(self) -> float:
-        return float(np.abs(self.diag()).max(initial=0.0)) * (1.0 + (self.X.shape[1] + 4) * U)
-
-    def block(self, Z, out, sel=ALL):
-        if sp.issparse(Z) != sp.issparse(self.X):
-            Z = Z.toarray() if sp.issparse(Z) else sp.csr_array(Z)
-        step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
-        for lo in range(0, self._rows(sel), step):
-            rows = self.X[sel[lo : lo + step]] if sel.size else self.X[lo : lo + step]
-            out[:, lo : lo + step] = self.kernel.block(rows, Z).T
-        return out
-
-    def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        rows = self._rows(sel)
-        out = np.zeros((rows, coef.shape[1]))
-        for lo in range(0, Z.shape[0], PANEL):
-            part = Z[lo : lo + PANEL]
-            out += self.block(part, np.empty((part.shape[0], rows), dtype), sel).T @ coef[lo : lo + PANEL]
-        return out
-
-
-class PrecomputedEngine(StoredRows):
-    """The engine for a precomputed kernel: X (n, n_train) holds the values, Z holds indices of training samples."""
-
-    @cached_property
-    def error(self) -> float:
-        # the values are exact as they are given; only the symmetric part of the matrix counts in beta'K beta
-        return 0.5 * asymmetry(self.X).size if self.X.shape[0] == self.X.shape[1] else 0.0
-
-    @cached_property
-    def largest(self) -> float:
-        X = self.X.data if sp.issparse(self.X) else self.X
-        return float(max(X.max(initial=0.0), -X.min(initial=0.0)))
-
-    def take(self, idx):
-        return np.asarray(idx)
-
-    def _values(self, Z, sel):
-        values = self.X[:, Z] if sel.size == 0 else self.X[np.ix_(sel, Z)]
-        return values.toarray() if sp.issparse(values) else np.asarray(values)
-
-    def block(self, Z, out, sel=ALL):
-        out[:] = self._values(Z, sel).T
-        return out
-
-    def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        out = np.zeros((self._rows(sel), coef.shape[1]))
-        for lo in range(0, Z.shape[0], PANEL):
-            out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]
-        return out
+    X, (name, device) = with_int32_indices(X), _asked[-1]
+    if name is not None:
+        candidates = [plugins.load("engine", name)]
+    else:
+        candidates = list(BUILT_IN) if device is None else _engines_on(device)
+    for engine in candidates:
+        if engine.takes(kernel, X):
+            return engine(kernel, X, extent)
+    what = f"the {kernel.name} kernel on {'CSR' if hasattr(X, 'indptr') else 'dense'} {X.dtype} data"
+    raise InputError(f"{', '.join(engine.name for engine in candidates)}: no such engine takes {what}")

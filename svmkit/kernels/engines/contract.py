@@ -1,4 +1,4 @@
-"""Engines: kernel values of the rows of one X with other vectors, behind one interface for every storage of X.
+"""The contract of an engine: kernel values of the rows of one X with other vectors, whatever computes them, and where.
 
 `block` stores kernel values, `product` multiplies them by coefficients without storing them. `Z` holds rows of X as
 `take` returns them, or the vectors of a model, dense or CSR. Engines do not cache values; `Gram` does. `engine_for`, in
@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
+from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 
 ALL = np.empty(0, dtype=np.int64)  # stands for all rows of X in the compiled loops
@@ -30,44 +33,88 @@ def with_int32_indices(X):
     return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
-class Engine(Protocol):
-    """The interface by which Gram and a model's decision function use a kernel on the rows of X (n, d).
+class Engine(ABC):
+    """Base of all engines, by which Gram, problems and the decision functions of models use a kernel on X (n, d).
 
-    Attributes
+    A class says what it takes; an instance computes the values of one kernel on one X. Arrays that an engine is given,
+    X and numbers of rows among them, may be read-only, and are never written to but for `out`.
+
+    Parameters
     ----------
     kernel : Kernel
         The kernel, resolved.
-    n : int
-        Number of rows of X.
+    X : ndarray of shape (n, d) or CSR, float32 or float64
+        The samples, whose values are not copied as a whole; for a precomputed kernel the kernel values (n, n_train).
+    extent : Extent, optional
+        That of the vectors that X will be evaluated with; by default that of X itself.
+
+    Attributes
+    ----------
+    name : str
+        Name of the engine in the entry-point group `svmkit.engines`.
+    storages, dtypes, devices : tuple of str
+        What it takes, among "dense" and "csr", "float32" and "float64", and where it computes, such as "cpu".
+    kernel, X, n
+        The kernel, the samples and their number.
     batch : int
         Number of kernel rows that are worth computing together when one is asked for.
     panel : int
         Number of rows of Z that `product` sums together before it adds their sum to the sums of the rows before.
-    error : float
-        A bound on |computed - exact| for float64 values of `block` and `product` of the rows of X with one another,
-        sums inside a value included, sums over coefficients not. It may be inf.
-    largest : float
-        A bound on |k(x, z)| for the rows of X with one another. It may be inf.
+    symmetric : bool
+        Whether `within` computes one value for two points.
     """
 
-    kernel: Kernel
-    n: int
-    batch: int
-    panel: int
+    name: ClassVar[str] = ""
+    storages: ClassVar[tuple[str, ...]] = ("dense", "csr")
+    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
+    devices: ClassVar[tuple[str, ...]] = ("cpu",)
+
+    batch: int = 1
+    panel: int = PANEL
+    symmetric: bool = False
+
+    def __init__(self, kernel: Kernel, X: Any, extent: Extent | None = None) -> None:
+        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+
+    @classmethod
+    def takes_kernel(cls, kernel: Kernel) -> bool:
+        """Return whether the engine computes values of this kernel; by default of one that has a `Form`."""
+        return kernel.form is not None
+
+    @classmethod
+    def takes(cls, kernel: Kernel, X: Any) -> bool:
+        """Return whether the engine computes values of this kernel on an X of this storage and type."""
+        storage = "csr" if sp.issparse(X) else "dense"
+        return storage in cls.storages and str(X.dtype) in cls.dtypes and cls.takes_kernel(kernel)
 
     @property
-    def error(self) -> float: ...
+    @abstractmethod
+    def error(self) -> float:
+        """A bound on |computed - exact| for float64 values of `block` and `product` of rows of X with one another.
+
+        Sums inside a value are included, sums over coefficients are not. It may be inf.
+        """
 
     @property
-    def largest(self) -> float: ...
+    @abstractmethod
+    def largest(self) -> float:
+        """A bound on |k(x, z)| for the rows of X with one another. It may be inf."""
 
-    def take(self, idx: np.ndarray):
+    @property
+    def unit(self) -> float:
+        """The unit in the last place of the values that are given: that of a stored matrix, else that of float64."""
+        return float(np.finfo(np.float64).eps)
+
+    def take(self, idx: np.ndarray) -> Any:
         """Return the rows `idx` of X in its storage; for a precomputed kernel `idx` itself."""
+        return self.X[idx]
 
     def diag(self) -> np.ndarray:
         """Return k(x, x) of each row of X: float64, shape (n,)."""
+        return self.kernel.diag(self.X)
 
-    def block(self, Z, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+    @abstractmethod
+    def block(self, Z: Any, out: np.ndarray, sel: np.ndarray = ALL, rough: bool = False) -> np.ndarray:
         """Write k(X[sel[a]], Z[b]) to out[b, a].
 
         Parameters
@@ -78,6 +125,8 @@ class Engine(Protocol):
             Array for the values.
         sel : ndarray of int64, optional
             Rows of X; all by default.
+        rough : bool, default=False
+            Whether float32 values may have errors of up to 5e-4, which only a sum can bear.
 
         Returns
         -------
@@ -85,7 +134,8 @@ class Engine(Protocol):
             `out`.
         """
 
-    def product(self, Z, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+    @abstractmethod
+    def product(self, Z: Any, coef: np.ndarray, sel: np.ndarray = ALL, dtype: Any = np.float64) -> np.ndarray:
         """Return K(X[sel], Z) @ coef without storing the kernel values.
 
         Parameters
@@ -104,21 +154,24 @@ class Engine(Protocol):
         ndarray of float64, shape (len(sel), p)
         """
 
+    def within(self, idx: np.ndarray, coef: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, int]:
+        """Return K(X[idx], X[idx]) @ coef and the number of values computed, one for two points where that is faster.
 
-class StoredRows:
-    """Base of the engines that hold X."""
+        Parameters
+        ----------
+        idx : ndarray of int64, shape (n,)
+            Rows of X.
+        coef : ndarray of float64, shape (n, p)
+            Coefficients.
+        dtype : {float64, float32}, default=float64
+            As for `product`.
 
-    batch = 1
-    panel = PANEL
+        Returns
+        -------
+        product : ndarray of float64, shape (n, p)
+        computed : int
+        """
+        return self.product(self.take(idx), coef, idx, dtype), len(idx) ** 2
 
-    def __init__(self, kernel: Kernel, X) -> None:
-        self.kernel, self.X, self.n = kernel, X, X.shape[0]
-
-    def take(self, idx: np.ndarray):
-        return self.X[idx]
-
-    def diag(self) -> np.ndarray:
-        return self.kernel.diag(self.X)
-
-    def _rows(self, sel: np.ndarray) -> int:
+    def _count(self, sel: np.ndarray) -> int:
         return sel.size or self.n

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.engines import few
-from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, StoredRows, with_int32_indices
+from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine, with_int32_indices
 from svmkit.kernels.extent import FAR, FARTHEST, NOWHERE, Extent, fits_float32, require_computable
 from svmkit.kernels.forms import Argument, difference_error
 from svmkit.kernels.functions import Kernel
@@ -24,7 +24,7 @@ NEITHER = np.empty((0, 0, 0))  # no products of a tile's rows with coefficients 
 PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
 
-class _Products(StoredRows):
+class _Products(Engine):
     """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance.
 
     Attributes
@@ -41,8 +41,10 @@ class _Products(StoredRows):
         Whether values may be computed in float32, and where they are only summed up or rounded to 16 bits.
     """
 
+    symmetric = True
+
     def __init__(self, kernel: Kernel, X, extent: Extent | None) -> None:
-        super().__init__(kernel, X)
+        super().__init__(kernel, X, extent)
         assert kernel.form is not None
         self.form, self.scalars = kernel.form, kernel.scalars  # a property takes longer than a short row
         extent = Extent.of(kernel, self.X) if extent is None else extent
@@ -85,35 +87,15 @@ class _Products(StoredRows):
         return np.dtype(asked if self.single or (rough and self.rough_single) else np.float64)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        out = np.zeros((self._rows(sel), coef.shape[1]))
+        out = np.zeros((self._count(sel), coef.shape[1]))
         for here, panel in self._panels(Z, self._precision(dtype, rough=True)):
             weights = np.ascontiguousarray(coef[here], dtype=panel[0].dtype)
             self._add(panel, weights, sel, out, weights, NEITHER)
         return out
 
-    def block(self, Z, out, sel=ALL, rough=False):
-        """Write values as every engine does; those that are `rough` may have errors that only a sum can bear."""
-        raise NotImplementedError
-
     def within(self, idx, coef, dtype=np.float64):
-        """Return K(X[idx], X[idx]) @ coef, computing one value for two points, and the number of values computed.
-
-        Parameters
-        ----------
-        idx : ndarray of int64, shape (n,)
-            Rows of X.
-        coef : ndarray of float64, shape (n, p)
-            Coefficients.
-        dtype : {float64, float32}, default=float64
-            As for `product`.
-
-        Returns
-        -------
-        product : ndarray of float64, shape (n, p)
-        computed : int
-        """
         if self.cancels or self.n <= few.ROWS:
-            return self.product(self.take(idx), coef, idx, dtype), len(idx) ** 2
+            return super().within(idx, coef, dtype)
         from svmkit.kernels.loops import tiles
 
         out, computed = np.zeros(coef.shape), 0
@@ -154,6 +136,8 @@ def _arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 class DenseEngine(_Products):
     """The engine for a dense X."""
 
+    name, storages = "dense", ("dense",)
+
     def __init__(self, kernel: Kernel, X: np.ndarray, extent: Extent | None = None) -> None:
         super().__init__(kernel, np.ascontiguousarray(X), extent)
 
@@ -167,7 +151,7 @@ class DenseEngine(_Products):
 
     def _short(self, Z, sel) -> bool:
         """Whether numpy computes the values of these rows with Z."""
-        return self.few and few.is_short(self._rows(sel), Z.shape[0], self.X.shape[1])
+        return self.few and few.is_short(self._count(sel), Z.shape[0], self.X.shape[1])
 
     @cached_property
     def few(self) -> bool:
@@ -202,7 +186,7 @@ class DenseEngine(_Products):
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         if not self._short(Z, sel):
             return super().product(Z, coef, sel, dtype)
-        out = np.zeros((self._rows(sel), coef.shape[1]))
+        out = np.zeros((self._count(sel), coef.shape[1]))
         with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
             for here, (part, _) in self._panels(Z, np.dtype(np.float64)):
                 out += self._values(part, sel).T @ coef[here]
@@ -221,6 +205,7 @@ class DenseEngine(_Products):
 class CSREngine(_Products):
     """The engine for an X in CSR storage."""
 
+    name, storages = "csr", ("csr",)
     batch = 32  # a panel of 32 costs as much as four to six single rows, because it shares the gathers
 
     def __init__(self, kernel: Kernel, X, extent: Extent | None = None) -> None:
@@ -281,7 +266,7 @@ class CSREngine(_Products):
             return super().product(Z, coef, sel, dtype)
         from svmkit.kernels.loops import differences
 
-        out, X = np.zeros((self._rows(sel), coef.shape[1])), _arrays(self.X)
+        out, X = np.zeros((self._count(sel), coef.shape[1])), _arrays(self.X)
         for lo in range(0, Z.shape[0], self.panel):
             weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
             differences.product(X, sel, _arrays(Z[lo : lo + self.panel]), weights, self.scalars, out)

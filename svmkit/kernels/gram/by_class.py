@@ -96,8 +96,8 @@ class SharedGram(Gram):
         self._asked = value + self.class_pair.spared
 
 
-class ClassPairEngine:
-    """The `svmkit.kernels.Engine` of the points of two classes, those of class a before those of class b.
+class ClassPairEngine(Engine):
+    """The engine of the points of two classes, those of class a before those of class b.
 
     `take` returns point numbers, and `Z` holds such numbers.
 
@@ -143,7 +143,7 @@ class ClassPairEngine:
     def diag(self) -> np.ndarray:
         return self._shared.diag[self.rows]
 
-    def block(self, Z: np.ndarray, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+    def block(self, Z, out, sel=ALL, rough=False):
         columns = self._columns(0, sel), self._columns(1, sel)
         for side, (rows, points) in self._sides(Z):
             vectors = Vectors(self._engine(side), points)
@@ -153,7 +153,7 @@ class ClassPairEngine:
                 self._across(side, vectors, columns[1 - side], out, rows)
         return out
 
-    def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out = np.zeros((sel.size or self.n, coef.shape[1]))
         for source, (rows, points) in self._sides(Z):
             vectors, weights = Vectors(self._engine(source), points), coef[rows]

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.engines.choice import engine_for
-from svmkit.kernels.engines.contract import ALL, StoredRows
+from svmkit.kernels.engines.contract import ALL, Engine
 from svmkit.kernels.engines.products import DenseEngine
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
@@ -190,8 +190,8 @@ class CompleteKernel:
         return CompleteGram(self, self.where(a, b))
 
 
-class CompleteEngine(StoredRows):
-    """The `svmkit.kernels.Engine` of a class pair, whose kernel rows are kept. `Z` holds numbers of its samples."""
+class CompleteEngine(Engine):
+    """The engine of a class pair, whose kernel rows are kept. `Z` holds numbers of its samples."""
 
     def __init__(self, shared: CompleteKernel, where: tuple[int, int, int, int]) -> None:
         self.kernel, self.shared, self.where = shared.kernel, shared, where
@@ -253,7 +253,7 @@ class CompleteEngine(StoredRows):
             slots = self.slab.slot_of[idx]
         return slots
 
-    def block(self, Z, out, sel=ALL):
+    def block(self, Z, out, sel=ALL, rough=False):
         rows = self.slab.rows[self._there(Z)]
         out[:] = rows[:, sel] if sel.size else rows
         return out

@@ -193,8 +193,7 @@ class Gram:
         values = np.empty((len(I), len(J))) if out is None else out
         if len(I) == 0 or len(J) == 0:
             return values
-        may = {"rough": True} if rough and getattr(self.engine, "rough_single", False) else {}
-        self.engine.block(self.engine.take(I), values, J, **may)
+        self.engine.block(self.engine.take(I), values, J, rough)
         shared = np.flatnonzero(np.isin(J, I))
         for lo in range(0, len(I) if len(shared) else 0, PANEL):
             a, b = np.nonzero(I[lo : lo + PANEL, None] == J[shared])
@@ -238,14 +237,13 @@ class Gram:
 
     def _product_with(self, idx: np.ndarray, coef: np.ndarray, at: np.ndarray, dtype) -> np.ndarray:
         """Return K[at, idx] @ coef for coef (n, p); values among many points are computed once for both of two."""
-        within = getattr(self.engine, "within", None)
-        if within is None or at.size or len(idx) < max(SYMMETRIC * self.m, 2 * PANEL):
+        if not self.engine.symmetric or at.size or len(idx) < max(SYMMETRIC * self.m, 2 * PANEL):
             self.kernel_values += (at.size or self.m) * len(idx)
             return self.engine.product(self.engine.take(idx), coef, at, dtype)
         product, outside = np.empty((self.m, coef.shape[1])), np.ones(self.m, dtype=bool)
         outside[idx] = False
         rest = np.flatnonzero(outside)
-        product[idx], computed = within(idx, coef, dtype)
+        product[idx], computed = self.engine.within(idx, coef, dtype)
         if rest.size:
             product[rest] = self.engine.product(self.engine.take(idx), coef, rest, dtype)
         self.kernel_values += computed + rest.size * len(idx)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.kernels.engines.contract import ALL, PANEL
+from svmkit.kernels.engines.contract import ALL, PANEL, Engine
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram.gram import Gram
 from svmkit.kernels.gram.row_cache import RowCache
@@ -18,7 +18,7 @@ RowFunction = Callable[[np.ndarray], np.ndarray]
 """Takes row numbers idx, shape (q,), and returns these rows of A, shape (q, m)."""
 
 
-class MatrixEngine(ABC):
+class MatrixEngine(Engine):
     """Base of the engines over a symmetric matrix A, for which `Z` holds row numbers.
 
     Parameters
@@ -32,13 +32,17 @@ class MatrixEngine(ABC):
         Number of rows of A that were requested from the row function so far.
     """
 
-    batch = 1
     panel = 1  # rows come in any groups
     error = 0.0  # the values are exact as they are given
 
     def __init__(self, diag: np.ndarray) -> None:
         self.kernel: Kernel = Precomputed()
-        self.n, self.shape, self._diag, self.asked = len(diag), (len(diag), len(diag)), diag, 0
+        self.n, self._diag, self.asked = len(diag), diag, 0
+
+    @property
+    def X(self) -> np.ndarray:
+        """The whole matrix."""
+        return self.block(np.arange(self.n), np.empty((self.n, self.n)))
 
     @abstractmethod
     def row(self, i: int) -> np.ndarray:
@@ -54,19 +58,17 @@ class MatrixEngine(ABC):
     def diag(self) -> np.ndarray:
         return self._diag
 
-    diagonal = diag  # a precomputed kernel asks its matrix for this
-
     @property
     def largest(self) -> float:
         """The largest diagonal value, since A is positive semidefinite."""
         return float(np.abs(self._diag).max(initial=0.0))
 
-    def block(self, Z: np.ndarray, out: np.ndarray, sel: np.ndarray = ALL) -> np.ndarray:
+    def block(self, Z, out, sel=ALL, rough=False):
         for at, values in self.panels(Z):
             out[at] = values[:, sel] if sel.size else values
         return out
 
-    def product(self, Z: np.ndarray, coef: np.ndarray, sel: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out = np.zeros((sel.size or self.n, coef.shape[1]))
         for at, values in self.panels(Z):
             chosen = values[:, sel] if sel.size else values

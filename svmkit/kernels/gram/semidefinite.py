@@ -93,18 +93,12 @@ def _factorised(gram: Gram, at: np.ndarray) -> Definiteness:
         return Definiteness(0.0, f"the {gram.kernel.name} kernel has values that are not finite")
     # the errors of the values, and the backward error of a factorisation (Higham 2002, theorem 10.7)
     shift = n * gram.engine.error + 2.0 * (n + 2) * U * float(np.abs(np.diag(K)).sum())
-    limit = max(shift, float(np.sqrt(_precision(gram))) * largest)
+    limit = max(shift, float(np.sqrt(gram.engine.unit)) * largest)
     while not _is_definite(K, shift):
         if shift >= limit:
             return Definiteness(0.0, not_semidefinite(gram))
         shift = min(limit, 16.0 * max(shift, 1e-300))
     return Definiteness(2.0 * shift)
-
-
-def _precision(gram: Gram) -> float:
-    """Return the unit in the last place of the kernel values: that of a stored matrix, else that of float64."""
-    stored = gram.engine.X.dtype if isinstance(gram.kernel, Precomputed) else np.dtype(np.float64)  # type: ignore[attr-defined]
-    return float(np.finfo(stored).eps)
 
 
 def _is_definite(K: np.ndarray, shift: float) -> bool:

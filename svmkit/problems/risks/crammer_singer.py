@@ -70,7 +70,7 @@ class CrammerSinger(Problem):
         if not 0.0 <= self.bias < np.inf:
             raise InputError(f"bias must be a finite number >= 0 (0: none), not {bias}")
         self.n_classes, self.design = len(counts), Design(gram, self.bias)
-        self._X = gram.engine.X  # type: ignore[attr-defined]
+        self._X = gram.engine.X
 
     @classmethod
     def classifier(cls, gram, y, C, **terms) -> CrammerSinger:

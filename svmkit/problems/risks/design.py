@@ -172,7 +172,7 @@ class Design:
     def __init__(self, gram: Gram, bias: float) -> None:
         if gram.kernel.name != "linear":
             raise InputError(f"a linear problem needs the linear kernel, not {gram.kernel.name}")
-        X = gram.engine.X  # type: ignore[attr-defined]
+        X = gram.engine.X
         self.rows = CSR(X.data, X.indices, X.indptr) if sp.issparse(X) else X
         self.m, self.d = X.shape
         self.bias = float(bias)

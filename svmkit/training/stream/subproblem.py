@@ -262,7 +262,7 @@ class OnlinePair:
         if coef is not None:
             return problem.start(coef)
         if self.start is not None and self.start.w is not None:
-            more = problem.gram.engine.X.shape[1] - len(self.start.w)  # type: ignore[attr-defined]
+            more = problem.gram.engine.X.shape[1] - len(self.start.w)
             return problem.start_weights(np.pad(self.start.w, (0, more)), self.start.intercept)
         return np.eye(1, problem.m)[0] if isinstance(problem, SimplexQP) else None
 

@@ -1,0 +1,100 @@
+"""The engines for kernels without a `Form`: third-party and precomputed ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.kernels.asymmetry import asymmetry
+from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.rounding import U
+
+
+class BlockEngine(Engine):
+    """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage.
+
+    What a kernel computes inside is unknown. `error` assumes that a value is off by no more than a sum of d products of
+    the size of k(x, x) would be, and `largest` that the kernel is positive semidefinite.
+    """
+
+    name = "blocks"
+
+    @classmethod
+    def takes_kernel(cls, kernel: Kernel) -> bool:
+        return kernel.form is None and not isinstance(kernel, Precomputed)
+
+    def diag(self) -> np.ndarray:
+        return self._diag
+
+    @cached_property
+    def _diag(self) -> np.ndarray:
+        return self.kernel.diag(self.X)
+
+    @property
+    def error(self) -> float:
+        return (self.X.shape[1] + 4) * U * self.largest
+
+    @cached_property
+    def largest(self) -> float:
+        return float(np.abs(self.diag()).max(initial=0.0)) * (1.0 + (self.X.shape[1] + 4) * U)
+
+    def block(self, Z, out, sel=ALL, rough=False):
+        if sp.issparse(Z) != sp.issparse(self.X):
+            Z = Z.toarray() if sp.issparse(Z) else sp.csr_array(Z)
+        step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
+        for lo in range(0, self._count(sel), step):
+            rows = self.X[sel[lo : lo + step]] if sel.size else self.X[lo : lo + step]
+            out[:, lo : lo + step] = self.kernel.block(rows, Z).T
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        rows = self._count(sel)
+        out = np.zeros((rows, coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            part = Z[lo : lo + PANEL]
+            out += self.block(part, np.empty((part.shape[0], rows), dtype), sel).T @ coef[lo : lo + PANEL]
+        return out
+
+
+class PrecomputedEngine(Engine):
+    """The engine for a precomputed kernel: X (n, n_train) holds the values, Z holds indices of training samples."""
+
+    name = "matrix"
+
+    @classmethod
+    def takes_kernel(cls, kernel: Kernel) -> bool:
+        return isinstance(kernel, Precomputed)
+
+    @property
+    def unit(self) -> float:
+        return float(np.finfo(self.X.dtype).eps)
+
+    @cached_property
+    def error(self) -> float:
+        # the values are exact as they are given; only the symmetric part of the matrix counts in beta'K beta
+        return 0.5 * asymmetry(self.X).size if self.X.shape[0] == self.X.shape[1] else 0.0
+
+    @cached_property
+    def largest(self) -> float:
+        X = self.X.data if sp.issparse(self.X) else self.X
+        return float(max(X.max(initial=0.0), -X.min(initial=0.0)))
+
+    def take(self, idx):
+        return np.asarray(idx)
+
+    def _values(self, Z, sel):
+        values = self.X[:, Z] if sel.size == 0 else self.X[np.ix_(sel, Z)]
+        return values.toarray() if sp.issparse(values) else np.asarray(values)
+
+    def block(self, Z, out, sel=ALL, rough=False):
+        out[:] = self._values(Z, sel).T
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        out = np.zeros((self._count(sel), coef.shape[1]))
+        for lo in range(0, Z.shape[0], PANEL):
+            out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]
+        return out
