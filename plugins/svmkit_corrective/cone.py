@@ -11,7 +11,7 @@ from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.face import Face
+from svmkit_corrective.standard_form import StandardForm
 from svmkit_corrective.state import CorrectiveState
 
 
@@ -25,7 +25,7 @@ class ConeState(CorrectiveState):
     ----------
     problem : SquaredHinge
         The problem on the simplex.
-    face : Face
+    form : StandardForm
         The problem on the cone.
     alpha : ndarray of shape (m,)
         A point of the simplex to start from; the state owns the array and changes it.
@@ -33,13 +33,13 @@ class ConeState(CorrectiveState):
         As for `CorrectiveState`.
     """
 
-    def __init__(self, problem: SquaredHinge, face: Face, alpha: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, problem: SquaredHinge, form: StandardForm, alpha: np.ndarray, rng: np.random.Generator) -> None:
         self.simplex = problem
-        super().__init__(BoxQP(problem.gram, problem.y, problem.C, loss="squared_hinge"), face, alpha, rng)
+        super().__init__(BoxQP(problem.gram, problem.y, problem.C, loss="squared_hinge"), form, alpha, rng)
 
     def image(self) -> np.ndarray:
         """Return A beta (m,), from v."""
-        return self.face.sign * (self.box.v - self.slope) + 1.0
+        return self.form.sign * (self.box.v - self.slope) + 1.0
 
     def total(self) -> float:
         """Return the sum of beta."""
@@ -68,7 +68,7 @@ class ConeState(CorrectiveState):
         return self.simplex.gradient(self.box.beta / self.box.beta.sum())
 
     def v_of(self, gradient):
-        return self.face.sign * (self.box.beta.sum() * gradient - 1.0) + self.slope
+        return self.form.sign * (self.box.beta.sum() * gradient - 1.0) + self.slope
 
     def on_simplex(self) -> tuple[np.ndarray, np.ndarray]:
         """Return alpha (m,) and g = A alpha (m,) of all points."""
@@ -80,9 +80,9 @@ class ConeState(CorrectiveState):
 class Cone(Corrective):
     """The rounds of `FCFW` for the L2-SVM; it reports on the point of the simplex."""
 
-    def face(self, problem):
+    def form(self, problem):
         m, y = problem.m, problem.y
-        return Face(y, np.full(m, np.inf), np.full(m, -1.0), None, 0.0, 1.0, problem.bias)
+        return StandardForm(y, np.zeros(m), np.full(m, np.inf), np.full(m, -1.0), None, 0.0, 1.0, problem.bias)
 
     def origin(self, problem, rng):
         some = [rng.choice(np.flatnonzero(problem.y == sign)) for sign in (-1.0, 1.0)]
@@ -92,7 +92,7 @@ class Cone(Corrective):
 
     def init(self, problem, start, draws):
         alpha = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.begun(ConeState(problem, self.face(problem), alpha, draws.rng), draws)
+        return self.begun(ConeState(problem, self.form(problem), alpha, draws.rng), draws)
 
     def level(self, state):
         return state.slope
@@ -106,7 +106,7 @@ class Cone(Corrective):
         if level is None:
             primal, dual = state.simplex.values(*state.on_simplex())
             return primal - dual
-        return smo_box.gap(state.among(box), True, -level)
+        return smo_box.gap(state.among(box), True, -level, None)
 
     def objective(self, state):
         """Return that of the cone at the best multiple of alpha, which is -D."""

@@ -17,7 +17,7 @@ from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import steps as smo_steps
 from svmkit.solver.smo.box import Box
 from svmkit.solver.step_info import StepInfo
-from svmkit_corrective.face import Face, Phase
+from svmkit_corrective.standard_form import Phase, StandardForm
 from svmkit_corrective.state import CorrectiveState
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step of the driver may read, approximately
@@ -69,7 +69,7 @@ class Corrective(Solver):
         return libsvm_patience(m)
 
     @abstractmethod
-    def face(self, problem: Any) -> Face:
+    def form(self, problem: Any) -> StandardForm:
         """Return the problem as the driver takes it."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Corrective(Solver):
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> CorrectiveState:
         point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.begun(CorrectiveState(problem, self.face(problem), point, draws.rng), draws)
+        return self.begun(CorrectiveState(problem, self.form(problem), point, draws.rng), draws)
 
     def begun(self, state: CorrectiveState, draws: Draws) -> CorrectiveState:
         """Tell a new state what the stop rules ask for."""

@@ -11,8 +11,8 @@ from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.problems.tube import BiasedTubeQP
 from svmkit_corrective.cone import Cone
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.face import Face
-from svmkit_corrective.tilted import Tilted
+from svmkit_corrective.span import Span
+from svmkit_corrective.standard_form import StandardForm
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FCFW(Corrective):
 
     def rounds_for(self, problem: SimplexQP | BiasedTubeQP) -> Corrective:
         """Return what makes the rounds: for the L2-SVM over the cone."""
-        kind = Cone if isinstance(problem, SquaredHinge) else Tilted if isinstance(problem, BiasedTubeQP) else None
+        kind = Cone if isinstance(problem, SquaredHinge) else Span if isinstance(problem, BiasedTubeQP) else None
         return self if kind is None else kind(self.first, self.growth, self.inner)
 
     def init(self, problem, start, draws):
@@ -62,10 +62,10 @@ class FCFW(Corrective):
     def solution(self, state):
         return super().solution(state) if state.rounds is self else state.rounds.solution(state)
 
-    def face(self, problem: SimplexQP) -> Face:
+    def form(self, problem: SimplexQP) -> StandardForm:
         m = problem.m
         origin = np.zeros(m) if problem.linear_term is None else problem.linear_term
-        return Face(np.ones(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
+        return StandardForm(np.ones(m), np.zeros(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
 
     def origin(self, problem, rng):
         some = [rng.choice(np.flatnonzero(problem.y == sign)) for sign in np.unique(problem.y)]
@@ -80,7 +80,7 @@ class FCFW(Corrective):
         return 2.0 * max(float(box.beta @ box.v) - float(box.beta.sum()) * float(box.v.min()), 0.0)
 
     def objective(self, state):
-        return float(state.box.beta @ (state.box.v + state.face.origin))
+        return float(state.box.beta @ (state.box.v + state.form.origin))
 
     def relative(self, state, gap):
         """Return the gap of a certificate: for the squared hinge P - D, which is much below 2 (f - min g)."""

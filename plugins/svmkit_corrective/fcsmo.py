@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap
-from svmkit.problems.loss import Loss
 from svmkit.problems.nu import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.face import Face, Phase
 from svmkit_corrective.nu import NuState
+from svmkit_corrective.standard_form import Phase, StandardForm
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,9 @@ class FCSMO(Corrective):
     def details(self, state):
         return state.details() if isinstance(state, NuState) else {}
 
-    def face(self, problem: BoxQP | TubeQP) -> Face:
-        return Face(problem.signs, problem.upper, problem.origin, None, 0.0, 1.0, kink=problem.kink)
+    def form(self, problem: BoxQP | TubeQP) -> StandardForm:
+        given = problem.signs, problem.lower, problem.upper, problem.origin
+        return StandardForm(*given, None, 0.0, 1.0, epsilon=smo_box.epsilon_of(problem))
 
     def origin(self, problem, rng):
         return problem.first_point()
@@ -71,7 +71,7 @@ class FCSMO(Corrective):
     def gap(self, state, box, level):
         problem = state.problem
         bias = problem.best_bias(box.v, box.beta) if level is None else -level
-        return smo_box.gap(box, problem.loss is Loss.SQUARED_HINGE, bias, problem.kink)
+        return smo_box.gap(box, problem.is_ridged, bias, state.epsilon_of(box))
 
     def objective(self, state):
         box = state.box

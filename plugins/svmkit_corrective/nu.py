@@ -12,7 +12,7 @@ from svmkit.problems.nu import NuQP
 from svmkit.solver.base import StepInfo
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import LOW, UP, Box
-from svmkit.solver.smo.nu import take_nu_steps
+from svmkit.solver.smo.steps import take_steps
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step may read, approximately
 BETWEEN = 64  # SMO steps between two evaluations of the gap of the set
@@ -55,12 +55,12 @@ class NuState:
         self.objective, self.gap, self.levels = problem.value(self.point, self.v), math.inf, (0.0, 0.0)
 
     def _boxes(self, parts: tuple[np.ndarray, np.ndarray], v: np.ndarray, at: np.ndarray | None = None) -> list[Box]:
-        p, rows = self.problem, slice(None) if at is None else at
-        boxes = []
+        p, rows, boxes = self.problem, slice(None) if at is None else at, []
+        ridge, diag = p.ridge[rows], p.diag[rows]
         for sign, upper, weights in zip((1.0, -1.0), (p.over, p.under), parts, strict=True):
-            side = np.empty(len(v), np.uint8)
-            boxes.append(Box(np.full(len(v), sign), upper[rows], p.ridge[rows], p.diag[rows], weights, v, side))
-            smo_box.take_sides(boxes[-1])
+            state = weights, v, np.empty(len(v), np.uint8)
+            boxes.append(Box(np.full(len(v), sign), np.zeros(len(v)), upper[rows], ridge, diag, *state))
+            smo_box.take_sides(boxes[-1], None)
         return boxes
 
     @property
@@ -88,12 +88,12 @@ class NuState:
         before, self.objective = self.objective, self.problem.value(self.point, self.v)
         self.levels = self.problem.levels(self.v)
         self.gap = sum(
-            smo_box.gap(b, False, -level) for b, level in zip((self.over, self.under), self.levels, strict=True)
+            smo_box.gap(b, False, -level, None) for b, level in zip((self.over, self.under), self.levels, strict=True)
         )
         moved, self.started = self.objective < before or self.n_iter == 0, True
         violation = 0.0
         for box in (self.over, self.under):
-            i, k = smo_box.extremes(self.v, box.side)
+            i, k = smo_box.extremes(self.v, box.side, None)
             violation = max(violation, float(self.v[k] - self.v[i])) if min(i, k) >= 0 else violation
         gap = self.problem.relative(self.gap, self.objective, self.levels)
         return StepInfo(
@@ -128,7 +128,7 @@ class NuState:
         parts = self.over.beta[self.idx], self.under.beta[self.idx]
         a, b = self._boxes(parts, self.v[self.idx], self.idx)
         self.among = a, b
-        self.pairs = np.array([smo_box.extremes(box.v, box.side) for box in (a, b)], dtype=np.int64)
+        self.pairs = np.array([smo_box.extremes(box.v, box.side, None) for box in (a, b)], dtype=np.int64)
         self.goal = self.inner * min(self.gap, self._inner_gap())
 
     def _join(self, new: np.ndarray) -> None:
@@ -157,7 +157,7 @@ class NuState:
         steps, fell, solved = 0, 0.0, False
         while not solved and steps < most:
             asked = min(most - steps, BETWEEN)
-            done, change, _ = take_nu_steps(*self.among, rows, self.pairs, True, asked, 0.0)
+            done, change, _ = take_steps(self.among, rows, self.pairs, True, asked, 0.0, None, 0.0)
             steps, fell = steps + done, fell + change
             solved = done < asked or self._inner_gap() <= self.goal
         self.objective, self.n_iter = self.objective + fell, self.n_iter + steps

@@ -9,8 +9,9 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.smo import box as smo_box
-from svmkit.solver.smo.box import Box
-from svmkit_corrective.face import Face, Phase
+from svmkit.solver.smo.box import LOW, OVER, UP, Box, Epsilon
+from svmkit.solver.smo.steps import take_steps
+from svmkit_corrective.standard_form import Phase, StandardForm
 from svmkit_corrective.working_set.growth import WorkingSet
 
 ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
@@ -25,7 +26,7 @@ class CorrectiveState:
     ----------
     problem : BoxQP, TubeQP or SimplexQP
         The problem to solve.
-    face : Face
+    form : StandardForm
         The same problem as the driver takes it.
     point : ndarray of shape (m,)
         A feasible point to start from; the state owns the array and changes it.
@@ -42,10 +43,12 @@ class CorrectiveState:
     working : WorkingSet
         The working set.
     inner : Box or None
-        SMO's state over the working set in phase SOLVING, otherwise None. Where the face has a tilt, the origin of the
-        feature space is its last entry.
-    i, k : int
+        SMO's state over the working set in phase SOLVING, otherwise None. Where the form has a bias penalty, the
+        origin of the feature space is its last entry.
+    pairs : ndarray of int64, shape (1, 2)
         Maximal violating pair of the working set, as slots; -1 where a point does not exist.
+    inner_epsilon : float, svmkit.solver.smo.box.Epsilon or None
+        The epsilon of the points in `inner`.
     level : float
         Estimate of the value that v has at all points between their bounds at the optimum. A point on the wrong side
         of it violates its optimality condition.
@@ -72,19 +75,19 @@ class CorrectiveState:
     """
 
     def __init__(
-        self, problem: BoxQP | TubeQP | SimplexQP, face: Face, point: np.ndarray, rng: np.random.Generator
+        self, problem: BoxQP | TubeQP | SimplexQP, form: StandardForm, point: np.ndarray, rng: np.random.Generator
     ) -> None:
-        self.problem, self.face, self.rng = problem, face, rng
+        self.problem, self.form, self.rng = problem, form, rng
         m = problem.m
-        self.box = Box(
-            face.sign, face.upper, problem.ridge, problem.diag, point, face.sign * face.origin, np.empty(m, np.uint8)
-        )
-        self.working = WorkingSet(problem.gram, face.signs, face.bias, face.tilt is not None)
+        given = form.sign, form.lower, form.upper, problem.ridge, problem.diag
+        self.box = Box(*given, point, form.sign * form.origin, np.empty(m, np.uint8))
+        self.working = WorkingSet(problem.gram, form.signs, form.bias, form.bias_penalty is not None)
         self.inner: Box | None = None
+        self.inner_epsilon: float | Epsilon | None = None
         self.phase = Phase.START
         self.n_iter = 0
         self.level = self.value = self.gap = self.inner_goal = 0.0
-        self.i = self.k = -1
+        self.pairs = np.full((1, 2), -1)
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
         self.ahead = np.zeros(m)
         self.complete = self.imprecise = False
@@ -112,35 +115,39 @@ class CorrectiveState:
     def violation(self) -> float:
         """Return the violation of the optimality conditions by the maximal violating pair of all points."""
         box, slope = self.box, self.slope
-        smo_box.take_sides(box, self.face.kink)
-        i, k = smo_box.extremes(box.v, box.side, self.face.kink)
+        smo_box.take_sides(box, self.form.epsilon)
+        i, k = smo_box.extremes(box.v, box.side, self.form.epsilon)
         low, high = self.slopes(box, i, k)
         if slope is not None:
             return max(slope - low, high - slope, 0.0) if k >= 0 else max(slope - low, 0.0)
         return max(high - low, 0.0) if min(i, k) >= 0 else 0.0
 
     def slopes(self, box: Box, i: int, k: int) -> tuple[float, float]:
-        """Return v of points i and k, with the kink: that of i where its weight rises, that of k where it falls."""
-        low, high = float(box.v[i]), float(box.v[k])
-        if self.face.kink is None:
-            return low, high
-        kink = self.face.kink
-        return low + (-kink if box.beta[i] < 0.0 else kink), high + (kink if box.beta[k] > 0.0 else -kink)
+        """Return `svmkit.solver.smo.box.slopes` of points i and k of the box."""
+        return smo_box.slopes(box, i, k, self.epsilon_of(box))
+
+    def epsilon_of(self, box: Box) -> float | Epsilon | None:
+        """Return the epsilon of the points of `box`, which is that of all points or that of the working set."""
+        epsilon = self.form.epsilon
+        if not isinstance(epsilon, Epsilon) or box is self.box:
+            return epsilon
+        return self.inner_epsilon if box is self.inner else epsilon.among(self.working.idx)
 
     @property
     def slope(self) -> float | None:
-        """v of the origin of the feature space, -tilt (sign'beta), the bias times -1; None if the face has no tilt."""
-        return None if self.face.tilt is None else -self.face.tilt * float(self.face.sign @ self.box.beta)
+        """v of the origin of the feature space, the bias times -1; None where no bias is penalised."""
+        penalty = self.form.bias_penalty
+        return None if penalty is None else -penalty * float(self.form.sign @ self.box.beta)
 
     def among(self, box: Box) -> Box:
         """Return the part of `inner` that belongs to the points of the working set."""
-        return box if self.face.tilt is None else Box(*(values[:-1] for values in box))
+        return box if self.form.bias_penalty is None else Box(*(values[:-1] for values in box))
 
     def middle(self, box: Box) -> float:
         """Return v of the origin, else the mean of v over the maximal violating pair; `level` if there is none."""
         if self.slope is not None:
-            return float(box.v[-1]) + (self.face.kink or 0.0) if box is self.inner else self.slope
-        i, k = (self.i, self.k) if box is self.inner else smo_box.extremes(box.v, box.side, self.face.kink)
+            return self.slopes(box, -1, -1)[0] if box is self.inner else self.slope
+        i, k = self.pairs[0].tolist() if box is self.inner else smo_box.extremes(box.v, box.side, self.form.epsilon)
         return 0.5 * sum(self.slopes(box, i, k)) if min(i, k) >= 0 else self.level
 
     # all points
@@ -163,14 +170,14 @@ class CorrectiveState:
             return
         n = max(1, WORK // self.problem.m)
         now = np.s_[self.done : self.done + n]
-        self.ahead += self.face.sign * self.effect(self.change[now], self.changed[now])
+        self.ahead += self.form.sign * self.effect(self.change[now], self.changed[now])
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
             self._settle()
 
     def effect(self, weights: np.ndarray, idx: np.ndarray) -> np.ndarray:
         """Return the change of the gradient (m,) when the points `idx` get additional weights, from what is stored."""
-        sign, problem = self.face.sign, self.problem
+        sign, problem = self.form.sign, self.problem
         product = self.working.square.product(idx, sign[idx] * weights)
         if product is None:
             return problem.image(weights, idx, dtype=problem.gram.dtype)
@@ -188,7 +195,7 @@ class CorrectiveState:
         if due:
             beta, at = self.box.beta, np.flatnonzero(self.box.beta)
             change = self.problem.image(beta[at], at, dtype=self.problem.gram.dtype)
-            self.box.v[:] = self.face.sign * (self.face.origin + change)
+            self.box.v[:] = self.form.sign * (self.form.origin + change)
         return due
 
     def _settle(self) -> None:
@@ -198,16 +205,22 @@ class CorrectiveState:
         part up to the minimum is kept.
         """
         box, part = self.box, 1.0
-        sign = self.face.sign[self.changed]
+        sign = self.form.sign[self.changed]
         slope = float(self.change @ (sign * box.v[self.changed]))
         curvature = float(self.change @ (sign * self.ahead[self.changed]))
-        if self.face.tilt is not None:
+        if self.form.bias_penalty is not None:
             shift = float(sign @ self.change)
-            slope += self.face.tilt * shift * (float(self.face.sign @ box.beta) - shift)
-            curvature += self.face.tilt * shift * shift
-        if self.face.kink is not None:  # along the change it is convex, so that this is at least what it adds
+            slope += self.form.bias_penalty * shift * (float(self.form.sign @ box.beta) - shift)
+            curvature += self.form.bias_penalty * shift * shift
+        if (
+            epsilon := self.form.epsilon
+        ) is not None:  # along the change it is convex, so this is at least what it adds
             weights = box.beta[self.changed]
-            slope += self.face.kink * float(np.abs(weights).sum() - np.abs(weights - self.change).sum())
+            after, before = np.abs(weights), np.abs(weights - self.change)
+            if isinstance(epsilon, Epsilon):
+                slope += float(epsilon.width[self.changed] @ (after - before))
+            else:
+                slope += epsilon * float(after.sum() - before.sum())
         if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
             box.beta[self.changed] -= (1.0 - part) * self.change
@@ -238,7 +251,7 @@ class CorrectiveState:
 
     def v_of(self, gradient: np.ndarray) -> np.ndarray:
         """Return v (m,) from the problem's own gradient at the iterate."""
-        return self.face.sign * gradient
+        return self.form.sign * gradient
 
     # the working set
 
@@ -257,24 +270,28 @@ class CorrectiveState:
         growth : float
             Number of points that may join, as a multiple of the support vectors so far.
         """
-        working, kink = self.working, self.face.kink
+        working, epsilon = self.working, self.form.epsilon
         if not len(working.idx):
             working.seed(self.labels, self.box.beta, first, self.rng)
         else:
             if self.imprecise or working.square.full:
                 working.refine()
-            violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)), kink)
+            violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)), epsilon)
             # the set stays the same a second time, unsolved: its matrix was not precise enough to solve for it
             self.imprecise = self.complete and not violated and self.gap > 2.0 * self.inner_goal
             self.complete = not violated
         inner = Box(*(values[working.idx] for values in self.box))
-        if self.face.tilt is not None:
-            tilt, v = self.face.tilt, self.slope - (kink or 0.0)  # with the kink of a weight > 0 it is the slope
-            origin = (1.0, np.inf, tilt, tilt, ENDLESS, v, smo_box.side_of(1.0, ENDLESS, np.inf, kink))
-            inner = Box(*(np.append(a, np.asarray(b, a.dtype)) for a, b in zip(inner, origin, strict=True)))
+        self.inner_epsilon = smo_box.epsilon_among(epsilon, working.idx)
+        if self.form.bias_penalty is not None:
+            # its weight is above 0, and with the epsilon of such a weight v is the slope
+            penalty, side = self.form.bias_penalty, UP | LOW | (OVER if epsilon is not None else 0)
+            v = self.slope - (epsilon if isinstance(epsilon, float) else 0.0)
+            inner = Box(*_append(inner, (1.0, 0.0, np.inf, penalty, penalty, ENDLESS, v, side)))
+            if isinstance(self.inner_epsilon, Epsilon):
+                self.inner_epsilon = Epsilon(*_append(self.inner_epsilon, (0.0, penalty)))
         self.inner = inner
-        self.steps, self.rows = working.square.steps, working.square.rows
-        self.i, self.k = smo_box.extremes(inner.v, inner.side, kink)
+        self.rows = working.square.rows
+        self.pairs[0] = smo_box.extremes(inner.v, inner.side, self.inner_epsilon)
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:
@@ -295,9 +312,9 @@ class CorrectiveState:
             Whether no further step is possible.
         """
         assert self.inner is not None
-        given = self.inner, self.rows, self.i, self.k, True, most, 0.0
-        done, self.i, self.k, fell, _ = self.steps(*given, self.face.kink)
-        return done, fell * self.face.worth, done < most
+        given = (self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_epsilon, 0.0
+        done, fell, _ = take_steps(*given)
+        return done, fell * self.form.worth, done < most
 
     def leave(self) -> None:
         """Take over the working set's weights; v of all points lacks their effect until `sync` has added it."""
@@ -310,3 +327,8 @@ class CorrectiveState:
         self.box.beta[idx] = inner.beta
         self.inner = None
         self.phase = Phase.SYNCING if self.behind else Phase.GROWING
+
+
+def _append(arrays: tuple[np.ndarray, ...], values: tuple[float, ...]) -> list[np.ndarray]:
+    """Return the arrays (n,) with one more value each."""
+    return [np.append(a, np.asarray(b, a.dtype)) for a, b in zip(arrays, values, strict=True)]

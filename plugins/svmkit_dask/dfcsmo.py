@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
-from svmkit_corrective.face import Phase
 from svmkit_corrective.fcsmo import FCSMO
+from svmkit_corrective.standard_form import Phase
 
 from svmkit.errors import InputError, Unavailable
 from svmkit.kernels.extent import NOWHERE, Extent

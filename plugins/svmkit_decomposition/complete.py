@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numba.extending import overload
 
 from svmkit.kernels.gram.complete import CompleteGram
-from svmkit.kernels.loops.complete_rows import kernel_row
+from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, kernel_row
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.loss import Loss
 from svmkit.problems.tube import TubeQP
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Goal
-from svmkit.solver.smo.box import LOW, UP, Box, gap, move, side_of, slope, slopes, violation_of
-from svmkit.solver.smo.steps import TAU, kinked_step, require_bound, second_order, step
+from svmkit.solver.smo.box import LOW, UP, box_of, epsilon_of, gap, move, side_of, slope, slopes, violation_of
+from svmkit.solver.smo.rows import OPTIONS, is_kind, locate, row_at
+from svmkit.solver.smo.steps import require_bound, take_steps
 from svmkit.solver.step_info import StepInfo
 
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
@@ -32,20 +35,50 @@ def n_support(beta):
     return count
 
 
+class CompleteRows(NamedTuple):
+    """The kernel rows of a class pair in the form that SMO's loop takes: a row is computed when it is asked for.
+
+    Attributes
+    ----------
+    source, slab
+        As for `svmkit.kernels.loops.complete_rows.kernel_row`.
+    """
+
+    source: FromMatrix | FromDense
+    slab: Slab
+
+
+@overload(locate, jit_options=OPTIONS)
+def _locate(rows, i):
+    if not is_kind(rows, CompleteRows):
+        return None
+
+    def compute(rows, i):
+        kernel_row(rows.source, rows.slab, i)
+        return rows.slab.slot_of[i]
+
+    return compute
+
+
+@overload(row_at, jit_options=OPTIONS)
+def _row_at(rows, slot):
+    return (lambda rows, slot: rows.slab.rows[slot]) if is_kind(rows, CompleteRows) else None
+
+
 @njit(nogil=True, cache=True)
-def take_slice(box, source, slab, i, k, second, squared, objective, target, taken, most, budget, trail, kink=None):
+def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, most, budget, trail, epsilon):
     """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or the budget is spent.
 
     Parameters
     ----------
     box : svmkit.solver.smo.box.Box
         The state, changed in place.
-    source, slab
-        As for `svmkit.kernels.loops.complete_rows.kernel_row`.
-    i, k : int
-        The maximal violating pair; negative if it and `box.side` are not known.
-    second, squared : bool
-        The second point is chosen by the second-order rule; the loss is the squared hinge.
+    rows : CompleteRows
+        The kernel rows.
+    pairs : ndarray of int64, shape (1, 2)
+        The maximal violating pair, changed in place; negative if it and `box.side` are not known.
+    second, is_ridged : bool
+        The second point is chosen by the second-order rule; a ridge is not 0.
     objective : float
         The objective at the start of the slice.
     target : float
@@ -56,8 +89,8 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
         Kernel values and entries of v that may be computed and read, roughly, before the slice ends at a look.
     trail : ndarray of float64, shape (n, 5)
         Where looks at the gap are noted, as in `StepInfo.trail`.
-    kink : float or None, default=None
-        epsilon of a regression.
+    epsilon : float, svmkit.solver.smo.box.Epsilon or None
+        As in `svmkit.solver.smo.box`.
 
     Returns
     -------
@@ -65,30 +98,27 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
         Number of looks that were noted.
     steps : int
         Steps taken.
-    i, k : int
-        The maximal violating pair at the end.
     objective, difference : float
         The objective and P - D at the end; the objective is -inf where it is unbounded below.
     """
-    v, beta, side, ridge, n = box.v, box.beta, box.side, box.ridge, box.v.size
-    if i < 0 or k < 0:
+    v, beta, side, slab, n = box.v, box.beta, box.side, rows.slab, box.v.size
+    if pairs[0, 0] < 0 or pairs[0, 1] < 0:
         for r in range(n):
-            side[r] = side_of(box.y[r], beta[r], box.upper[r], kink)
-        i, k = move(v, side, v, v, 0.0, kink)  # `extremes` would be one more function to compile
+            side[r] = side_of(box.y[r], beta[r], box.lower[r], box.upper[r], epsilon)
+        pairs[0, 0], pairs[0, 1] = move(v, side, v, v, 0.0, epsilon)  # `extremes` would be one more function to compile
     # no min, max, int: each is a function of its own to compile
-    looks, steps, values, longest = 0, 0, slab.done[1], VALUES // (2 * n)
+    looks, steps, values, longest, state = 0, 0, slab.done[1], VALUES // (2 * n), -1
     longest = longest if longest > 1 else 1
     wait = OFTEN + taken // 8
     next_look = 0 if taken == 0 else wait if wait < longest else longest
-    stuck, difference = False, 0.0
+    difference = 0.0
     while True:
-        look, ends = steps >= next_look and not stuck, stuck or steps >= most or i < 0 or k < 0
-        ends = ends or not violation_of(v, side, i, k, kink) > 0.0
+        i, k = pairs[0, 0], pairs[0, 1]
+        look, ends = steps >= next_look and state == -1, state != -1 or steps >= most or i < 0 or k < 0
+        ends = ends or not violation_of(v, side, i, k, epsilon) > 0.0
         if look or ends:
-            low, high = v[i], v[k]
-            if kink is not None:
-                low, high = slope(v[i], side[i], UP, kink), slope(v[k], side[k], LOW, kink)
-            difference = gap(box, squared, -0.5 * (low + high), kink)
+            low, high = slope(v[i], side[i], UP, epsilon, i), slope(v[k], side[k], LOW, epsilon, k)
+            difference = gap(box, is_ridged, -0.5 * (low + high), epsilon)
         if look:  # a slice ends by its budget at a look only, so that whoever watches changes nothing
             wait = OFTEN + (taken + steps) // 8
             next_look = steps + (wait if wait < longest else longest)
@@ -103,22 +133,10 @@ def take_slice(box, source, slab, i, k, second, squared, objective, target, take
                 line[3], line[4] = n_support(beta), slab.done[1]
                 looks += 1
         if ends:
-            return looks, steps, i, k, objective, difference
-        row_i = kernel_row(source, slab, i)
-        partner = second_order(v, side, box.diag, row_i, i, 1.0, TAU, kink) if second else k
-        partner = partner if partner >= 0 else k
-        row_k = kernel_row(source, slab, partner)
-        if kink is None:
-            t, fell = step(box, i, partner, row_i[partner], TAU)
-        else:
-            t, fell = kinked_step(box, i, partner, row_i[partner], TAU, kink)
-        objective += fell
-        steps += 1
-        stuck = t == 0.0 or t == np.inf
-        if not stuck:
-            v[i] += t * ridge[i]
-            v[partner] -= t * ridge[partner]
-            i, k = move(v, side, row_i, row_k, t, kink)
+            return looks, steps, objective, difference
+        wanted = (next_look if next_look < most else most) - steps
+        done, objective, state = take_steps((box,), rows, pairs, second, wanted, 0.0, epsilon, objective)
+        steps += done
 
 
 class CompleteState:
@@ -139,17 +157,15 @@ class CompleteState:
     def __init__(self, problem: BoxQP | TubeQP, start: np.ndarray | None, goal: Goal | None, second: bool) -> None:
         self.problem, self.goal, self.second, self.n_iter = problem, goal, second, 0
         assert isinstance(problem.gram, CompleteGram)
-        self.gram, self.squared = problem.gram, problem.loss is Loss.SQUARED_HINGE
+        self.gram = problem.gram
         self.target, self.fresh = float(goal.gap) if goal else 0.0, start is not None
         point = problem.first_point() if start is None else start.copy()
         self._restart(point, problem.gradient(point))
 
     def _restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
-        p = self.problem
-        side = np.empty(p.m, dtype=np.uint8)
-        self.box = Box(p.signs, p.upper, p.ridge, p.diag, beta, p.signs * gradient, side)
-        self.i = self.k = -1
-        self.objective = p.value(beta, gradient)
+        self.box, self.epsilon = box_of(self.problem, beta, gradient), epsilon_of(self.problem)
+        self.pairs = np.full((1, 2), -1)
+        self.objective = self.problem.value(beta, gradient)
 
     @property
     def beta(self) -> np.ndarray:
@@ -163,26 +179,24 @@ class CompleteState:
             most = int(max(1.0, min(MOST, self.goal.iterations - self.n_iter)))
         trail, before = np.empty((LOOKS, 5)), self.objective
         engine = self.gram.class_pair
-        looks, steps, self.i, self.k, self.objective, gap = take_slice(
+        looks, steps, self.objective, gap = take_slice(
             self.box,
-            engine.source,
-            engine.slab,
-            self.i,
-            self.k,
+            CompleteRows(engine.source, engine.slab),
+            self.pairs,
             self.second,
-            self.squared,
+            self.problem.is_ridged,
             before,
             self.target,
             self.n_iter,
             0 if self.fresh else most,
             0.0 if self.goal and self.goal.watched else WORK,
             trail,
-            self.problem.kink,
+            self.epsilon,
         )
         moved, self.fresh = self.fresh or self.objective < before, False
         require_bound(self.objective, self.problem.gram.kernel.name)
         self.n_iter += steps
-        low, high = slopes(self.box, self.i, self.k, self.problem.kink)
+        low, high = slopes(self.box, *self.pairs[0], self.epsilon)
         return StepInfo(
             self.objective,
             int(np.count_nonzero(self.box.beta)),

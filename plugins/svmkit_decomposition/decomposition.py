@@ -130,8 +130,9 @@ class Pairwise(Decomposition):
         return state.details() if isinstance(state, NuState) else {}
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        done, state.i, state.k, change, missing = smo_steps.take_steps(
-            state.box, state.source.row_table, state.i, state.k, self.second, most, target, state.problem.kink
+        rows = state.source.row_table
+        done, change, missing = smo_steps.take_steps(
+            (state.box,), rows, state.pairs, self.second, most, target, state.epsilon, 0.0
         )
         if missing >= 0:
             state.source.row(missing, partial(state.likely, missing))

@@ -10,38 +10,37 @@ from svmkit.solver.smo.steps import TAU
 
 
 @njit(cache=True, error_model="numpy")
-def gains(box, slot_of, row, i, scores, kink=None):
+def gains(box, slot_of, row, i, scores, epsilon=None):
     """Set `scores` to the gain of a step from each point of LOW to i, as in `second_order`; 0 for cached rows."""
     v, side, diag = box.v, box.side, box.diag
     for r in range(v.size):
-        violation = violation_of(v, side, i, r, kink)
+        violation = violation_of(v, side, i, r, epsilon)
         scores[r] = 0.0
         if violation > 0.0 and side[r] & LOW and slot_of[r] < 0:
             scores[r] = violation * violation / max(diag[i] + diag[r] - 2.0 * row[r], TAU)
 
 
 @njit(cache=True)
-def depths(box, slot_of, high, scores, kink=None):
+def depths(box, slot_of, high, scores, epsilon=None):
     """Set `scores` to high - v for each point of UP that is below `high`; 0 for other points and cached rows."""
     for r in range(box.v.size):
-        scores[r] = (
-            max(high - slope(box.v[r], box.side[r], UP, kink), 0.0) if box.side[r] & UP and slot_of[r] < 0 else 0.0
-        )
+        below = high - slope(box.v[r], box.side[r], UP, epsilon, r)
+        scores[r] = max(below, 0.0) if box.side[r] & UP and slot_of[r] < 0 else 0.0
 
 
 @njit(cache=True)
 def largest(scores, n):
     """Return the positions of the up to n largest scores > 0, largest first."""
-    found = np.empty(n, dtype=np.int64)
+    best = np.empty(n, dtype=np.int64)
     count, floor = 0, 0.0  # a score has to exceed it
     for r in range(scores.size):
         score = scores[r]
         if score > floor:
             count = min(count + 1, n)
             p = count - 1
-            while p > 0 and scores[found[p - 1]] < score:
-                found[p] = found[p - 1]
+            while p > 0 and scores[best[p - 1]] < score:
+                best[p] = best[p - 1]
                 p -= 1
-            found[p] = r
-            floor = scores[found[n - 1]] if count == n else 0.0
-    return found[:count]
+            best[p] = r
+            floor = scores[best[n - 1]] if count == n else 0.0
+    return best[:count]

@@ -8,7 +8,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu import NuQP
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
-from svmkit.solver.smo.nu import take_nu_steps
+from svmkit.solver.smo.steps import take_steps
 from svmkit.solver.step_info import StepInfo
 
 WORK = 4_000_000  # entries of v that one step may read: some milliseconds, kernel rows excluded
@@ -47,11 +47,11 @@ class NuState:
         p = self.problem
         boxes = []
         for sign, upper, weights in zip((1.0, -1.0), (p.over, p.under), parts, strict=True):
-            box = Box(np.full(p.m, sign), upper, p.ridge, p.diag, weights, v, np.empty(p.m, np.uint8))
-            smo_box.take_sides(box)
+            box = Box(np.full(p.m, sign), np.zeros(p.m), upper, p.ridge, p.diag, weights, v, np.empty(p.m, np.uint8))
+            smo_box.take_sides(box, None)
             boxes.append(box)
         self.over, self.under = boxes
-        self.pairs = np.array([smo_box.extremes(v, box.side) for box in boxes], dtype=np.int64)
+        self.pairs = np.array([smo_box.extremes(v, box.side, None) for box in boxes], dtype=np.int64)
         self.objective, self.fresh = p.value(self.beta, v), True
 
     @property
@@ -67,9 +67,8 @@ class NuState:
         most = min(1 + self.n_iter // 16, max(20, min(1000, WORK // self.problem.m)))
         steps, fell, missing, gram = 0, 0.0, 0, self.problem.gram
         while missing >= 0:
-            done, change, missing = take_nu_steps(
-                self.over, self.under, gram.row_table, self.pairs, self.second, most - steps, 0.0
-            )
+            boxes, rows = (self.over, self.under), gram.row_table
+            done, change, missing = take_steps(boxes, rows, self.pairs, self.second, most - steps, 0.0, None, 0.0)
             steps, fell = steps + done, fell + change
             if missing >= 0:
                 gram.row(missing)
@@ -83,7 +82,7 @@ class NuState:
             level = 0.5 * float(v[i] + v[k]) if min(i, k) >= 0 else float(v[max(i, k)])
             levels.append(level)
             violation = max(violation, float(v[k] - v[i])) if min(i, k) >= 0 else violation
-            gap += smo_box.gap(box, False, -level)
+            gap += smo_box.gap(box, False, -level, None)
         return StepInfo(
             self.objective,
             int(np.count_nonzero(self.over.beta != self.under.beta)),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from svmkit.kernels.loops.complete_rows import Slab, combine, of_pair
 from svmkit.problems.box_sums import box_values, hinge_bias
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import Box
-from svmkit_decomposition.complete import LOOKS, n_support, take_slice
+from svmkit_decomposition.complete import LOOKS, CompleteRows, n_support, take_slice
 
 
 @njit(nogil=True, cache=True)
@@ -49,17 +51,19 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         h, ridge, cost = room.vectors[4, :n], room.vectors[5, :n], room.vectors[6, :n]
         beta = answers.beta[first : first + n]
         slab = Slab(room.rows[: n * n].reshape((n, n)), room.slot_of[:n], room.done)
-        box = Box(y, C, ridge, diag, beta, v, room.side[:n])
-        i, k, taken, objective = -1, -1, 0, 0.0
+        box, pair = Box(y, ridge, C, ridge, diag, beta, v, room.side[:n]), np.full((1, 2), -1)  # ridge and lower are 0
+        taken, objective = 0, 0.0
         if under_way[0]:
-            i, k, taken, objective = int(under_way[1]), int(under_way[2]), int(under_way[3]), under_way[4]
+            pair[0, 0], pair[0, 1] = int(under_way[1]), int(under_way[2])
+            taken, objective = int(under_way[3]), under_way[4]
         else:
             _begin(pairs, at, slab, box)
         given, values = (0.0 if hurry else budget), slab.done[1]
         most = 0 if hurry else max(0, int(min(pairs.most - taken, 1e15)))
         trail = room.trail[lines : lines + LOOKS]
-        looks, steps, i, k, objective, difference = take_slice(
-            box, source, slab, i, k, second, False, objective, pairs.gap, taken, most, given, trail
+        rows = CompleteRows(source, slab)
+        looks, steps, objective, difference = take_slice(
+            box, rows, pair, second, False, objective, pairs.gap, taken, most, given, trail, None
         )
         for line in range(lines, lines + looks):
             room.trail[line, 0] += taken
@@ -74,7 +78,8 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         line[3], line[4], room.pair_of[lines] = n_support(beta), slab.done[1], at
         lines += 1
         if not hurry and work > given and difference > pairs.gap * scale:
-            under_way[0], under_way[1], under_way[2], under_way[3], under_way[4] = 1.0, i, k, taken, objective
+            under_way[0], under_way[1], under_way[2] = 1.0, pair[0, 0], pair[0, 1]
+            under_way[3], under_way[4] = taken, objective
             break
         under_way[0] = 0.0
         size = _support(pairs, answers, at, y, room.support)

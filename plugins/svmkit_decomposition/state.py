@@ -9,7 +9,6 @@ import numpy as np
 from svmkit.kernels.gram import Gram, RestrictedGram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.loss import Loss
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
@@ -41,7 +40,9 @@ class BoxState:
         The state of SMO over the n points that take part.
     source : Gram or RestrictedGram
         Kernel rows among the points that take part.
-    i, k : int
+    epsilon : float, svmkit.solver.smo.box.Epsilon or None
+        As in `svmkit.solver.smo.box`, of the points that take part.
+    pairs : ndarray of int64, shape (1, 2)
         Their maximal violating pair, as positions in `box`; -1 where a point does not exist.
     objective : float
         Objective of the problem, updated with each step.
@@ -74,15 +75,13 @@ class BoxState:
         gradient : ndarray of shape (m,)
             Gradient of the objective at `beta`.
         """
-        p = self.problem
         self.at: np.ndarray | None = None
-        self.source: Gram | RestrictedGram = p.gram
+        self.source: Gram | RestrictedGram = self.problem.gram
         self._beta, self.outside = beta, 0
-        side = np.empty(p.m, dtype=np.uint8)
-        self.box = Box(p.signs, p.upper, p.ridge, p.diag, self._beta, p.signs * gradient, side)
-        smo_box.take_sides(self.box, p.kink)
-        self.i, self.k = smo_box.extremes(self.box.v, side, p.kink)
-        self.objective = p.value(self._beta, gradient)
+        self.box, self.epsilon = smo_box.box_of(self.problem, self._beta, gradient), smo_box.epsilon_of(self.problem)
+        smo_box.take_sides(self.box, self.epsilon)
+        self.pairs = np.array([smo_box.extremes(self.box.v, self.box.side, self.epsilon)], dtype=np.int64)
+        self.objective = self.problem.value(self._beta, gradient)
         self.target, self.since, self.fresh = math.inf, self.n_iter, True
 
     @property
@@ -102,12 +101,12 @@ class BoxState:
     def violation(self) -> float:
         """Violation of the optimality conditions by the maximal violating pair; 0.0 if there is no such pair."""
         low, high = self.slopes
-        return high - low if min(self.i, self.k) >= 0 else 0.0
+        return high - low if self.pairs.min() >= 0 else 0.0
 
     @property
     def slopes(self) -> tuple[float, float]:
         """`smo.box.slopes` of the maximal violating pair."""
-        return smo_box.slopes(self.box, self.i, self.k, self.problem.kink)
+        return smo_box.slopes(self.box, *self.pairs[0], self.epsilon)
 
     def budget(self) -> int:
         """Return the number of iterations until the next report: few at first, and never too many for an interrupt."""
@@ -121,12 +120,12 @@ class BoxState:
 
     def likely(self, i: int) -> np.ndarray:
         """Return up to `LIKELY` points whose kernel rows may be needed soon, given that row i is needed now."""
-        box, rows, kink = self.box, self.source.row_table, self.problem.kink
+        box, rows, first = self.box, self.source.row_table, int(self.pairs[0, 0])
         scores = np.empty(len(box.v))
-        if i == self.i or rows.slot_of[self.i] < 0:
-            guesses.depths(box, rows.slot_of, self.slopes[1], scores, kink)
+        if i == first or rows.slot_of[first] < 0:
+            guesses.depths(box, rows.slot_of, self.slopes[1], scores, self.epsilon)
         else:
-            guesses.gains(box, rows.slot_of, rows.slab[rows.slot_of[self.i]], self.i, scores, kink)
+            guesses.gains(box, rows.slot_of, rows.slab[rows.slot_of[first]], first, scores, self.epsilon)
         return guesses.largest(scores, LIKELY)
 
     def shrink(self) -> None:
@@ -142,11 +141,11 @@ class BoxState:
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
         # the rows of the points between their bounds are used again and again
-        moving = np.count_nonzero((box.beta != 0.0) & (np.abs(box.beta) < box.upper))
+        moving = np.count_nonzero((box.beta != 0.0) & (box.lower < box.beta) & (box.beta < box.upper))
         price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
             return
-        kept = smo_box.stay(box.v, box.side, *self.slopes, self.problem.kink)
+        kept = smo_box.stay(box.v, box.side, *self.slopes, self.epsilon)
         if len(kept) > LEFT * len(box.v):
             return
         self._beta = self.beta
@@ -156,8 +155,9 @@ class BoxState:
             self.source = self.source.restricted(kept)
         self.at = self.source.at
         self.box = Box(*(values[kept] for values in box))
+        self.epsilon = smo_box.epsilon_among(self.epsilon, kept)
         self.outside = np.count_nonzero(self._beta) - np.count_nonzero(self.box.beta)
-        self.i, self.k = (int(np.searchsorted(kept, r)) for r in (self.i, self.k))
+        self.pairs = np.searchsorted(kept, self.pairs)
 
     def widen(self) -> None:
         """Let all points take part again, from an exact gradient."""
@@ -196,9 +196,8 @@ class BoxState:
         box, m = self.box, self.problem.m
         self.n_iter += steps
         gap = math.inf
-        if min(self.i, self.k) >= 0:
-            b = -0.5 * sum(self.slopes)
-            gap = smo_box.gap(box, self.problem.loss is Loss.SQUARED_HINGE, b, self.problem.kink)
+        if self.pairs.min() >= 0:
+            gap = smo_box.gap(box, self.problem.is_ridged, -0.5 * sum(self.slopes), self.epsilon)
         return StepInfo(
             self.objective,
             self.n_support,

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit_decomposition.decomposition import Decomposition
-from svmkit_decomposition.sets import sets
+from svmkit_decomposition.sets import solve_sets
 from svmkit_decomposition.state import BoxState
 
 
@@ -48,8 +48,6 @@ class SVMLight(Decomposition):
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         rows = state.source.row_table
         chosen = np.empty(max(2, min(self.q, len(rows.slab) // 4 * 2)), dtype=np.int64)
-        done, state.i, state.k, change, missing = sets(
-            state.box, rows, state.i, state.k, chosen, most, target, state.problem.kink
-        )
+        done, change, missing = solve_sets(state.box, rows, state.pairs, chosen, most, target, state.epsilon)
         state.source.bring(chosen[:missing])
         return done, change, missing == 0

@@ -41,8 +41,8 @@ class BoxQP(Problem):
         Costs, upper bounds of beta, the part of Q's diagonal that is not the kernel's, and the diagonal.
     signs, origin : ndarray of float64, shape (m,)
         Coefficients of the equality constraint, y, and the gradient at beta = 0, -1.
-    kink : None
-        The objective has no kinks, as that of `svmkit.problems.tube.TubeQP` has.
+    width : float
+        0.0: the objective has no corners, as that of `svmkit.problems.tube.TubeQP` has.
 
     Raises
     ------
@@ -55,13 +55,14 @@ class BoxQP(Problem):
     """
 
     name: ClassVar[str] = "BoxQP"
-    kink: ClassVar[None] = None
+    width: ClassVar[float] = 0.0
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str = "hinge") -> None:
         y, self.C = labels_and_costs(y, C, gram.m)
         super().__init__(gram, y)
         self.loss = Loss.of(loss)
         self.upper, self.ridge = self.loss.upper_bounds(self.C), self.loss.ridge(self.C)
+        self.lower, self.ridge_down, self.is_ridged = np.zeros(self.m), self.ridge, self.loss is Loss.SQUARED_HINGE
         self.diag = gram.diag + self.ridge
         self.signs, self.origin = self.y, np.full(self.m, -1.0)
 

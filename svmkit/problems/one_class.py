@@ -39,7 +39,7 @@ class OneClassQP(Problem):
     ----------
     total : float
         nu sum w, the sum of alpha.
-    upper, ridge, diag, signs, origin, kink
+    upper, ridge, diag, signs, origin, width
         As for `svmkit.problems.BoxQP`.
 
     Raises
@@ -56,7 +56,8 @@ class OneClassQP(Problem):
     name: ClassVar[str] = "OneClassQP"
     task: ClassVar[str] = "outliers"
     loss: ClassVar[Loss] = Loss.HINGE
-    kink: ClassVar[None] = None
+    width: ClassVar[float] = 0.0
+    is_ridged: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, nu: float, weights: np.ndarray | None = None) -> None:
         super().__init__(gram, np.ones(gram.m))
@@ -68,6 +69,7 @@ class OneClassQP(Problem):
             raise InputError(f"the weights must be {self.m} finite numbers > 0")
         self.C, self.ridge, self.diag = self.upper, np.zeros(self.m), gram.diag
         self.signs, self.origin = self.y, np.zeros(self.m)
+        self.lower, self.ridge_down = np.zeros(self.m), self.ridge
         self.total = self.nu * float(self.upper.sum())
         self.grain = GRAIN * self.total**2 * float(np.abs(self.diag).max())
 

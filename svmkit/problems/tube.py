@@ -50,7 +50,7 @@ class TubeQP(Problem):
         The gradient of the smooth part of the objective at d = 0, centre - t.
     signs : ndarray of float64, shape (m,)
         Coefficients of the equality constraint, 1.0.
-    kink : float
+    width : float
         epsilon, by which the slope of the objective jumps up and down where d_i passes 0.
 
     Raises
@@ -73,8 +73,9 @@ class TubeQP(Problem):
     ) -> None:
         self.t, self.C, self.epsilon = checked_targets(t, gram.m), costs(C, gram.m), checked_epsilon(epsilon)
         super().__init__(gram, sides(self.t))
-        self.loss, self.kink = Loss.of(loss), self.epsilon
+        self.loss, self.width = Loss.of(loss), self.epsilon
         self.upper, self.ridge = self.loss.upper_bounds(self.C), self.loss.ridge(self.C)
+        self.lower, self.ridge_down, self.is_ridged = -self.upper, self.ridge, self.loss is Loss.SQUARED_HINGE
         self.diag = gram.diag + self.bias + self.ridge
         self.centre = 0.0 if self.bias else float(np.median(self.t))
         self.origin, self.signs = self.centre - self.t, np.ones(self.m)

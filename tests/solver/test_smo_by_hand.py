@@ -19,10 +19,19 @@ INF = np.inf
 def box(y, beta, upper, v, ridge=0.0, diag=1.0):
     """A Box of n points, their sides set."""
     n = len(y)
-    full = [np.broadcast_to(np.asarray(x, dtype=np.float64), (n,)).copy() for x in (y, upper, ridge, diag, beta, v)]
+    full = [
+        np.broadcast_to(np.asarray(x, dtype=np.float64), (n,)).copy() for x in (y, 0.0, upper, ridge, diag, beta, v)
+    ]
     made = Box(*full, np.zeros(n, np.uint8))
     smo_box.take_sides(made)
     return made
+
+
+def run(b, rows, i, k, second, most, target, epsilon=None):
+    """Steps of one box: (steps, the maximal violating pair at the end, change, missing)."""
+    pairs = np.array([[i, k]])
+    steps, change, missing = smo_steps.take_steps((b,), rows, pairs, second, most, target, epsilon, 0.0)
+    return steps, *pairs[0].tolist(), change, missing
 
 
 def table(K, missing=(), grain=0.0):
@@ -40,9 +49,9 @@ def table(K, missing=(), grain=0.0):
     [(1.0, 0.0, UP), (1.0, 0.5, BOTH), (1.0, 1.0, LOW), (-1.0, 0.0, LOW), (-1.0, 0.5, BOTH), (-1.0, 1.0, UP)],
 )
 def test_room_above_and_below(y, beta, side):
-    assert smo_box.side_of(y, beta, 1.0) == side
+    assert smo_box.side_of(y, beta, 0.0, 1.0) == side
     assert box([y], [beta], 1.0, [0.0]).side.tolist() == [side]
-    assert smo_box.side_of(y, beta, INF) == (side if beta < 1.0 else BOTH)
+    assert smo_box.side_of(y, beta, 0.0, INF) == (side if beta < 1.0 else BOTH)
 
 
 def extremes_of(v, side):
@@ -182,7 +191,7 @@ def test_a_free_step():
     assert t == pytest.approx(2.0 / 2.25, rel=1e-15)
     assert change == pytest.approx(0.5 * 2.25 * t**2 - 2.0 * t, rel=1e-15)
     np.testing.assert_allclose(b.beta, [0.5 + t, 0.5 + t], rtol=1e-15)
-    assert b.side.tolist() == [BOTH, BOTH] and b.v.tolist() == [-1.0, 1.0]
+    assert b.side.tolist() == [BOTH, BOTH] and b.v.tolist() == [-1.0 + 0.25 * t, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +282,7 @@ def overlapping(m=12):
 def test_steps_are_those_of_smo(second, most):
     K, y = overlapping()
     b = box(y, 0.0, 1.0, -y)
-    found = smo_steps.take_steps(b, table(K), *smo_box.extremes(b.v, b.side), second, most, 1e-9)
+    found = run(b, table(K), *smo_box.extremes(b.v, b.side), second, most, 1e-9)
     beta, v, steps, fell, pair = plain_smo(K, y, 1.0, second, most, 1e-9)
     assert found == (steps, *pair, pytest.approx(fell, rel=1e-12), -1) and steps == most
     np.testing.assert_allclose(b.beta, beta, rtol=1e-12)
@@ -285,9 +294,7 @@ def test_steps_are_those_of_smo(second, most):
 def test_a_run_ends_at_its_target(second, target):
     K, y = overlapping()
     b = box(y, 0.0, 1.0, -y)
-    steps, i, k, change, missing = smo_steps.take_steps(
-        b, table(K), *smo_box.extremes(b.v, b.side), second, 1000, target
-    )
+    steps, i, k, change, missing = run(b, table(K), *smo_box.extremes(b.v, b.side), second, 1000, target)
     assert 0 < steps < 1000 and missing == -1 and (i, k) == extremes_of(b.v, b.side)
     assert b.v[k] - b.v[i] <= target
     coef = y * b.beta
@@ -303,7 +310,7 @@ def test_the_ridge_is_part_of_the_move():
     y, ridge = np.array([1.0, -1.0, 1.0]), np.array([0.5, 0.25, 1.0])
     K = np.array([[1.0, 0.5, 0.25], [0.5, 1.0, 0.0], [0.25, 0.0, 1.0]])
     b = box(y, 0.0, INF, -y, ridge, 1.0 + ridge)
-    steps, *_ = smo_steps.take_steps(b, table(K), 0, 1, True, 50, 1e-10)
+    steps, *_ = run(b, table(K), 0, 1, True, 50, 1e-10)
     Q = np.outer(y, y) * K + np.diag(ridge)
     assert steps > 2 and (b.beta > 0.0).all()
     np.testing.assert_allclose(y * b.v, Q @ b.beta - 1.0, atol=1e-9)
@@ -318,7 +325,7 @@ def test_rows_in_multiples_of_a_grain():
     K = np.round(64.0 * np.exp(-((X[:, None] - X) ** 2).sum(axis=2))) / 64.0
     boxes = [box(y, 0.0, 1.0, -y) for _ in range(2)]
     ends = [
-        smo_steps.take_steps(b, rows, *smo_box.extremes(b.v, b.side), True, 5, 1e-6)
+        run(b, rows, *smo_box.extremes(b.v, b.side), True, 5, 1e-6)
         for b, rows in zip(boxes, (table(K), table(64.0 * K, grain=1.0 / 64.0)), strict=True)
     ]
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
@@ -326,10 +333,10 @@ def test_rows_in_multiples_of_a_grain():
     np.testing.assert_allclose(boxes[0].v, boxes[1].v, rtol=1e-12, atol=1e-14)
     near = np.array([[1.0, 63.5 / 64.0], [63.5 / 64.0, 1.0]])  # a curvature of 1/64, floor 2/64
     b = box([1.0, 1.0], [0.0, 4.0], INF, [0.0, 1.0])
-    smo_steps.take_steps(b, table(64.0 * near, grain=1.0 / 64.0), 0, 1, True, 1, 0.0)
+    run(b, table(64.0 * near, grain=1.0 / 64.0), 0, 1, True, 1, 0.0)
     assert b.beta.tolist() == [4.0, 0.0]  # 32, and not 64, is clipped: see the next one
     b = box([1.0, 1.0], [0.0, 50.0], INF, [0.0, 1.0])
-    smo_steps.take_steps(b, table(64.0 * near, grain=1.0 / 64.0), 0, 1, True, 1, 0.0)
+    run(b, table(64.0 * near, grain=1.0 / 64.0), 0, 1, True, 1, 0.0)
     assert b.beta.tolist() == [32.0, 18.0]
 
 
@@ -338,7 +345,7 @@ def test_a_missing_row_ends_the_run_and_is_named(missing):
     K = np.eye(3)
     b = box([1.0, -1.0, -1.0], 0.0, 1.0, [-3.0, 1.0, 2.0])
     rows = table(K, missing=[missing])
-    found = smo_steps.take_steps(b, rows, 0, 2, True, 9, 1e-3)
+    found = run(b, rows, 0, 2, True, 9, 1e-3)
     if missing == 1:  # not needed by the first step
         assert found[0] >= 1 and found[4] in (1, -1)
     else:
@@ -349,25 +356,25 @@ def test_runs_that_have_nothing_to_do():
     b = box([1.0, -1.0], 0.0, 1.0, [-1.0, 1.0])
     rows = table(np.eye(2))
     for i, k, most, target in ((-1, 1, 9, 0.0), (0, -1, 9, 0.0), (0, 1, 0, 0.0), (0, 1, 9, 2.0)):
-        assert smo_steps.take_steps(b, rows, i, k, True, most, target) == (0, i, k, 0.0, -1)
+        assert run(b, rows, i, k, True, most, target) == (0, i, k, 0.0, -1)
     assert (b.beta == 0.0).all()
 
 
 def test_the_second_order_rule_may_choose_the_first_point():
     K = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.0], [0.9, 0.0, 1.0]])
     b = box([1.0, 1.0, 1.0], [1.0, 1.0, 0.0], 9.0, [0.9, 1.0, -1.0])
-    assert smo_steps.take_steps(b, table(K), 2, 1, True, 1, 0.0)[0] == 1
+    assert run(b, table(K), 2, 1, True, 1, 0.0)[0] == 1
     assert b.beta[1] == 1.0 and b.beta[0] < 1.0
 
 
 def test_an_unbounded_step_ends_the_run():
     b = box([1.0, -1.0], 0.0, INF, [-1.0, 1.0])
-    found = smo_steps.take_steps(b, table(np.array([[1.0, 3.0], [3.0, 1.0]])), 0, 1, True, 9, 0.0)
-    assert found == (1, 0, 1, -INF, -1) and (b.beta == 0.0).all()
+    found = run(b, table(np.array([[1.0, 3.0], [3.0, 1.0]])), 0, 1, True, 9, 0.0)
+    assert found == (1, 0, 1, -INF, -2) and (b.beta == 0.0).all()
 
 
 def test_without_a_partner_of_the_second_order_the_pair_is_taken():
     """A point of LOW that is as low as i: no gain, but a run that was begun on it ends at once."""
     b = box([1.0, 1.0], [0.5, 0.5], 1.0, [0.0, 0.0])
-    assert smo_steps.take_steps(b, table(np.eye(2)), 0, 1, True, 9, -1.0)[0] == 1
+    assert run(b, table(np.eye(2)), 0, 1, True, 9, -1.0)[0] == 1
     assert isinstance(table(np.eye(2)), RowTable)

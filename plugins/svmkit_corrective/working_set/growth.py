@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.gram import Gram
-from svmkit.solver.smo import box as smo_box
-from svmkit.solver.smo.box import Box
+from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box, Epsilon
 from svmkit_corrective.working_set.sparse import SparseSquare
 from svmkit_corrective.working_set.square import Square
 
 CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
 PARTNERS = 64  # points at each bound that always stay in the set, so that weight can be exchanged with them
-BOUNDS = smo_box.UP, smo_box.LOW  # sides of points at a bound
-KINKED = smo_box.UP | smo_box.UNDER, smo_box.LOW | smo_box.OVER, smo_box.UP | smo_box.LOW  # the last one is that at 0
+BOUNDS = UP, LOW  # sides of points at a bound
+AT_CORNERS = UP | UNDER, LOW | OVER, UP | LOW  # with an epsilon; the last one is the corner at 0
 
 
 class WorkingSet:
@@ -100,7 +99,7 @@ class WorkingSet:
             self.slot_of[idx] = np.arange(len(idx))
             finer.append(idx)
 
-    def grow(self, box: Box, level: float, wanted: int, kink: float | None = None) -> bool:
+    def grow(self, box: Box, level: float, wanted: int, epsilon: float | Epsilon | None = None) -> bool:
         """Let points that violate their condition join, and points that are safe leave.
 
         Parameters
@@ -111,8 +110,8 @@ class WorkingSet:
             Estimate of v at the points between their bounds.
         wanted : int
             Maximum number of points that join.
-        kink : float or None, default=None
-            As in `Face`.
+        epsilon : float, Epsilon or None, default=None
+            As in `StandardForm`.
 
         Returns
         -------
@@ -120,25 +119,25 @@ class WorkingSet:
             Whether any point outside violates its condition; the set changes only then.
         """
         self.round += 1
-        depths = violations(box, level, kink)
+        depths = violations(box, level, epsilon)
         outside = np.flatnonzero((depths > 0.0) & (self.slot_of < 0))
         if not len(outside):
             return False
         clear = CLEAR * float(depths[outside].max())
-        self._drop(box.side[self.idx], -depths[self.idx], clear, len(outside), kink is not None)
+        self._drop(box.side[self.idx], -depths[self.idx], clear, len(outside), epsilon is not None)
         wanted = min(wanted, len(outside), self.square.most - len(self.idx), self.square.at_once)
         self._join(np.sort(_worst(depths, outside, box.v[outside] > level, wanted)))
         return True
 
-    def _drop(self, side: np.ndarray, safety: np.ndarray, clear: float, wanted: int, kinked: bool) -> None:
+    def _drop(self, side: np.ndarray, safety: np.ndarray, clear: float, wanted: int, with_corner: bool) -> None:
         """Leave out the points at a bound whose safety exceeds `clear`, and more if `wanted` other points need room.
 
-        `side` and `safety` are those of the points of the set. A kink at 0 is a bound, too.
+        `side` and `safety` are those of the points of the set. A corner at 0 is a bound, too.
         """
         square = self.square
         if not isinstance(square, Square):  # sparse rows are so short that all of them stay
             return
-        bounds, n, most = KINKED if kinked else BOUNDS, len(safety), square.most
+        bounds, n, most = AT_CORNERS if with_corner else BOUNDS, len(safety), square.most
         safety = np.where(np.isin(side, bounds), safety, 0.0)
         must = min(n - (most - most // 2), wanted - (most - n))  # at most half of the room is given to other points
         leaving = safety > clear
@@ -163,7 +162,7 @@ class WorkingSet:
         self.joined = np.append(self.joined, np.full(len(joined), self.round))
 
 
-def violations(box: Box, level: float, kink: float | None = None) -> np.ndarray:
+def violations(box: Box, level: float, epsilon: float | Epsilon | None = None) -> np.ndarray:
     """Return by how much each point violates its optimality condition.
 
     Parameters
@@ -172,8 +171,8 @@ def violations(box: Box, level: float, kink: float | None = None) -> np.ndarray:
         All points of the problem.
     level : float
         Estimate of v at the points between their bounds.
-    kink : float or None, default=None
-        As in `Face`.
+    epsilon : float, Epsilon or None, default=None
+        As in `StandardForm`.
 
     Returns
     -------
@@ -182,10 +181,11 @@ def violations(box: Box, level: float, kink: float | None = None) -> np.ndarray:
     """
     off = box.v - level
     rise = fall = off
-    if kink is not None:
-        rise, fall = off + np.where(box.beta < 0.0, -kink, kink), off + np.where(box.beta > 0.0, kink, -kink)
-    below = np.where(box.side & smo_box.UP, -rise, -np.inf)
-    return np.maximum(below, np.where(box.side & smo_box.LOW, fall, -np.inf))
+    if epsilon is not None:
+        width = epsilon.width if isinstance(epsilon, Epsilon) else epsilon
+        rise, fall = off + np.where(box.beta < 0.0, -width, width), off + np.where(box.beta > 0.0, width, -width)
+    below = np.where(box.side & UP, -rise, -np.inf)
+    return np.maximum(below, np.where(box.side & LOW, fall, -np.inf))
 
 
 def _worst(depths: np.ndarray, outside: np.ndarray, above: np.ndarray, wanted: int) -> np.ndarray:

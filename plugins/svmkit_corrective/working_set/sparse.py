@@ -14,7 +14,6 @@ from svmkit_corrective.working_set.sparse_loops import (
     count_turned,
     pack_large,
     pack_turned,
-    take_sparse_steps,
 )
 from svmkit_corrective.working_set.square import ROOM, Square
 
@@ -47,14 +46,12 @@ class SparseSquare:
     idx : ndarray of shape (n,)
         Its points, by slot.
     rows : SparseRows
-        The rows in the form that `steps` takes.
+        The rows in the form that SMO takes.
     full : bool
         Whether there was no room for the rows of points that were to join.
     lossy : bool
         Whether large changes of weights may have left something out of a gradient.
     """
-
-    steps = staticmethod(take_sparse_steps)
 
     def __init__(self, gram: Gram) -> None:
         self.gram, self.full, self.lossy = gram, False, True
@@ -81,7 +78,8 @@ class SparseSquare:
 
     @property
     def rows(self) -> SparseRows:
-        return SparseRows(self._starts[: len(self.idx) + 1], self._indices, self._values, self._slot_of)
+        n = len(self.idx)
+        return SparseRows(self._starts[: n + 1], self._indices, self._values, self._slot_of, np.zeros(n))
 
     def refined(self) -> Square:
         """Return an empty square, for which no value is left out."""

@@ -1,14 +1,15 @@
-"""The compiled loops of `SparseSquare`: rows that keep only values above a threshold, their products, and SMO steps."""
+"""The compiled loops of `SparseSquare`: rows that keep only values above a threshold, as sums and as SMO reads them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo.box import extremes, violation_of
-from svmkit.solver.smo.steps import TAU, kinked_step, second_order, step
+from svmkit.solver.smo.box import extremes
+from svmkit.solver.smo.rows import OPTIONS, follow, is_kind, locate, release, row_at
 
 PARTS = 16  # ranges of stored rows that are read side by side; a fixed number, so that threads change nothing
 
@@ -26,12 +27,15 @@ class SparseRows(NamedTuple):
         The kernel values.
     slot_of : ndarray of int32, shape (m,)
         The row of each point, -1 for points without one.
+    scratch : ndarray of float64, shape (n,)
+        Zeros, into which SMO's loop has a row written, by slots, and from which it has the row taken away.
     """
 
     starts: np.ndarray
     indices: np.ndarray
     values: np.ndarray
     slot_of: np.ndarray
+    scratch: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -114,28 +118,36 @@ def _clear(rows, i, out):
             out[slot] = 0.0
 
 
-@njit(nogil=True, cache=True)
-def take_sparse_steps(box, rows, i, k, second, most, target, kink=None):
-    """Run SMO as `smo.steps.take_steps` does, with the same arguments and results, on `SparseRows`."""
-    v, side, diag, ridge = box.v, box.side, box.diag, box.ridge
-    steps, change, row = 0, 0.0, np.zeros(v.size)
-    while steps < most and i >= 0 and k >= 0 and violation_of(v, side, i, k, kink) > target:
-        _add(rows, i, 1.0, row)
-        partner = second_order(v, side, diag, row, i, 1.0, TAU, kink) if second else k
-        partner = partner if partner >= 0 else k
-        k_ik = row[partner]
-        _clear(rows, i, row)
-        if kink is None:
-            t, fell = step(box, i, partner, k_ik, TAU)
-        else:
-            t, fell = kinked_step(box, i, partner, k_ik, TAU, kink)
-        steps += 1
-        change += fell
-        if t == 0.0 or t == np.inf:
-            break
-        _add(rows, i, t, v)
-        _add(rows, partner, -t, v)
-        v[i] += t * ridge[i]
-        v[partner] -= t * ridge[partner]
-        i, k = extremes(v, side, kink)
-    return steps, i, k, change, -1
+@overload(locate, jit_options=OPTIONS)
+def _locate(rows, i):
+    return (lambda rows, i: i) if is_kind(rows, SparseRows) else None
+
+
+@overload(row_at, jit_options=OPTIONS)
+def _row_at(rows, slot):
+    if not is_kind(rows, SparseRows):
+        return None
+
+    def scatter(rows, slot):
+        _add(rows, slot, 1.0, rows.scratch)
+        return rows.scratch
+
+    return scatter
+
+
+@overload(release, jit_options=OPTIONS)
+def _release(rows, slot):
+    return (lambda rows, slot: _clear(rows, slot, rows.scratch)) if is_kind(rows, SparseRows) else None
+
+
+@overload(follow, jit_options=OPTIONS)
+def _follow(box, rows, a, b, t, epsilon):
+    if not is_kind(rows, SparseRows):
+        return None
+
+    def add(box, rows, a, b, t, epsilon):
+        _add(rows, a, t, box.v)
+        _add(rows, b, -t, box.v)
+        return extremes(box.v, box.side, epsilon)
+
+    return add

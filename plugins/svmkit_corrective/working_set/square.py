@@ -15,7 +15,6 @@ from svmkit.kernels.loops.row_table import RowTable
 from svmkit.kernels.loops.vectors import widest
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
-from svmkit.solver.smo.steps import take_steps
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
@@ -55,7 +54,6 @@ class Square:
     """
 
     full = lossy = False
-    steps = staticmethod(take_steps)
 
     def __init__(
         self,

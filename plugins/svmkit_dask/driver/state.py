@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from svmkit_corrective.face import Face, Phase
+from svmkit_corrective.standard_form import Phase, StandardForm
 from svmkit_corrective.state import CorrectiveState
 
 from svmkit.problems.box import BoxQP
@@ -61,12 +61,12 @@ class ClusterState(CorrectiveState):
         self.problem, self.session, self.candidates, self.rng = problem, session, candidates, rng
         self.gram = gram
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
-        self.face = Face(candidates.y, np.empty(0), np.empty(0), None, 0.0, 1.0)
-        self.box = Box(*(np.empty(0) for _ in range(6)), np.empty(0, np.uint8))
+        self.form = StandardForm(candidates.y, np.empty(0), np.empty(0), np.empty(0), None, 0.0, 1.0)
+        self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))
         self.inner = None
         self.phase, self.n_iter = Phase.START, 0
         self.level = self.value = self.gap = self.inner_goal = 0.0
-        self.i = self.k = -1
+        self.pairs = np.full((1, 2), -1)
         self.complete = self.imprecise = self.alone = False
         self.fell, self.valued, self.pause, self.paused = [0.0, 0.0], 0.0, 1, 0
         self.goal, self.relative, self.before = 0.0, 1.0, 1.0
@@ -86,11 +86,12 @@ class ClusterState(CorrectiveState):
         ridge = loss.ridge(C)
         diag, upper = candidates.diag + ridge, loss.upper_bounds(C)
         weights, v = np.append(box.beta, beta), np.append(box.v, v)
-        side = np.append(box.side, np.zeros(len(candidates) - n, np.uint8))
-        self.box = Box(candidates.y, upper, ridge, diag, weights, v, side)
-        smo_box.take_sides(self.box)
-        self.face = Face(candidates.y, upper, np.full(len(candidates), -1.0), None, 0.0, 1.0)
-        self.working.widen(len(candidates))
+        m = len(candidates)
+        side, lower = np.append(box.side, np.zeros(m - n, np.uint8)), np.zeros(m)
+        self.box = Box(candidates.y, lower, upper, ridge, diag, weights, v, side)
+        smo_box.take_sides(self.box, None)
+        self.form = StandardForm(candidates.y, lower, upper, np.full(m, -1.0), None, 0.0, 1.0)
+        self.working.widen(m)
 
     def count(self) -> int:
         """Return the kernel values that parts and driver have computed since the last call."""

@@ -16,6 +16,7 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.box_sums import Terms, Totals, losses_at, terms_of, totals_of
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
+from svmkit.solver.smo.steps import take_steps
 from svmkit_dask.worker.rows import Change, Rows
 
 BETWEEN = 256  # SMO steps between two evaluations of the gap of the block
@@ -69,15 +70,15 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
     at = at[: len(square.idx)]
     box = Box(*(values[at] for values in rows.box))
     before = box.beta.copy()
-    i, k = smo_box.extremes(box.v, box.side)
+    pairs = np.array([smo_box.extremes(box.v, box.side, None)], dtype=np.int64)
     steps, table = 0, square.rows
-    if min(i, k) < 0:
+    if pairs.min() < 0:
         return Block(at[:0], before[:0], 0)
-    goal = inner * _gap(rows, box, i, k)
+    goal = inner * _gap(rows, box, *pairs[0])
     while steps < MOST_STEPS * len(at):
-        done, i, k, _, _ = square.steps(box, table, i, k, True, BETWEEN, 0.0, None)
+        done, _, _ = take_steps((box,), table, pairs, True, BETWEEN, 0.0, None, 0.0)
         steps += done
-        if done < BETWEEN or _gap(rows, box, i, k) <= goal:
+        if done < BETWEEN or _gap(rows, box, *pairs[0]) <= goal:
             break
     moved = np.flatnonzero(box.beta != before)
     order = np.argsort(at[moved])
@@ -240,7 +241,7 @@ def settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> S
     box.v[:] += portion * rows.ahead
     rows.ahead = None
     rows.stamp += 1
-    smo_box.take_sides(box)
+    smo_box.take_sides(box, None)
     return survey(rows, own, level, wanted)
 
 
@@ -259,7 +260,7 @@ def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
         Largest number of candidates on each side of the level.
     """
     box = rows.box
-    i, k = smo_box.extremes(box.v, box.side)
+    i, k = smo_box.extremes(box.v, box.side, None)
     depths = violations(box, level)
     depths[own.inside] = 0.0
     outside = np.flatnonzero(depths > 0.0)

@@ -109,8 +109,8 @@ class Rows:
         ridge, n = spec.loss.ridge(self.C), len(self.at)
         diag = self.features.diag(self.at)
         upper, zeros = spec.loss.upper_bounds(self.C), np.zeros(n)
-        self.box = Box(y, upper, ridge, diag + ridge, zeros, -y, np.empty(n, np.uint8))
-        smo_box.take_sides(self.box)
+        self.box = Box(y, np.zeros(n), upper, ridge, diag + ridge, zeros, -y, np.empty(n, np.uint8))
+        smo_box.take_sides(self.box, None)
         self.stamp, self.ahead, self.kernel_values = 0, None, 0
         self.h: np.ndarray | None = None
         self.measured, self.mark = zeros, 0
@@ -153,7 +153,7 @@ class Rows:
         """Let v follow from decision values without the bias that belong to the weights."""
         box = self.box
         box.v[:] = h - box.y * (1.0 - box.ridge * box.beta)
-        smo_box.take_sides(box)
+        smo_box.take_sides(box, None)
         self.stamp, self.ahead = stamp, None
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.problems import make, posed, state_of
-from svmkit_corrective.face import Phase
+from svmkit_corrective.standard_form import Phase
 from svmkit_corrective.working_set import sparse
 from svmkit_corrective.working_set.sparse import SparseSquare
 from svmkit_corrective.working_set.square import Square
@@ -13,6 +13,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
+from svmkit.solver.smo.steps import take_steps
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
 
@@ -92,18 +93,18 @@ def test_steps_are_those_of_smo_on_the_same_matrix(ridge, second):
     n, K = len(idx), dense(square)[:, square.idx]
     boxes = []
     for _ in range(2):
-        arrays = y[idx], np.full(n, 2.0), np.full(n, ridge), np.full(n, 1.0 + ridge), np.zeros(n), -y[idx]
+        arrays = y[idx], np.zeros(n), np.full(n, 2.0), np.full(n, ridge), np.full(n, 1.0 + ridge), np.zeros(n), -y[idx]
         box = Box(*arrays, np.empty(n, np.uint8))
         smo_box.take_sides(box)
         boxes.append(box)
-    i, k = smo_box.extremes(boxes[0].v, boxes[0].side)
+    pairs = [np.array([smo_box.extremes(box.v, box.side)]) for box in boxes]
     plain = Square(Gram(RBF(3.0), X[idx], dtype=np.float64))
     plain.append(np.arange(n))
     table = plain.rows
     table.slab[:n, :n] = K
-    ours = square.steps(boxes[0], square.rows, i, k, second, 200, 0.0)
-    theirs = plain.steps(boxes[1], table, i, k, second, 200, 0.0)
-    assert ours[0] == theirs[0] == 200 and ours[3] == pytest.approx(theirs[3], rel=1e-9)
+    ours = take_steps((boxes[0],), square.rows, pairs[0], second, 200, 0.0, None, 0.0)
+    theirs = take_steps((boxes[1],), table, pairs[1], second, 200, 0.0, None, 0.0)
+    assert ours[0] == theirs[0] == 200 and ours[1] == pytest.approx(theirs[1], rel=1e-9)
     np.testing.assert_allclose(boxes[0].beta, boxes[1].beta, atol=1e-9)
     np.testing.assert_allclose(boxes[0].v, boxes[1].v, atol=1e-9)
 

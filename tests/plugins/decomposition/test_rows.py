@@ -140,7 +140,7 @@ def box(m, seed=0, loss="hinge"):
     problem = BoxQP(Gram(RBF(0.4), X), y, rng.uniform(0.5, 2.0, size=m), loss=loss)
     upper = np.minimum(problem.upper, 2.0)
     beta = np.clip(rng.uniform(-0.5, 1.5, size=m), 0.0, 1.0) * upper
-    made = Box(y, problem.upper, problem.ridge, problem.diag, beta, y * problem.gradient(beta), np.empty(m, np.uint8))
+    made = smo_box.box_of(problem, beta, problem.gradient(beta))
     smo_box.take_sides(made)
     return problem, made, rbf_kernel(X, gamma=0.4)
 
@@ -215,7 +215,9 @@ def test_a_step_to_a_bound_ends_exactly_there():
     for _ in range(500):
         y, upper = rng.choice([-1.0, 1.0], size=2), rng.uniform(0.1, 9.0, size=2)
         beta = rng.uniform(0.0, 1.0, size=2) * upper
-        pair = Box(y, upper, np.zeros(2), np.ones(2), beta.copy(), np.array([-1e3, 1e3]), np.empty(2, np.uint8))
+        pair = Box(
+            y, np.zeros(2), upper, np.zeros(2), np.ones(2), beta.copy(), np.array([-1e3, 1e3]), np.empty(2, np.uint8)
+        )
         smo_box.take_sides(pair)
         t, _ = smo_steps.step(pair, 0, 1, 0.5)
         room = np.array([upper[0] - beta[0] if y[0] > 0 else beta[0], beta[1] if y[1] > 0 else upper[1] - beta[1]])

@@ -63,7 +63,7 @@ MODEL = [
     "tests/model/test_model.py::test_other_columns_are_refused",
     "tests/model/test_model.py::test_a_kernel_without_a_name_cannot_be_saved",
 ]
-SMO = ["tests/solver/test_smo_by_hand.py", "tests/solver/test_smo_kinks.py"]
+SMO = ["tests/solver/test_smo_by_hand.py", "tests/solver/test_smo_epsilon.py"]
 
 ROOMS = [
     Room("svmkit/solver/stopping.py", STOPPING),

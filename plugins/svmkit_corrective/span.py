@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmkit.problems.certificate import relative_gap
-from svmkit.problems.loss import Loss
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.face import Face
+from svmkit_corrective.standard_form import StandardForm
 from svmkit_corrective.state import CorrectiveState
 
 
-class TiltedState(CorrectiveState):
+class SpanState(CorrectiveState):
     """The iterate of a solve of `BiasedTubeQP`; the gradient of its smooth part is v less that of the origin.
 
     Parameters
@@ -26,10 +25,10 @@ class TiltedState(CorrectiveState):
         As for `CorrectiveState`.
     """
 
-    def __init__(self, problem: BiasedTubeQP, face: Face, point: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, problem: BiasedTubeQP, form: StandardForm, point: np.ndarray, rng: np.random.Generator) -> None:
         self.biased = problem
         free = TubeQP(problem.gram, problem.t, problem.C, problem.epsilon, loss=problem.loss)
-        super().__init__(free, face, point, rng)
+        super().__init__(free, form, point, rng)
 
     def gradient(self):
         return self.biased.gradient(self.box.beta)
@@ -39,18 +38,19 @@ class TiltedState(CorrectiveState):
 
 
 @dataclass(frozen=True)
-class Tilted(Corrective):
+class Span(Corrective):
     """The rounds of `FCFW` for regression."""
 
-    def face(self, problem):
-        return Face(problem.signs, problem.upper, problem.origin, None, 0.0, 1.0, problem.bias, problem.kink)
+    def form(self, problem):
+        given = problem.signs, problem.lower, problem.upper, problem.origin
+        return StandardForm(*given, None, 0.0, 1.0, problem.bias, smo_box.epsilon_of(problem))
 
     def origin(self, problem, rng):
         return np.zeros(problem.m)
 
     def init(self, problem, start, draws):
         point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.begun(TiltedState(problem, self.face(problem), point, draws.rng), draws)
+        return self.begun(SpanState(problem, self.form(problem), point, draws.rng), draws)
 
     def level(self, state):
         return state.slope
@@ -58,7 +58,7 @@ class Tilted(Corrective):
     def gap(self, state, box, level):
         points = box if box is state.box else state.among(box)
         level = state.slope if level is None else level
-        return smo_box.gap(points, state.problem.loss is Loss.SQUARED_HINGE, -level, state.face.kink)
+        return smo_box.gap(points, state.problem.is_ridged, -level, state.epsilon_of(points))
 
     def objective(self, state):
         return state.biased.value(state.box.beta, state.box.v - state.slope)

@@ -14,16 +14,25 @@ EPS = 0.3
 def box(d, v, upper=1.0, ridge=0.0, diag=1.0):
     """A Box of a regression, its sides set."""
     n = len(d)
-    full = [np.broadcast_to(np.asarray(x, dtype=np.float64), (n,)).copy() for x in (1.0, upper, ridge, diag, d, v)]
+    full = [
+        np.broadcast_to(np.asarray(x, dtype=np.float64), (n,)).copy() for x in (1.0, -upper, upper, ridge, diag, d, v)
+    ]
     made = Box(*full, np.zeros(n, np.uint8))
     smo_box.take_sides(made, EPS)
     return made
 
 
-def slopes(b, kink=EPS):
+def run(b, rows, i, k, second, most, target, epsilon=None):
+    """Steps of one box: (steps, the maximal violating pair at the end, change, missing)."""
+    pairs = np.array([[i, k]])
+    steps, change, missing = smo_steps.take_steps((b,), rows, pairs, second, most, target, epsilon, 0.0)
+    return steps, *pairs[0].tolist(), change, missing
+
+
+def slopes(b, epsilon=EPS):
     """As the definition has them: (slope of a rise, slope of a fall), inf where there is no room."""
-    rise = np.where(b.beta >= 0.0, b.v + kink, b.v - kink)
-    fall = np.where(b.beta > 0.0, b.v + kink, b.v - kink)
+    rise = np.where(b.beta >= 0.0, b.v + epsilon, b.v - epsilon)
+    fall = np.where(b.beta > 0.0, b.v + epsilon, b.v - epsilon)
     return np.where(b.beta < b.upper, rise, np.inf), np.where(b.beta > -b.upper, fall, -np.inf)
 
 
@@ -38,7 +47,7 @@ def any_box(n, seed=0, upper=1.0, ridge=0.0):
     [(0.0, UP | LOW), (0.5, UP | LOW | OVER), (1.0, LOW | OVER), (-0.5, UP | LOW | UNDER), (-1.0, UP | UNDER)],
 )
 def test_room_and_sign(d, side):
-    assert smo_box.side_of(1.0, d, 1.0, EPS) == side
+    assert smo_box.side_of(1.0, d, -1.0, 1.0, EPS) == side
     assert box([d], [0.0]).side.tolist() == [side]
 
 
@@ -104,7 +113,7 @@ def test_a_step_is_the_best_up_to_the_kink(ridge):
         if i == k or fall[k] <= rise[i]:
             continue
         before, v, upper = b.beta.copy(), b.v.copy(), b.upper.copy()
-        t, change = smo_steps.kinked_step(b, i, k, 0.4, smo_steps.TAU, EPS)
+        t, change = smo_steps.step(b, i, k, 0.4, smo_steps.TAU, EPS)
         room_i = -before[i] if before[i] < 0.0 else upper[i] - before[i]
         room_k = before[k] if before[k] > 0.0 else upper[k] + before[k]
         grid = np.append(np.linspace(0.0, min(room_i, room_k, 20.0), 2001), t)
@@ -120,7 +129,7 @@ def test_a_step_is_the_best_up_to_the_kink(ridge):
         if t == room_k:
             assert b.beta[k] == (0.0 if before[k] > 0.0 else -upper[k])
         for r in range(2):
-            assert b.side[r] == smo_box.side_of(1.0, b.beta[r], b.upper[r], EPS)
+            assert b.side[r] == smo_box.side_of(1.0, b.beta[r], b.lower[r], b.upper[r], EPS)
 
 
 def test_stay_keeps_whoever_can_still_step():
@@ -163,7 +172,7 @@ def test_a_run_ends_at_the_optimum(second, ridge):
     n, upper = len(t), np.inf if ridge else 2.0
     b = box(np.zeros(n), -t, upper, ridge, 1.0 + ridge)
     i, k = smo_box.extremes(b.v, b.side, EPS)
-    steps, i, k, change, missing = smo_steps.take_steps(b, in_order(K, n, 0.0), i, k, second, 10_000, 1e-9, EPS)
+    steps, i, k, change, missing = run(b, in_order(K, n, 0.0), i, k, second, 10_000, 1e-9, EPS)
     assert 5 < steps < 10_000 and missing == -1
     rise, fall = slopes(b)
     assert fall.max() - rise.min() <= 1e-9
@@ -177,7 +186,36 @@ def test_a_run_ends_at_the_optimum(second, ridge):
 def test_a_weight_changes_its_sign_in_two_steps():
     b = box([-0.5, 0.0], [-4.0, 4.0], upper=10.0)
     K = np.eye(2)
-    assert smo_steps.take_steps(b, in_order(K, 2, 0.0), 0, 1, True, 1, 0.0, EPS)[0] == 1
+    assert run(b, in_order(K, 2, 0.0), 0, 1, True, 1, 0.0, EPS)[0] == 1
     assert b.beta.tolist() == [0.0, -0.5]
-    steps, *_ = smo_steps.take_steps(b, in_order(K, 2, 0.0), 0, 1, True, 9, 1e-12, EPS)
+    steps, *_ = run(b, in_order(K, 2, 0.0), 0, 1, True, 9, 1e-12, EPS)
     assert steps == 1 and b.beta[0] > 0.0 and slopes(b)[1].max() - slopes(b)[0].min() <= 1e-12
+
+
+@pytest.mark.parametrize("second", [True, False])
+@pytest.mark.parametrize(("ridge", "below"), [(0.25, 0.25), (0.1, 2.0), (3.0, 0.0)])
+def test_widths_and_ridges_of_their_own(second, ridge, below):
+    """P from a grid of conjugates equals D at the end. Without a ridge below 0, weights are bounded there."""
+    K, t = curve()
+    n, rng = len(t), np.random.default_rng(2)
+    epsilon = smo_box.Epsilon(rng.uniform(0.0, 0.4, n), np.full(n, below))
+    lower, upper = -2.0 if below == 0.0 else -np.inf, np.inf
+    full = [np.full(n, x) for x in (1.0, lower, upper, ridge, 1.0 + ridge)]
+    b = Box(*full, np.zeros(n), -t, np.zeros(n, np.uint8))
+    smo_box.take_sides(b, epsilon)
+    steps, _i, _k, change, _ = run(
+        b, in_order(K, n, 0.0), *smo_box.extremes(b.v, b.side, epsilon), second, 100_000, 1e-10, epsilon
+    )
+    ridges = np.where(b.beta > 0.0, ridge, below)
+    np.testing.assert_allclose(b.v, K @ b.beta + ridges * b.beta - t, atol=1e-9)
+    phi = epsilon.width @ np.abs(b.beta) + 0.5 * ridges @ b.beta**2
+    assert 5 < steps < 100_000 and change == pytest.approx(0.5 * b.beta @ K @ b.beta - t @ b.beta + phi, rel=1e-9)
+    bias = -0.5 * sum(smo_box.slopes(b, *smo_box.extremes(b.v, b.side, epsilon), epsilon))
+    residual = t - K @ b.beta - bias  # P at this point, by the conjugate of each side
+    grid = np.linspace(max(lower, -30.0), 30.0, 600_001)
+    loss = [
+        (grid * e - width * np.abs(grid) - 0.5 * np.where(grid > 0.0, ridge, below) * grid**2).max()
+        for e, width in zip(residual, epsilon.width, strict=True)
+    ]
+    assert 0.5 * b.beta @ K @ b.beta + np.sum(loss) == pytest.approx(-change, rel=1e-6)
+    assert smo_box.gap(b, True, bias, epsilon) <= 1e-8

@@ -1,0 +1,80 @@
+"""Kernel rows as the loop of SMO reads them: one function for each question, with a version for each kind of storage.
+
+The functions here answer for a `svmkit.kernels.loops.row_table.RowTable`. Another kind of storage is a NamedTuple with
+an `numba.extending.overload` of `locate` and of `row_at`; one whose rows are not stored whole has a field `scratch`,
+into which `row_at` writes a row, and overloads of `release` and `follow`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.extending import overload
+
+from svmkit.kernels.loops.row_loops import find
+from svmkit.kernels.loops.row_table import RowTable
+from svmkit.solver.smo.box import move
+
+OPTIONS: Any = {"no_cfunc_wrapper": True}
+
+
+def is_kind(rows: types.Type, kind: type) -> bool:
+    """Return whether numba's type of some rows is that of this NamedTuple."""
+    return isinstance(rows, types.BaseNamedTuple) and rows.instance_class is kind
+
+
+def has_scratch(rows: types.Type) -> bool:
+    """Return whether numba's type of some rows is one whose rows are not stored whole."""
+    return "scratch" in rows.fields
+
+
+def grain_of(rows):
+    """Return the kernel value that an entry 1 of a row of whole numbers stands for; 0.0 for rows of kernel values."""
+    return rows.grain
+
+
+@overload(grain_of, jit_options=OPTIONS)
+def _grain_of(rows):
+    return (lambda rows: rows.grain) if is_kind(rows, RowTable) else lambda rows: 0.0
+
+
+def locate(rows, i):
+    """Return the slot of row i, or -1 if the row is not at hand."""
+    return find(rows, i)
+
+
+@overload(locate, jit_options=OPTIONS)
+def _locate(rows, i):
+    return (lambda rows, i: find(rows, i)) if is_kind(rows, RowTable) else None
+
+
+def row_at(rows, slot):
+    """Return the row in a slot as an array (n,), which may be the same one for all rows until it is released."""
+    return rows.slab[slot]
+
+
+@overload(row_at, jit_options=OPTIONS)
+def _row_at(rows, slot):
+    return (lambda rows, slot: rows.slab[slot]) if is_kind(rows, RowTable) else None
+
+
+def release(rows, slot):
+    """Give back the array that `row_at` returned for the slot."""
+
+
+@overload(release, jit_options=OPTIONS)
+def _release(rows, slot):
+    return None if has_scratch(rows) else lambda rows, slot: None
+
+
+def follow(box, rows, a, b, t, epsilon):
+    """Add t (row in slot a - row in slot b) to v, and return the maximal violating pair."""
+    return move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, epsilon)
+
+
+@overload(follow, jit_options=OPTIONS)
+def _follow(box, rows, a, b, t, epsilon):
+    if has_scratch(rows):
+        return None
+    return lambda box, rows, a, b, t, epsilon: move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, epsilon)
