@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.design import CSR
-from svmkit.problems.risks.linear_risk import LinearDual
-from svmkit.problems.risks.tube_risk import LinearTubeDual
+from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Sampler, Shuffled
@@ -43,7 +43,7 @@ class State:
     Attributes
     ----------
     v : ndarray of shape (width,)
-        sum_i beta_i y_i x_i, in regression sum_i beta_i x_i.
+        sum_i beta_i x_i.
     objective, n_support : float, int
         Dual objective, and number of weights that are not 0.
     order, n : ndarray of int64, int
@@ -70,7 +70,7 @@ class State:
     def anew(self) -> None:
         """Compute v and the objective from scratch."""
         self.v = self.problem.weights(self.beta)
-        self.objective = self.problem.value(self.beta, self.v)
+        self.objective = -self.problem.dual(self.beta, self.v)
         self.n_support = int(np.count_nonzero(self.beta))
         self.all()
 
@@ -92,8 +92,8 @@ class DCD(Solver):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     bias : float, default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias.
     shrinking : bool, default=True
@@ -112,14 +112,14 @@ class DCD(Solver):
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
-    losses = ("hinge", "squared_hinge")
+    losses = ("hinge", "squared_hinge", *PIECEWISE)
     requires = (Requires.LINEAR_KERNEL,)
     monotone: ClassVar[bool] = True
     sampler: ClassVar[Sampler] = Shuffled()
     recheck: ClassVar[int] = 1
     paper = "Hsieh et al. 2008"
 
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     bias: float = 1.0
     shrinking: bool = True
     workers: int = 1
@@ -146,22 +146,22 @@ class DCD(Solver):
 
     def step(self, state: State) -> StepInfo:
         p, d, every = state.problem, state.problem.design, state.draws.every
+        points = p.points
         if not every:
             state.order = state.draws().copy()
             state.n = state.order.size
         n, shared = state.n, state.shared
         shrunk = every and n < p.m
         room, most = (max(p.m // ROOM, LEAST), 1 + state.count // MORE) if shrunk else (0, 1)
-        limits = room, most, p.epsilon
         given = state.beta, state.v, state.thresholds, self.shrinking and every
         rng = state.draws.rng
         if shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
             shared.seeds[:] = rng.integers(1, 2**63, self.workers) if state.shuffled else 0
-            found = shared_passes(d.rows, d.bias, state.order, n, *given, shared, *limits)
+            made = shared_passes(d.rows, d.bias, state.order, n, *given, shared, room, most)
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
-            found = passes(d.rows, d.bias, p.points, state.order, n, *given, seed, *limits)
-        last, count, looks, gain, born = found
+            made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.two_sided)
+        last, count, looks, gain, born = made
         state.n, state.count = last.n, state.count + count
         state.objective -= gain
         state.n_support += born

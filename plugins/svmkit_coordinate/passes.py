@@ -9,7 +9,7 @@ from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)
-def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most, epsilon=None):
+def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most, two_sided=None):
     """Make one pass over order[:n], and further passes within `room` points and `most` passes in all.
 
     Parameters
@@ -25,7 +25,7 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
         Seed of a fresh order for each pass, 0 to keep `order`.
     room, most : int
         Largest number of points looked at and of passes; one pass is always made.
-    epsilon : float or None, default=None
+    two_sided : True or None, default=None
         As for `coordinate_pass`.
 
     Returns
@@ -40,7 +40,7 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
     while True:
         if seed:
             seed = shuffle(order, n, seed)
-        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1], 1.0, epsilon)
+        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1], 1.0, two_sided)
         count, looks, gain, born = count + 1, looks + n, gain + done.gain, born + done.born
         n = done.n
         if shrinking:

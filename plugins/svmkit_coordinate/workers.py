@@ -19,6 +19,7 @@ import numpy as np
 
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.problems.risks.points import find_side, make_points, opposite_side
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import LEAST, spread
 from svmkit_coordinate import atomic
@@ -39,9 +40,9 @@ class Shared(NamedTuple):
     ----------
     sigma : float
         Factor of the workers' own steps.
-    points : ndarray of shape (m, 4)
-        Facts about each point for `coordinate_pass`, computed with sigma.
-    v, found : ndarray of shape (K, >= width) and (K, 6)
+    points, two_sided : ndarray, True or None
+        The terms of the loss for `coordinate_pass`, computed with sigma.
+    v, seen : ndarray of shape (K, >= width) and (K, 6)
         v and the `Pass` of each worker.
     seeds : ndarray of shape (K,)
         Seeds of the workers' orders, 0 to keep the order.
@@ -59,8 +60,9 @@ class Shared(NamedTuple):
 
     sigma: float
     points: np.ndarray
+    two_sided: bool | None
     v: np.ndarray
-    found: np.ndarray
+    seen: np.ndarray
     seeds: np.ndarray
     ends: np.ndarray
     met: np.ndarray
@@ -75,7 +77,7 @@ class Shared(NamedTuple):
         sigma = SIGMA * K
         return cls(
             sigma,
-            d.points(problem.targets, problem.upper, problem.ridge, sigma),
+            *make_points(problem.terms, d.sq, sigma),
             np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
             np.zeros((K, 6)),
             np.zeros(K, dtype=np.uint64),
@@ -88,25 +90,25 @@ class Shared(NamedTuple):
         )
 
 
-def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most, epsilon=None):
+def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most):
     """Do as `passes` with the workers of `shared`, whose seeds the caller has set; end when few points take part."""
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)
     shared.counters[OPEN] = len(shared.v)
-    given = X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon
+    given = X, bias, order, beta, v, thresholds, shrinking, room, most, shared
     spread(_enter, len(shared.v), LEAST, *given)  # a thread may stay for many passes; `dcd` knows when this pays
     (last, *about), (count, looks, gain, born) = shared.whole.tolist(), shared.sums.tolist()
     return Pass(int(last), *about[:-1], int(about[-1])), int(count), int(looks), gain, int(born)
 
 
 @njit(nogil=True, cache=True)
-def _enter(first, last, X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon=None):
+def _enter(first, last, X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
     for _ in range(first, last):
-        _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon)
+        _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared)
 
 
 @njit(cache=True)
-def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared, epsilon=None):
+def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
     """Take parts on one thread while there are any; the thread that ends the last part of a pass joins them all."""
     K, counters, idle = shared.v.shape[0], shared.counters, 0
     while idle < PATIENCE:
@@ -118,14 +120,14 @@ def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared, ep
             idle += 1
             continue
         idle = 0
-        _part(k % K, X, bias, order, beta, v, thresholds, epsilon, shared)
+        _part(k % K, X, bias, order, beta, v, thresholds, shared)
         if atomic.add(counters, DONE, 1) + 1 == until:
-            more = _join(order, beta, v, thresholds, shrinking, room, most, shared, epsilon)
+            more = _join(order, beta, v, thresholds, shrinking, room, most, shared)
             atomic.write(counters, OPEN, until + K if more else LAST)
 
 
 @njit(cache=True)
-def _part(k, X, bias, order, beta, v, thresholds, epsilon, shared):
+def _part(k, X, bias, order, beta, v, thresholds, shared):
     """Make a pass over part k."""
     lo, hi = shared.ends[k], shared.ends[k + 1]
     part, own = order[lo:hi], shared.v[k, : v.size]
@@ -137,20 +139,20 @@ def _part(k, X, bias, order, beta, v, thresholds, epsilon, shared):
     for c in range(v.size):  # element by element here and below: a slice takes a second to compile
         own[c] = v[c]
     high, low = thresholds[0], thresholds[1]
-    done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, high, low, shared.sigma, epsilon)
-    found = shared.found[k]
-    found[0], found[1], found[2], found[3], found[4], found[5] = done
+    done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, high, low, shared.sigma, shared.two_sided)
+    seen = shared.seen[k]
+    seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = done
 
 
 @njit(cache=True)
-def _join(order, beta, v, thresholds, shrinking, room, most, shared, epsilon=None):
+def _join(order, beta, v, thresholds, shrinking, room, most, shared):
     """Set v, the result of the pass and the parts of the next pass; return whether there is to be a next pass."""
     K, looked = shared.v.shape[0], shared.ends[-1]
     n, expected, gap, top, low, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     for k in range(K):
-        found = shared.found[k]
-        n, expected, gap, born = n + int(found[0]), expected + found[1], gap + found[2], born + int(found[5])
-        top, low = max(top, found[3]), min(low, found[4])
+        seen = shared.seen[k]
+        n, expected, gap, born = n + int(seen[0]), expected + seen[1], gap + seen[2], born + int(seen[5])
+        top, low = max(top, seen[3]), min(low, seen[4])
     move = shared.v[0]  # from here on the sum of the workers' changes of v
     apiece, together = 0.0, 0.0  # squared norms of each change, and of their sum
     for c in range(v.size):
@@ -163,7 +165,7 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared, epsilon=Non
         together += total * total
     gain, share = expected + 0.5 * (shared.sigma * apiece - together), 1.0
     if gain < SURE * expected:
-        gain, share, born = _search(beta, gain, together, born, epsilon, shared)
+        gain, share, born = _search(beta, gain, together, born, shared)
     for c in range(v.size):
         v[c] += share * move[c]
     _deal(order, n, shared)
@@ -177,27 +179,44 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared, epsilon=Non
 
 
 @njit(cache=True)
-def _search(beta, gain, together, born, epsilon, shared):
+def _search(beta, gain, together, born, shared):
     """Make the best share, at most 1, of all steps of the pass; return (decrease of the objective, share, born).
 
-    In regression a weight that changes its side counts as if epsilon |beta| were linear from one end of its step to the
-    other, which is never too little; the decrease is that of the true objective.
+    For a weight that changes its sign, what phi is above its smaller ridge counts as if it were linear from one end of
+    the step to the other, which is never too little; the decrease is that of the true objective.
     """
     n, curvature, less = shared.ends[-1], together, 0.0
     for j in range(n):
         i = shared.met[j]
-        curvature += shared.points[i, 2] * (beta[i] - shared.before[j]) ** 2
+        curvature += _least_ridge(shared, i, beta[i], shared.before[j]) * (beta[i] - shared.before[j]) ** 2
     slope = gain + 0.5 * curvature
     share = min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else 1.0
     for j in range(n):
-        i, held = shared.met[j], shared.before[j]
-        born -= (beta[i] != 0.0) - (held != 0.0)
-        to = beta[i]
+        i, held, to = shared.met[j], shared.before[j], beta[shared.met[j]]
+        born -= (to != 0.0) - (held != 0.0)
         beta[i] = held + share * (to - held)
         born += (beta[i] != 0.0) - (held != 0.0)
-        if epsilon is not None:
-            less += epsilon * (abs(held) + share * (abs(to) - abs(held)) - abs(beta[i]))
+        if to * held < 0.0:
+            ridge = _least_ridge(shared, i, to, held)
+            before, after = _phi_above(shared, i, held, ridge), _phi_above(shared, i, to, ridge)
+            less += before + share * (after - before) - _phi_above(shared, i, beta[i], ridge)
     return share * (slope - 0.5 * share * curvature) + less, share, born
+
+
+@njit(cache=True)
+def _least_ridge(shared, i, one, two):
+    """Return the smaller ridge of sample i on the sides of two weights."""
+    first = find_side(shared.points, shared.two_sided, i, one, two)
+    if shared.two_sided is None or one * two >= 0.0:
+        return first.ridge
+    return min(first.ridge, opposite_side(shared.points, i, first).ridge)
+
+
+@njit(cache=True)
+def _phi_above(shared, i, weight, ridge):
+    """Return phi of a weight of sample i without the curvature `ridge`."""
+    side = find_side(shared.points, shared.two_sided, i, weight, 0.0)
+    return abs(weight) * (side.kink + 0.5 * (side.ridge - ridge) * abs(weight))
 
 
 @njit(cache=True)
@@ -210,7 +229,7 @@ def _deal(order, n, shared):
     rounds = K if shared.seeds[0] else 1
     for r in range(rounds):
         for k in range(K):
-            stay, lo = int(shared.found[k, 0]), shared.ends[k]
+            stay, lo = int(shared.seen[k, 0]), shared.ends[k]
             for j in range(stay * r // rounds, stay * (r + 1) // rounds):
                 shared.met[at] = order[lo + j]
                 at += 1

@@ -1,8 +1,8 @@
 """The cuts of a risk, and the model that is their maximum.
 
-R(w) = sum_i C_i loss(1 - y_i h(x_i)) is at least b - v'w for any dual weights c of its samples within their box, with
-v = sum_i c_i y_i x_i and b = sum_i c_i - 1/2 sum_i ridge_i c_i^2; with the weights that the slacks of a point suggest
-the two are equal there. In regression v = sum_i c_i x_i, and t'c - epsilon |c|_1 stands in place of sum_i c_i.
+R(w) = sum_i L_i(target_i - h(x_i)) is at least b - v'w for any dual weights c of its samples within their bounds, with
+v = sum_i c_i x_i and b = target'c - sum_i phi_i(c_i); with the weights that the decision values of a point suggest the
+two are equal there.
 The maximum of the cuts is a model of R, and 1/2 |w|^2 + max_k (b_k - v_k'w) a model of P. Its dual is
 max D = b'alpha - 1/2 alpha'K alpha over the unit simplex, K_kl = v_k'v_l, w = sum_k alpha_k v_k: a small problem, in
 which D is a lower bound of P at every feasible alpha.
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problems.loss import Loss
+from svmkit.problems.loss_sums import reward, ridges
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit_cutting_plane import dual
 
 ROOM = 64  # cuts that the first arrays hold
-HUGE = 1e30  # slacks that may not fit into float32
+HUGE = 1e30  # weights that may not fit into float32
 
 
 class Bundle:
@@ -45,14 +45,17 @@ class Bundle:
 
     Notes
     -----
-    A cut takes 8 (width + n) bytes, plus one bit (hinge, in regression two) or 4 bytes (squared hinge) for each sample.
+    A cut takes 8 (width + n) bytes, plus for each sample a bit or two where weights jump to a bound, else 4 bytes.
     """
 
     def __init__(self, problem: LinearRisk) -> None:
         self.problem, self.n = problem, 1
         self._V, self._K = np.zeros((ROOM, problem.design.width)), np.zeros((ROOM, ROOM))
         self.b, self.alpha, self.idle = np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64)
-        self._excess = [np.zeros(0)]  # of each cut, at its point: its dual weights depend on nothing else
+        self._packed = [np.zeros(0)]  # dual weights of each cut
+        terms = problem.terms
+        self._jumps = not (terms.ridge_up.any() or terms.ridge_down.any())
+        self._ends = (terms.upper, terms.lower) if problem.points.two_sided else (terms.upper + terms.lower,)
         self._weigh()
 
     @property
@@ -63,18 +66,18 @@ class Bundle:
     def K(self) -> np.ndarray:
         return self._K[: self.n, : self.n]
 
-    def cut(self, margins: np.ndarray) -> None:
-        """Add the cut that touches R at a point with these margins (m,), with weight 0, in one pass over the data."""
-        p, n, excess = self.problem, self.n, self.problem.excess(margins)
-        c = p.loss.signed_weights(excess, p.C)
+    def cut(self, h: np.ndarray) -> None:
+        """Add the cut that touches R at the point of decision values h (m,), with weight 0, in one pass over X."""
+        p, n = self.problem, self.n
+        c = p.suggested(h)
         if n == len(self._V):
             self._V = np.pad(self._V, ((0, n), (0, 0)))
             self._K = np.pad(self._K, ((0, n), (0, n)))
         self._V[n] = p.weights(c)
         self._K[n, : n + 1] = self._K[: n + 1, n] = self._V[: n + 1] @ self._V[n]
-        self.b = np.append(self.b, p.reward(c) - 0.5 * (c @ (c * p.ridge)))
+        self.b = np.append(self.b, reward(p.terms, c) - 0.5 * (c @ (c * ridges(p.terms, c))))
         self.alpha, self.idle = np.append(self.alpha, 0.0), np.append(self.idle, 0)
-        self._excess.append(_packed(excess, p.loss))
+        self._packed.append(self._pack(c))
         self.n += 1
 
     def solve(self, method: str, primal: float, share: float) -> None:
@@ -98,31 +101,27 @@ class Bundle:
         self._V[: keep.size] = self._V[keep]
         self._K[: keep.size, : keep.size] = self._K[np.ix_(keep, keep)]
         self.b, self.alpha, self.idle = self.b[keep], self.alpha[keep], self.idle[keep]
-        self._excess = [self._excess[k] for k in keep]
+        self._packed = [self._packed[k] for k in keep]
         self.n = keep.size
 
     def beta(self) -> np.ndarray:
-        """Return the dual weights (m,) of the samples behind alpha, in their box.
+        """Return the dual weights (m,) of the samples behind alpha, within their bounds.
 
-        Their dual objective is D, or above it for the squared hinge.
+        Their dual objective is D, or above it where phi curves.
         """
         p = self.problem
         beta = np.zeros(p.m)
         for k in np.flatnonzero(self.alpha[1:]) + 1:
-            beta += self.alpha[k] * p.loss.signed_weights(_unpacked(self._excess[k], p.m), p.C)
-        return np.clip(beta, -p.upper, p.upper)
+            packed = self._packed[k]
+            if self._jumps:
+                for there, end in zip(np.unpackbits(packed, axis=1, count=p.m), self._ends, strict=True):
+                    beta += self.alpha[k] * (there * end)
+            else:
+                beta += self.alpha[k] * packed
+        return p.clipped(beta)
 
-
-def _packed(excess: np.ndarray, loss: Loss) -> np.ndarray:
-    """Return the part of the excess that dual weights depend on: the signs as bits, or the values."""
-    if loss is not Loss.HINGE:
-        return excess.astype(np.float32) if np.abs(excess).max(initial=0.0) < HUGE else excess
-    signs = [excess > 0.0, excess < 0.0]
-    return np.packbits(signs if signs[1].any() else signs[:1], axis=1)
-
-
-def _unpacked(packed: np.ndarray, m: int) -> np.ndarray:
-    if packed.dtype != np.uint8:
-        return packed.astype(np.float64)
-    signs = np.unpackbits(packed, axis=1, count=m).astype(np.float64)
-    return signs[0] - signs[1] if len(signs) == 2 else signs[0]
+    def _pack(self, c: np.ndarray) -> np.ndarray:
+        """Return weights (m,) as bits that say which are at a bound, or in float32 where they fit."""
+        if self._jumps:
+            return np.packbits([c > 0.0, c < 0.0] if len(self._ends) > 1 else [c != 0.0], axis=1)
+        return c.astype(np.float32) if np.abs(c).max(initial=0.0) < HUGE else c

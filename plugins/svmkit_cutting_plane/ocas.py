@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit.errors import InputError
-from svmkit_cutting_plane.search import line_search
+from svmkit_cutting_plane.search import line_search, ramps
 from svmkit_cutting_plane.step import CuttingPlane, Point, State
 
 
@@ -39,10 +39,10 @@ class OCAS(CuttingPlane):
 
     def follow(self, state: State, reached: Point) -> None:
         p, best = state.problem, state.best
-        d, change = reached.w - best.w, reached.margins - best.margins
+        d, change = reached.w - best.w, reached.h - best.h
         if d.any():
-            t = line_search(p.loss, *p.slack_line(best.margins, change), float(best.w @ d), float(d @ d))
-            w, margins = best.w + t * d, best.margins + t * change
+            t = line_search(ramps(p.terms, best.h, change), float(best.w @ d), float(d @ d))
+            w, h = best.w + t * d, best.h + t * change
             # far beyond w_t the rounding of `change` would matter; such a point is rare and gets a pass of its own
-            state.keep(Point(w, margins, p.primal(w, margins)) if t <= 1.0 else state.look(w))
-        state.query = (1.0 - self.mu) * state.best.margins + self.mu * reached.margins
+            state.keep(Point(w, h, p.primal(w, h)) if t <= 1.0 else state.look(w))
+        state.query = (1.0 - self.mu) * state.best.h + self.mu * reached.h

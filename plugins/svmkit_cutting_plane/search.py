@@ -1,26 +1,72 @@
-"""The exact line search on the true risk, which sorts the points at which the loss of a sample begins or ends."""
+"""The exact line search on the true risk, which sorts the points at which the slope of a loss changes."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from svmkit.problems.loss import Loss
+from svmkit.losses.terms import Terms
 
 NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns need not be sorted
 
 
-def line_search(loss: Loss, slack: np.ndarray, fall: np.ndarray, C: np.ndarray, along: float, square: float) -> float:
-    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + sum_i C_i loss(slack_i - t fall_i).
+class Ramps(NamedTuple):
+    """Slopes of losses along a line as sums of ramps: jump + stiffness s while s = slack - t fall is positive, else 0.
 
-    The derivative of a sample's loss is const_i + rate_i t while its slack is positive, otherwise 0. The search takes
-    O(m log m) operations (Franc, Sonnenburg 2008, for the hinge).
+    Attributes
+    ----------
+    slack, fall : ndarray of shape (n,)
+        Slacks at t = 0, and their decrease per unit of t.
+    jump, stiffness : ndarray of shape (n,)
+        The slope by the slack where it begins, and its growth; a negative one takes back that of another ramp.
+    """
+
+    slack: np.ndarray
+    fall: np.ndarray
+    jump: np.ndarray
+    stiffness: np.ndarray
+
+
+def ramps(terms: Terms, h: np.ndarray, change: np.ndarray) -> Ramps:
+    """Return the slopes of the losses at decision values h + t change.
 
     Parameters
     ----------
-    loss : Loss
-        The loss of each sample.
-    slack, fall, C : ndarray of shape (m,)
-        Slacks at t = 0, their decrease per unit of t, and the costs C_i.
+    terms : Terms
+        The terms of m samples.
+    h, change : ndarray of shape (m,)
+        Decision values at t = 0, and what t = 1 adds to them.
+
+    Returns
+    -------
+    Ramps
+        On each side of a loss one ramp, and a second one where it stops growing; sides without weights are left out.
+    """
+    e, parts = terms.target - h, []
+    for sign, kink, bound, ridge in (
+        (1.0, terms.kink_up, terms.upper, terms.ridge_up),
+        (-1.0, terms.kink_down, -terms.lower, terms.ridge_down),
+    ):
+        slack, fall, has = sign * e - kink, sign * change, bound > 0.0
+        jumps, grows = np.flatnonzero(has & (ridge == 0.0)), np.flatnonzero(has & (ridge > 0.0))
+        ends = grows[bound[grows] < np.inf]
+        parts.append((slack[jumps], fall[jumps], bound[jumps], np.zeros(jumps.size)))
+        parts.append((slack[grows], fall[grows], np.zeros(grows.size), 1.0 / ridge[grows]))
+        parts.append((slack[ends] - ridge[ends] * bound[ends], fall[ends], np.zeros(ends.size), -1.0 / ridge[ends]))
+    return Ramps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def line_search(ramps: Ramps, along: float, square: float) -> float:
+    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + the losses, whose slopes are the ramps.
+
+    The slope of a ramp by t is const_i + rate_i t while its slack is positive, otherwise 0. The search takes
+    O(n log n) operations (Franc, Sonnenburg 2008, for the hinge).
+
+    Parameters
+    ----------
+    ramps : Ramps
+        The slopes of the losses by their slacks.
     along, square : float
         Coefficients of the quadratic; `square` is positive.
 
@@ -29,10 +75,9 @@ def line_search(loss: Loss, slack: np.ndarray, fall: np.ndarray, C: np.ndarray, 
     float
         The step t.
     """
-    if loss is Loss.HINGE:
-        const, rate = -C * fall, np.zeros(1)
-    else:
-        const, rate = -2.0 * C * fall * slack, 2.0 * C * np.square(fall)
+    slack, fall, jump, stiffness = ramps
+    straight = not stiffness.any()
+    const, rate = -fall * (jump + stiffness * slack), np.zeros(1) if straight else stiffness * np.square(fall)
 
     def slope(t: float) -> float:
         return along + square * t + float(np.where(slack > t * fall, const + rate * t, 0.0).sum())
@@ -44,14 +89,14 @@ def line_search(loss: Loss, slack: np.ndarray, fall: np.ndarray, C: np.ndarray, 
     ahead = ahead[np.argsort(turn[ahead])]
     turn = turn[ahead]
     active = (slack > 0.0) | ((slack == 0.0) & (fall < 0.0))
-    sign = np.where(fall[ahead] > 0.0, -1.0, 1.0)  # a loss ends where the slack falls, begins where it rises
+    sign = np.where(fall[ahead] > 0.0, -1.0, 1.0)  # a ramp ends where the slack falls, begins where it rises
 
     def sums(first: float, terms: np.ndarray) -> np.ndarray:
-        """Sum over the samples with a loss, up to the first turn and from each turn on."""
+        """Sum over the ramps with a positive slack, up to the first turn and from each turn on."""
         return np.cumsum(np.concatenate([[first + np.where(active, terms, 0.0).sum()], sign * terms[ahead]]))
 
     consts = sums(along, const)
-    rates = np.full(turn.size + 1, square) if loss is Loss.HINGE else sums(square, rate)
+    rates = np.full(turn.size + 1, square) if straight else sums(square, rate)
     k = int(np.searchsorted(consts[1:] + rates[1:] * turn, 0.0))  # turns after which it still goes down
     begin, end = np.append(0.0, turn)[k], np.append(turn, np.inf)[k]
     return float(np.clip(-consts[k] / max(rates[k], square), begin, end))

@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.risks.linear_risk import LinearRisk
-from svmkit.problems.risks.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
@@ -21,10 +21,10 @@ from svmkit_cutting_plane.bundle import Bundle
 
 
 class Point(NamedTuple):
-    """A point w of shape (width,) with its margins (m,), in regression its predictions, and its primal objective P."""
+    """A point w of shape (width,) with its decision values h (m,) and its primal objective P."""
 
     w: np.ndarray
-    margins: np.ndarray
+    h: np.ndarray
     primal: float
 
 
@@ -45,7 +45,7 @@ class State:
     best : Point
         The best point so far.
     query : ndarray of shape (m,)
-        Margins at the point where the next cut is made.
+        Decision values at the point where the next cut is made.
     cuts : int
         Number of cuts made.
     offered : bool
@@ -55,14 +55,14 @@ class State:
     def __init__(self, problem: LinearRisk, w: np.ndarray) -> None:
         self.problem, self.bundle = problem, Bundle(problem)
         self.best = self.look(w)
-        self.query = self.best.margins
+        self.query = self.best.h
         self.cuts = 0
         self.offered = False
 
     def look(self, w: np.ndarray) -> Point:
-        """Return the point w with its margins and P, in one pass over the data."""
-        margins = self.problem.margins(w)
-        return Point(w, margins, self.problem.primal(w, margins))
+        """Return the point w with its decision values and P, in one pass over the data."""
+        h = self.problem.decision(w)
+        return Point(w, h, self.problem.primal(w, h))
 
     def keep(self, point: Point) -> None:
         """Take `point` for the best one if its P is lower."""
@@ -79,8 +79,8 @@ class CuttingPlane(Solver):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     bias : float, default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias.
     inner : str, default="face"
@@ -97,12 +97,12 @@ class CuttingPlane(Solver):
     problem: ClassVar[type[Problem]] = LinearRisk
     regression: ClassVar[type[Problem] | None] = LinearTubeRisk
     terms = ("loss", "bias")
-    losses = ("hinge", "squared_hinge")
+    losses = ("hinge", "squared_hinge", *PIECEWISE)
     requires = (Requires.LINEAR_KERNEL,)
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 1
 
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     bias: float = 1.0
     inner: str = dual.OWN
     inner_gap: float = 0.2
@@ -126,7 +126,7 @@ class CuttingPlane(Solver):
     def follow(self, state: State, reached: Point) -> None:
         """Update the best point after the model's minimum `reached`, and set the point of the next cut: `reached`."""
         state.keep(reached)
-        state.query = reached.margins
+        state.query = reached.h
 
     def forget(self, bundle: Bundle) -> None:
         """Drop cuts that are no longer needed: none."""

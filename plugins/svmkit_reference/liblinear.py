@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.losses.base import Family, Loss
+from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import Problem
-from svmkit.problems.loss import Loss
-from svmkit.problems.risks.linear_risk import LinearRisk
-from svmkit.problems.risks.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.solver.requirements import Requires
 from svmkit_reference.reference import Found, Reference, features
 
@@ -56,7 +56,7 @@ class LIBLINEAR(Reference):
     paper = "Fan et al. 2008"
 
     eps: float = 0.1
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     penalty: str = "l2"
     bias: float = 1.0
     passes: int = 10_000
@@ -67,7 +67,7 @@ class LIBLINEAR(Reference):
             raise InputError(f"passes must be >= 1, not {self.passes}")
         if self.penalty not in ("l1", "l2"):
             raise InputError(f"penalty={self.penalty!r} is not known; there are: l2, l1")
-        if self.penalty == "l1" and Loss.of(self.loss) is Loss.HINGE:
+        if self.penalty == "l1" and make_loss(self.loss, LinearRisk.task).family is Family.BOUNDED:
             raise InputError("penalty=l1 goes with loss=squared_hinge only: give -o loss=squared_hinge as well")
 
     def check(self, problem: Problem) -> None:
@@ -82,16 +82,18 @@ class LIBLINEAR(Reference):
         return np.zeros(problem.design.width)
 
     def fitted(self, problem: LinearRisk, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
-        name, own = "LinearSVC", {"penalty": self.penalty, "loss": str(problem.loss)}
+        name, own = "LinearSVC", {"penalty": self.penalty}
         if isinstance(problem, LinearTubeRisk):
-            name, own = "LinearSVR", {"epsilon": problem.epsilon, "loss": problem.loss.in_regression}
+            name, own = "LinearSVR", problem.loss.params
         model = self.outside(
             name,
             features(problem.gram),
-            problem,
+            problem.terms.target,
+            problem.C,
             ("coef_", "intercept_", "n_iter_"),
             over,
             **own,
+            loss=problem.loss.name,
             dual="auto",
             tol=eps,
             C=1.0,  # the sample weights below are the C_i

@@ -103,12 +103,9 @@ class Reference(Solver):
         outside.prepare(self.module)  # here, so that the clock of the solve does not see it
         return problem
 
-    def outside(
-        self, name: str, X: Any, problem: Any, wanted: tuple[str, ...], over: Callable[[], bool], **params: Any
-    ) -> dict[str, np.ndarray] | None:
-        """Return attributes of the module's estimator `name`, fitted in another process; None once `over`."""
-        targets = problem.t if problem.task == "regress" else problem.y
-        return outside.fit(self.module, name, params, X, targets, problem.C, wanted, over)
+    def outside(self, name: str, *given: Any, **params: Any) -> dict[str, np.ndarray] | None:
+        """Return attributes of the module's estimator `name`, fitted in another process as `outside.fit` does it."""
+        return outside.fit(self.module, name, params, *given)
 
     @abstractmethod
     def zero(self, problem: Any) -> np.ndarray:

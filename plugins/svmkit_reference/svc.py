@@ -55,12 +55,12 @@ class SVC(Reference):
             "cache_size": cache,
             "max_iter": limit,
         }
-        name, own = "SVC", {"random_state": seed}
+        name, own, targets = "SVC", {"random_state": seed}, problem.y
         if isinstance(problem, TubeQP):
-            name, own = "SVR", {"epsilon": problem.epsilon}
+            name, own, targets = "SVR", {"epsilon": problem.epsilon}, problem.t
         # the sample weights that are handed over are the C_i
         wanted = ("support_", "dual_coef_", "n_iter_")
-        model = self.outside(name, X, problem, wanted, over, C=1.0, **own, **options, **kernel)
+        model = self.outside(name, X, targets, problem.C, wanted, over, C=1.0, **own, **options, **kernel)
         if model is None:
             return None
         n_iter = int(model["n_iter_"][0])

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.problems.base import Problem
-from svmkit.problems.loss import Loss
 from svmkit.problems.risks.risk import Risk
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams
@@ -28,8 +28,8 @@ class Stochastic(Solver):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     bias : float, default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias.
     average : str, default="late"
@@ -44,25 +44,21 @@ class Stochastic(Solver):
 
     problem: ClassVar[type[Problem]] = Risk
     terms: ClassVar[tuple[str, ...]] = ("loss", "bias")
-    losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
+    losses: ClassVar[tuple[str | Family, ...]] = ("hinge", "squared_hinge", *PIECEWISE)
     sampler: ClassVar[Sampler] = Shuffled()
     certified: ClassVar[bool] = False
     epochs: ClassVar[int] = 300  # default limit of epochs, higher for small sets
 
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     bias: float = 1.0
     average: str = "late"
 
     def __post_init__(self) -> None:
-        Loss.of(self.loss)
+        self.loss_option(self.loss)
         require(self.average in MEANS, "average", self.average, "one of " + ", ".join(MEANS))
 
     def patience(self, m: int) -> int:
         return max(self.epochs, 1000 * self.epochs // m)
-
-    @property
-    def squared(self) -> bool:
-        return Loss.of(self.loss) is Loss.SQUARED_HINGE
 
     @abstractmethod
     def walk(self, state: Any, order: np.ndarray) -> None:
@@ -115,7 +111,7 @@ class State:
 
     def bind(self, problem: Risk, draws: Draws) -> None:
         self.problem, self.draws = problem, draws
-        self.y, self.C = np.array(problem.targets), np.array(problem.C)  # loops are compiled for each layout
+        self.C = np.array(problem.C)  # loops are compiled for each layout
 
     def whole_batches(self, drawn: np.ndarray) -> np.ndarray:
         """Return the waiting and the drawn samples, in order, up to the last complete mini-batch; the others wait."""

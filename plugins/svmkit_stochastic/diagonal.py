@@ -10,7 +10,6 @@ from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.columns import column, span, value
 from svmkit_stochastic.linear import LinearState
-from svmkit_stochastic.steps import pull
 
 SPARE = 8.0  # steps on all columns cost at most 1 / SPARE of the steps on the columns of the samples
 
@@ -78,12 +77,6 @@ def move(w, j, step):
     """Add `step` to w_j and keep the mean as it is; the scale of w is 1."""
     w.v[j] += step
     w.a[j] -= w.now[0].share * step
-
-
-@njit(cache=True)
-def change(squared, s, before, after, e):
-    """Return the change of s times the derivative of the loss between two margins, divided by the step length e."""
-    return (pull(squared, 1.0 - before, s, 0.0) - pull(squared, 1.0 - after, s, 0.0)) / e if e > 0.0 else 0.0
 
 
 @njit(cache=True)

@@ -17,20 +17,20 @@ from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 
 
 @njit(cache=True)
-def _walk_l2(x, order, squared, w):
+def _walk_l2(x, order, w):
     now = w.now[0]
     for k in range(order.size):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
-        e = toward(squared, x.y[i], x.epsilon, now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        e = toward(x.points, x.two_sided, i, now.scale * score(x, i, w.v), r, x.sq[i])
         push(x, i, e / now.scale, w)  # forward: w -= eta_t loss'
         shrink(w, 1.0 / (1.0 + r / now.n))  # backward: argmin 1/2 |w - .|^2 + eta_t lambda/2 |w|^2
         average(w)
 
 
 @njit(cache=True)
-def _walk_l1(x, order, squared, w):
+def _walk_l1(x, order, w):
     now, v = w.now[0], w.v
     done, total = (
         np.zeros(v.size),
@@ -45,7 +45,7 @@ def _walk_l1(x, order, squared, w):
             soften(v, done, column(x.rows, place), total)
         if x.bias != 0.0:
             soften(v, done, v.size - 1, total)
-        push(x, i, toward(squared, x.y[i], x.epsilon, score(x, i, v), r * x.C[i], x.sq[i]), w)  # forward
+        push(x, i, toward(x.points, x.two_sided, i, score(x, i, v), r, x.sq[i]), w)  # forward
         total += r / now.n  # backward: argmin 1/2 |w - .|^2 + eta_t lambda |w|_1
     for j in range(v.size):
         soften(v, done, j, total)
@@ -89,4 +89,4 @@ class FOLOS(Streaming, LinearStochastic):
         return state
 
     def walk(self, state: LinearState, order: np.ndarray) -> None:
-        (_walk_l1 if self.penalty == "l1" else _walk_l2)(state.samples, order, self.squared, state.w)
+        (_walk_l1 if self.penalty == "l1" else _walk_l2)(state.samples, order, state.w)

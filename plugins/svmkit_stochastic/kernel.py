@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from svmkit.problems.risks.risk import KernelRisk
+from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import State, clock
@@ -72,14 +72,14 @@ class KernelState(State):
         )
         self.w, self.last = self.w._replace(v=v, a=a), last
 
-    def walk(self, order: np.ndarray, squared: bool, project: bool = False) -> None:
+    def walk(self, order: np.ndarray, project: bool = False) -> None:
         """Make the steps on the samples `order`, in this order; their number is a multiple of `batch`."""
         most = min(CHUNK, self.tau or CHUNK)
         step = max(most - most % self.batch, self.batch)
         for lo in range(0, order.size, step):
-            self._chunk(order[lo : lo + step], squared, project)
+            self._chunk(order[lo : lo + step], project)
 
-    def _chunk(self, chunk: np.ndarray, squared: bool, project: bool) -> None:
+    def _chunk(self, chunk: np.ndarray, project: bool) -> None:
         gram, extra, v = self.problem.gram, self.problem.bias**2, self.w.v
         idx = np.flatnonzero(v)
         base = gram.matvec(v[idx], idx, chunk) + extra * v[idx].sum()
@@ -89,13 +89,13 @@ class KernelState(State):
             oldest = idx[np.argsort(self.last[idx], kind="stable")[: chunk.size]]
         leaving = gram.block(oldest, chunk) + extra
         _walk(
-            chunk, base, K, self.y, self.C, self.problem.epsilon, self.batch, squared, project, self.w,
+            chunk, base, K, *self.problem.points, self.C, self.batch, project, self.w,
             self.last, self.tau, idx.size, oldest, leaving,
         )  # fmt: skip
 
 
 @njit(cache=True)
-def _walk(chunk, base, K, y, C, epsilon, batch, squared, project, w, last, tau, live, oldest, leaving):
+def _walk(chunk, base, K, points, two_sided, C, batch, project, w, last, tau, live, oldest, leaving):
     """Make the steps of one chunk.
 
     base (B,) : its scores over scale; K (B, B) : its kernel values; leaving (., B) : kernel values of the oldest points
@@ -113,7 +113,7 @@ def _walk(chunk, base, K, y, C, epsilon, batch, squared, project, w, last, tau, 
         _keep(base, before * factor, now.scale)
         for j in range(batch):
             q, i = lo + j, chunk[lo + j]
-            e = toward(squared, y[i], epsilon, h[j], r * C[i], batch * K[q, q])
+            e = toward(points, two_sided, i, h[j], r, batch * K[q, q])
             if e == 0.0:
                 continue
             now.norm += e * (2.0 * now.scale * base[q] + e * K[q, q])

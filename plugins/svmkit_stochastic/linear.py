@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from svmkit.losses.terms import Terms
 from svmkit.problems.base import Problem
+from svmkit.problems.loss_sums import total_loss
 from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
-from svmkit.problems.risks.linear_risk import LinearRisk
-from svmkit.problems.risks.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
@@ -64,7 +65,7 @@ class LinearState(State):
     def bind(self, problem: LinearRisk, draws: Draws) -> None:
         super().bind(problem, draws)
         d = problem.design
-        self.samples = Samples(d.rows, d.bias, self.y, self.C, d.sq, problem.epsilon)
+        self.samples = Samples(d.rows, d.bias, *problem.points, self.C, d.sq)
 
     @property
     def details(self) -> dict[str, float]:
@@ -98,11 +99,11 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     solver takes one, on more rows.
     """
     p, now, x = state.problem, state.w.now[0], state.samples
-    now["bend"] = 2.0 if solver.squared else 1.0 / p.unit
+    now["bend"] = _curvature(p)
     if now["stream"]:
         return
     sample = state.draws.rng.permutation(p.m)[:SAMPLE]
-    C = x.C[sample]
+    terms, C = Terms(*(part[sample] for part in p.terms)), x.C[sample]
 
     def ending(eta0: float) -> float:
         """Return lambda P on the sample after a pass with steps eta0; inf for an overflow."""
@@ -111,7 +112,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         solver.walk(tried, sample)
         with np.errstate(all="ignore"):
             w = tried.w.point
-            loss = p.loss.total(_slack(x, sample, scores(x, sample, w)), C) / C.sum()
+            loss = total_loss(terms, scores(x, sample, w)) / C.sum()
             size = np.abs(w).sum() if p.penalty == "l1" else 0.5 * (w @ w)
         value = float(p.lam * size + loss)
         return value if np.isfinite(value) else np.inf
@@ -122,10 +123,15 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     now["t0"] = now["total"] / state.eta0
 
 
-def _slack(x: Samples, rows: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the slacks (n,) of the samples `rows` (n,) with the decision values h (n,)."""
-    y = x.y[rows]
-    return 1.0 - y * h if x.epsilon is None else np.abs(y - h) - x.epsilon
+def _curvature(p: LinearRisk) -> float:
+    """Return the largest curvature of a loss of C = 1, or, if that is less, its slope over the mean loss of w = 0."""
+    t = p.terms
+    with np.errstate(divide="ignore"):
+        sides = (
+            np.minimum(1.0 / (ridge * p.C), bound / (p.C * p.unit))
+            for ridge, bound in ((t.ridge_up, t.upper), (t.ridge_down, -t.lower))
+        )
+        return float(max(side.max() for side in sides))
 
 
 def _lowest(value: Callable[[float], float], x: float, over: Callable[[], bool]) -> float:

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.problems.base import Problem
-from svmkit.problems.risks.risk import KernelRisk
-from svmkit.problems.risks.tube_risk import KernelTubeRisk
+from svmkit.problems.risks.kernel_risk import KernelRisk, KernelTubeRisk
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require
@@ -59,7 +58,7 @@ class NORMA(Streaming, LimitsSupport, Stochastic):
         return state
 
     def walk(self, state: KernelState, order: np.ndarray) -> None:
-        state.walk(order, self.squared)
+        state.walk(order)
 
     def limit_support(self, state: KernelState, most: int) -> None:
         state.limit(most)

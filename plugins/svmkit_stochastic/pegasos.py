@@ -10,9 +10,9 @@ import numpy as np
 
 from svmkit.kernels.functions import Kernel
 from svmkit.problems.base import Problem
-from svmkit.problems.risks.linear_risk import LinearRisk
-from svmkit.problems.risks.risk import KernelRisk, Risk
-from svmkit.problems.risks.tube_risk import KernelTubeRisk, LinearTubeRisk, TubeRisk
+from svmkit.problems.risks.kernel_risk import KernelRisk, KernelTubeRisk
+from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.problems.risks.risk import Risk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import Stochastic, Streaming, require
@@ -22,7 +22,7 @@ from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 
 
 @njit(cache=True)
-def _walk(x, order, batch, squared, project, w):
+def _walk(x, order, batch, project, w):
     now = w.now[0]
     h = np.empty(batch)
     for lo in range(0, order.size, batch):
@@ -34,12 +34,12 @@ def _walk(x, order, batch, squared, project, w):
         shrink(w, 1.0 - r * batch / now.n)
         for j in range(batch):
             i = order[lo + j]
-            e = toward(squared, x.y[i], x.epsilon, h[j], r * x.C[i], batch * x.sq[i])
+            e = toward(x.points, x.two_sided, i, h[j], r, batch * x.sq[i])
             if e != 0.0:
                 if project:
                     now.norm += e * (2.0 * now.scale * score(x, i, w.v) + e * x.sq[i])
                 push(x, i, e / now.scale, w)
-        if project and now.norm > now.unit * now.total:  # |w| <= 1 / sqrt(lambda), in regression |w|^2 <= P(0)
+        if project and now.norm > now.unit * now.total:  # |w|^2 <= P(0), which is 1 / lambda for the hinge
             shrink(w, math.sqrt(now.unit * now.total / now.norm))
         average(w)
 
@@ -66,7 +66,7 @@ class Pegasos(Streaming, Stochastic):
 
     name = "pegasos"
     paper = "Shalev-Shwartz et al. 2011"
-    regression: ClassVar[type[Problem] | None] = TubeRisk
+    regression: ClassVar[type[Problem] | None] = Risk
     epochs: ClassVar[int] = 50
 
     batch: int = 1
@@ -90,6 +90,6 @@ class Pegasos(Streaming, Stochastic):
 
     def walk(self, state: Any, order: np.ndarray) -> None:
         if isinstance(state, KernelState):
-            state.walk(order, self.squared, self.project)
+            state.walk(order, self.project)
         else:
-            _walk(state.samples, order, self.batch, self.squared, self.project, state.w)
+            _walk(state.samples, order, self.batch, self.project, state.w)

@@ -15,13 +15,13 @@ from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 
 
 @njit(cache=True)
-def _walk(x, order, squared, w):
+def _walk(x, order, w):
     now = w.now[0]
     for k in range(order.size):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)  # eta_t = 1 / (lambda (t + t0))
-        e = toward(squared, x.y[i], x.epsilon, now.scale * score(x, i, w.v), r * x.C[i], x.sq[i])
+        e = toward(x.points, x.two_sided, i, now.scale * score(x, i, w.v), r, x.sq[i])
         shrink(w, 1.0 - r / now.n)  # w -= eta_t lambda w
         push(x, i, e / now.scale, w)  # w -= eta_t loss'(y w'x) y x
         average(w)
@@ -44,4 +44,4 @@ class SGD(Streaming, LinearStochastic):
         return state
 
     def walk(self, state: LinearState, order: np.ndarray) -> None:
-        _walk(state.samples, order, self.squared, state.w)
+        _walk(state.samples, order, state.w)

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems.base import Problem
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.base import require
-from svmkit_stochastic.diagonal import ScaledState, change, move, rescale, scaled_push, size
+from svmkit_stochastic.diagonal import ScaledState, move, rescale, scaled_push, size
 from svmkit_stochastic.linear import LinearStochastic, at, calibrate, score
-from svmkit_stochastic.steps import arrive, average, pull
+from svmkit_stochastic.steps import arrive, average, toward
 
 
 @njit(cache=True)
-def _walk(x, order, squared, skip, clip, parts, w, B, left):
-    now = w.now[0]
-    lam, mean = 1.0 / now.total, now.total / now.n
+def _walk(x, order, skip, clip, parts, w, B, left):
+    now, points, two_sided = w.now[0], x.points, x.two_sided
+    lam, r = 1.0 / now.total, now.n / now.total
     for k in range(order.size):
         i = at(x, order, k)
         arrive(now, x.C[i], x.sq[i])
-        margin = x.y[i] * score(x, i, w.v)
-        along = size(x, i, B) if margin < 1.0 else 0.0
-        e = pull(squared, 1.0 - margin, x.C[i] / mean, along)
-        if e > 0.0:
-            scaled_push(x, i, e * x.y[i], w, B)  # w' = w - B loss'
+        h = score(x, i, w.v)
+        pull = toward(points, two_sided, i, h, r, 0.0)
+        along = size(x, i, B) if pull != 0.0 else 0.0
+        e = toward(points, two_sided, i, h, r, along)
+        if e != 0.0:
+            scaled_push(x, i, e, w, B)  # w' = w - B loss'
         if left[1] > 0:  # r_j = [g(w') - g(w)]_j / (w' - w)_j, which is lambda where the loss is flat
-            bend = change(squared, x.C[i] / mean, margin, x.y[i] * score(x, i, w.v), e)
+            bend = (pull - toward(points, two_sided, i, score(x, i, w.v), r, 0.0)) / e if e != 0.0 else 0.0
             rescale(x, i, B, skip, lam, clip * lam, bend, along if parts else 0.0)  # B_jj /= 1 + skip B_jj r_j
             left[1] = 0
         left[0] -= 1
@@ -66,7 +65,6 @@ class SGDQN(LinearStochastic):
     """
 
     name = "sgdqn"
-    regression: ClassVar[type[Problem] | None] = None
     paper = "Bordes et al. 2009, 2010"
 
     skip: int = 0
@@ -86,5 +84,5 @@ class SGDQN(LinearStochastic):
         return state
 
     def walk(self, state: ScaledState, order: np.ndarray) -> None:
-        how = self.squared, state.skip, self.clip, self.curvature == "column"
+        how = state.skip, self.clip, self.curvature == "column"
         _walk(state.samples, order, *how, state.w, state.B, state.left)

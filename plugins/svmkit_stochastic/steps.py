@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from svmkit.problems.risks.points import find_side
 from svmkit.runtime.compiling import njit
 
 LATE = 3.0  # polynomial-decay averaging: weights of the iterates grow like k^3 (Shamir, Zhang 2013, section 4)
@@ -32,7 +33,7 @@ CLOCK = np.dtype(
     ]
 )
 """The time of a solve. t: arrivals, where a mini-batch counts its samples; n, total: samples and the sum of their C;
-unit: the mean loss of w = 0, 1 in classification;
+unit: the mean loss of w = 0;
 late: Shamir and Zhang's eta, 0 for the plain mean, -1 for none; the other fields as above."""
 
 
@@ -45,18 +46,18 @@ class Samples(NamedTuple):
         Rows of X, as `svmkit.problems.risks.design` gives them.
     bias : float
         Value of the last column, 0 for no bias.
-    y, C, sq : ndarray of shape (m,)
-        Labels or targets, costs and squared norms of the rows.
-    epsilon : float or None
-        Half the width of the tube in regression; None in classification, for which the loops are compiled separately.
+    points, two_sided : ndarray, True or None
+        The terms of the loss, `svmkit.problems.risks.points.Points`.
+    C, sq : ndarray of shape (m,)
+        Costs and squared norms of the rows.
     """
 
     rows: object
     bias: float
-    y: np.ndarray
+    points: np.ndarray
+    two_sided: bool | None
     C: np.ndarray
     sq: np.ndarray
-    epsilon: float | None
 
 
 class Weights(NamedTuple):
@@ -101,31 +102,22 @@ def rate(now):
     return now.eta * (ratio if now.power == 1.0 else ratio**now.power)
 
 
-@njit(cache=True)
-def toward(squared, y, epsilon, h, r, square):
-    """Return -r times the derivative of loss_i by h, where r = rate C_i.
+@njit(cache=True, error_model="numpy")
+def toward(points, two_sided, i, h, rate, square):
+    """Return -rate times the derivative of loss_i by h, for a sample of squared norm `square`.
 
-    y is the label, or in regression the target; the other arguments are those of `pull`.
+    The derivative of a loss that grows like a square has no bound: a step that would carry its sample past the kink
+    ends there, since early steps, and steps of samples that are far larger than others, would overflow otherwise.
     """
-    if epsilon is None:
-        return y * pull(squared, 1.0 - y * h, r, square)
-    rest = y - h
-    e = pull(squared, abs(rest) - epsilon, r, square)
-    return e if rest > 0.0 else -e
-
-
-@njit(cache=True)
-def pull(squared, slack, r, square):
-    """Return r times the derivative of loss_i by this slack, where r = rate C_i.
-
-    The derivative of the squared loss has no bound: a step that would carry its sample past a slack of 0 ends there,
-    since early steps, and steps of samples that are far larger than others, would overflow otherwise.
-    """
+    e = points[i, 0] - h
+    side = find_side(points, two_sided, i, 0.0, e)
+    slack = side.sign * e - side.kink
     if slack <= 0.0:
         return 0.0
-    if not squared:
-        return r
-    return slack * (2.0 * r if 2.0 * r * square < 1.0 else 1.0 / square)
+    most = rate * side.bound
+    if side.ridge == 0.0:
+        return side.sign * most
+    return side.sign * min(slack * (rate / side.ridge) if rate * square < side.ridge else slack / square, most)
 
 
 @njit(cache=True)

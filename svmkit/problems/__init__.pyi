@@ -5,9 +5,9 @@ from .loss import Loss
 from .nu import NuBoxQP, NuTubeQP
 from .one_class import OneClassQP
 from .risks.crammer_singer import CrammerSinger
-from .risks.linear_risk import LinearDual, LinearRisk
-from .risks.risk import KernelRisk, Risk
-from .risks.tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk, TubeRisk
+from .risks.kernel_risk import KernelRisk, KernelTubeRisk
+from .risks.linear_risk import LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk
+from .risks.risk import Risk
 from .simplex import SimplexQP, SquaredHinge
 from .tube import BiasedTubeQP, TubeQP
 
@@ -33,5 +33,4 @@ __all__ = [
     "SimplexQP",
     "SquaredHinge",
     "TubeQP",
-    "TubeRisk",
 ]

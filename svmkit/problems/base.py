@@ -219,6 +219,10 @@ class Problem(ABC):
     def infeasible(self, point: np.ndarray) -> str | None:
         """Return why `point` is infeasible, or None if it is feasible."""
 
+    def restore(self, point: np.ndarray) -> np.ndarray:
+        """Return the point that a checkpoint holds, which an earlier version may have written in another form."""
+        return point
+
     @abstractmethod
     def certificate(self, point: np.ndarray) -> Certificate:
         """Return P, D and their gap at `point`, computed from scratch on all samples in float64."""

@@ -1,4 +1,4 @@
-"""The input of regression problems: targets t, the half width epsilon of the tube around h, and signed dual weights."""
+"""The input of problems: labels or targets t, costs, the half width epsilon of the tube around h, signed weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.problems.base import costs, labels_and_costs
 
 
 def checked_targets(t: np.ndarray, m: int) -> np.ndarray:
@@ -23,6 +24,29 @@ def checked_epsilon(epsilon: float) -> float:
     if not 0.0 <= epsilon < math.inf:  # NaN is not
         raise InputError(f"epsilon must be a finite number >= 0, in units of the targets, not {epsilon:g}")
     return epsilon
+
+
+def read_samples(
+    task: str, target: np.ndarray, C: float | np.ndarray, m: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what samplers take as labels, the targets and the costs, all float64 of shape (m,), once they are checked.
+
+    Parameters
+    ----------
+    task : {"classify", "regress"}
+        What is learnt.
+    target : ndarray of shape (m,)
+        Labels or targets.
+    C : float or ndarray of shape (m,)
+        Costs.
+    m : int
+        The number of samples.
+    """
+    if task == "regress":
+        t, C = checked_targets(target, m), costs(C, m)
+        return sides(t), t, C
+    y, C = labels_and_costs(target, C, m)
+    return y, y, C
 
 
 def sides(t: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("one_pool")
 CASES = [
     (name, loss)
     for name in plugins.solvers_where(lambda solver: solver.regression_for(RBF(0.5)) or solver.regression_for(Linear()))
-    for loss in plugins.load("solver", name).losses
+    for loss in plugins.load("solver", name).loss_names("regress")
 ]
 
 

@@ -10,11 +10,12 @@ import pytest
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
+from svmkit.losses import Hinge
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.loss import Loss, best_bias
-from svmkit.problems.risks.risk import KernelRisk, scale_within
+from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
 M = 6
@@ -242,17 +243,18 @@ def test_what_a_risk_refuses():
         with pytest.raises(InputError, match=r"bias must be a finite number >= 0 \(0: none\), not"):
             KernelRisk(gram(), Y, C, bias=bias)
     problem = KernelRisk(gram(), Y, C)
-    assert problem.bias == 1.0 and problem.loss is HINGE
+    assert problem.bias == 1.0 and problem.loss == Hinge()
     for point in (np.zeros(M, np.float32), np.zeros(M + 1), np.full(M, np.nan), np.where(Y > 0, np.inf, 1.0)):
         assert "it should be finite float64 of shape (6,)" in problem.infeasible(point)
 
 
 def test_the_best_factor_within_the_box():
-    assert scale_within(3.0, 2.0, SQUARED) == 1.5 and scale_within(3.0, 2.0, HINGE) == 1.0
-    assert scale_within(1.0, 2.0, HINGE) == scale_within(1.0, 2.0, SQUARED) == 0.5
-    assert scale_within(-1.0, 2.0, HINGE) == scale_within(0.0, 2.0, SQUARED) == 0.0
-    assert scale_within(1.0, 0.0, HINGE) == scale_within(0.0, 0.0, SQUARED) == scale_within(1.0, -2.0, HINGE) == 1.0
-    assert scale_within(1.0, 4.0, HINGE) == 0.25 and scale_within(8.0, 0.5, SQUARED) == 16.0
+    within, free = (KernelRisk(gram(), Y, C, loss=loss).best_scale for loss in (HINGE, SQUARED))
+    assert free(3.0, 2.0) == 1.5 and within(3.0, 2.0) == 1.0
+    assert within(1.0, 2.0) == free(1.0, 2.0) == 0.5
+    assert within(-1.0, 2.0) == free(0.0, 2.0) == 0.0
+    assert within(1.0, 0.0) == free(0.0, 0.0) == within(1.0, -2.0) == 1.0
+    assert within(1.0, 4.0) == 0.25 and free(8.0, 0.5) == 16.0
 
 
 def test_objectives_in_words():

@@ -9,8 +9,10 @@ from support.storages import frozen, int64
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.losses import Hinge, SquaredHinge
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.problems.risks.design import Design, fetch_row, row_add, row_dot
+from svmkit.problems.risks.points import make_points
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 NEVER = np.inf, -np.inf
@@ -146,7 +148,8 @@ def test_a_pass_is_hsiehs(storage, bias, loss):
     upper, ridge = (C, np.zeros(m)) if loss == "hinge" else (np.full(m, np.inf), 0.5 / C)
     full = np.column_stack([X, np.full(m, bias)]) if bias else X
     d = design(storage(X), bias)
-    points = d.points(y, upper, ridge)
+    terms = (Hinge() if loss == "hinge" else SquaredHinge()).terms(y, C)
+    points = make_points(terms, d.sq).rows
     beta = np.where(rng.random(m) < 0.3, np.minimum(upper, 1.0), 0.0)
     v = full.T @ (y * beta)
     theirs, their_v = beta.copy(), v.copy()
@@ -161,7 +164,9 @@ def test_a_pass_is_hsiehs(storage, bias, loss):
             cost = C[i] * max(slack, 0.0) ** (1 if loss == "hinge" else 2)
             parts.append(cost - step_beta[i] * slack + 0.5 * ridge[i] * step_beta[i] ** 2)
             plain_pass(full, y, upper, ridge, [i], step_beta, step_v, high, low)
-        done = coordinate_pass(d.rows, d.bias, points, ours, len(ours), beta, v, high, low)
+        signed = y * beta
+        done = coordinate_pass(d.rows, d.bias, points, ours, len(ours), signed, v, high, low)
+        beta = y * signed
         kept, projected = plain_pass(full, y, upper, ridge, order, theirs, their_v, high, low)
         np.testing.assert_allclose(beta, theirs, atol=1e-12)
         np.testing.assert_allclose(v, their_v, atol=1e-11)
@@ -177,12 +182,12 @@ def test_rows_of_zeros_go_to_their_bound():
     X, y, C = np.zeros((3, 2)), np.array([1.0, -1.0, 1.0]), np.array([0.5, 2.0, 1e6])
     d = design(X, 0.0)
     beta, v = np.zeros(3), np.zeros(2)
-    done = coordinate_pass(d.rows, 0.0, d.points(y, C, np.zeros(3)), np.arange(3), 3, beta, v, *NEVER)
-    np.testing.assert_array_equal(beta, C)
+    done = coordinate_pass(d.rows, 0.0, make_points(Hinge().terms(y, C), d.sq).rows, np.arange(3), 3, beta, v, *NEVER)
+    np.testing.assert_array_equal(beta, y * C)
     assert done.gain == pytest.approx(C.sum())
     beta = np.zeros(3)
-    coordinate_pass(d.rows, 0.0, d.points(y, np.full(3, np.inf), 0.5 / C), np.arange(3), 3, beta, v, *NEVER)
-    np.testing.assert_allclose(beta, 2.0 * C)
+    coordinate_pass(d.rows, 0.0, make_points(SquaredHinge().terms(y, C), d.sq).rows, np.arange(3), 3, beta, v, *NEVER)
+    np.testing.assert_allclose(beta, 2.0 * y * C)
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 30])
@@ -192,9 +197,10 @@ def test_passes_over_few_points(m):
     y = np.where(np.arange(m) % 2, 1.0, -1.0)
     d = design(sp.csr_array(X))
     beta, v = np.zeros(m), np.zeros(6)
+    points = make_points(Hinge().terms(y, np.ones(m)), d.sq).rows
     for _ in range(50):
-        done = coordinate_pass(d.rows, 1.0, d.points(y, np.ones(m), np.zeros(m)), np.arange(m), m, beta, v, *NEVER)
-    np.testing.assert_allclose(v, np.append(X, np.ones((m, 1)), axis=1).T @ (y * beta), atol=1e-12)
+        done = coordinate_pass(d.rows, 1.0, points, np.arange(m), m, beta, v, *NEVER)
+    np.testing.assert_allclose(v, np.append(X, np.ones((m, 1)), axis=1).T @ beta, atol=1e-12)
     assert done.n == m and done.gain >= 0.0
 
 
@@ -204,6 +210,7 @@ def test_duplicate_draws_are_steps_of_their_own():
     order = np.random.default_rng(0).integers(23, size=60)
     full = np.append(X, np.ones((23, 1)), axis=1)
     beta, v, theirs, their_v = np.zeros(23), np.zeros(20), np.zeros(23), np.zeros(20)
-    coordinate_pass(d.rows, 1.0, d.points(y, np.ones(23), np.zeros(23)), order.copy(), 60, beta, v, *NEVER)
+    points = make_points(Hinge().terms(y, np.ones(23)), d.sq).rows
+    coordinate_pass(d.rows, 1.0, points, order.copy(), 60, beta, v, *NEVER)
     plain_pass(full, y, np.ones(23), np.zeros(23), order, theirs, their_v, *NEVER)
-    np.testing.assert_allclose(beta, theirs, atol=1e-13)
+    np.testing.assert_allclose(y * beta, theirs, atol=1e-13)

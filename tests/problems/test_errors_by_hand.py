@@ -8,13 +8,13 @@ import pytest
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.semidefinite import Definiteness
-from svmkit.problems import base, box, loss, rounding, simplex
+from svmkit.problems import base, box, loss, loss_sums, rounding, simplex
 from svmkit.problems.box import BoxQP
 from svmkit.problems.box_sums import Bounds
 from svmkit.problems.certificate import Certificate, is_rounding
 from svmkit.problems.loss import Loss
-from svmkit.problems.risks import risk
-from svmkit.problems.risks.risk import KernelRisk
+from svmkit.problems.risks import kernel_risk
+from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
@@ -30,7 +30,7 @@ every_loss = pytest.mark.parametrize("kind", [HINGE, SQUARED], ids=str)
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
     """A unit roundoff of 1/512, and kernel products that are off by a thousandth of the sum of the weights."""
-    for module in (simplex, box, risk, loss, rounding):
+    for module in (simplex, box, kernel_risk, loss, loss_sums, rounding):
         if hasattr(module, "U"):
             monkeypatch.setattr(module, "U", U)
     monkeypatch.setattr(Gram, "product_error", lambda self, weights: ETA * float(np.abs(weights).sum()))
@@ -140,8 +140,11 @@ def test_of_the_risk_of_a_kernel(kind, bias):
         for point in (size * Y * np.arange(1.0, 6.0), size * np.arange(1.0, 6.0)):
             h = full @ point
             of_h, of_norm = of(point)
-            of_primal = 0.5 * of_norm + loss_error(kind, 1.0 - Y * h, of_h + 2.0 * U * (1.0 + np.abs(h)))
-            beta = np.clip(Y * point, 0.0, problem.upper)
+            of_h, slack = of_h + 2.0 * U * (1.0 + np.abs(h)), 1.0 - Y * h
+            beyond, above = np.maximum(slack + of_h, 0.0), np.maximum(slack, 0.0)
+            steepest, losses = (C * (beyond > 0.0), C * above) if kind is HINGE else (2.0 * C * beyond, C * above**2)
+            of_primal = 0.5 * of_norm + steepest @ of_h + 4.0 * dot(losses)
+            beta = Y * problem.clipped(point)
             norm, shares = (Y * beta) @ full @ (Y * beta), beta**2 * ridge
             curvature = norm + shares.sum()
             scale = beta.sum() / curvature if kind is SQUARED else min(1.0, beta.sum() / curvature)

@@ -12,8 +12,9 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.loss_sums import outside_bounds
+from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk
-from svmkit.problems.risks.risk import KernelRisk
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
@@ -156,7 +157,7 @@ def test_lower_bounds_hold_wherever_the_point_is(loss, penalty):
         before = certificate.dual
         risk.raise_bound(certificate)
     assert before <= min(values)
-    offered = risk.offer(np.minimum(rng.uniform(0.0, 0.05, 40), risk.upper))
+    offered = risk.offer(risk.clipped(y * rng.uniform(0.0, 0.05, 40)))
     assert before <= offered <= min(values)
 
 
@@ -183,7 +184,7 @@ def test_a_certificate_holds_the_dual_weights_that_prove_it(loss, penalty):
     X, y, C = samples()
     risk, other = (LinearRisk(Gram(Linear(), X), y, C, loss=loss, penalty=penalty) for _ in range(2))
     certificate = risk.certificate(np.full(5, 0.1))
-    assert (certificate.beta >= 0.0).all() and (certificate.beta <= risk.upper).all() and certificate.beta.any()
+    assert outside_bounds(risk.terms, certificate.beta) is None and certificate.beta.any()
     assert other.offer(certificate.beta) == pytest.approx(certificate.dual, rel=1e-12)
 
 
@@ -201,18 +202,18 @@ def test_dual_is_bounded_by_and_meets_liblinears(loss):
     dual = LinearDual(Gram(Linear(), X), y, C, loss=loss)
     best = primal(X, y, C, w, loss, 1.0)
     full = np.append(X, np.ones((len(y), 1)), axis=1)
-    Q = np.outer(y, y) * (full @ full.T) + np.diag(dual.ridge)
+    Q = full @ full.T + np.diag(dual.terms.ridge_up)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        beta = np.minimum(rng.uniform(0.0, 0.4, len(y)), dual.upper)
+        beta = dual.clipped(y * rng.uniform(0.0, 0.4, len(y)))
         assert dual.infeasible(beta) is None
         certificate = dual.certificate(beta)
-        assert certificate.dual == pytest.approx(beta.sum() - 0.5 * beta @ Q @ beta, rel=1e-9)
+        assert certificate.dual == pytest.approx(y @ beta - 0.5 * beta @ Q @ beta, rel=1e-9)
         assert dual.objective(beta) == pytest.approx(-certificate.dual, rel=1e-12)
         assert certificate.dual <= best <= certificate.primal
-        np.testing.assert_allclose(certificate.gradient, Q @ beta - 1.0, atol=1e-10)
+        np.testing.assert_allclose(certificate.gradient, Q @ beta - y, atol=1e-10)
         found = dual.decision_function(beta, certificate)
-        np.testing.assert_allclose(np.append(found.w, found.intercept), full.T @ (y * beta), atol=1e-10)
+        np.testing.assert_allclose(np.append(found.w, found.intercept), full.T @ beta, atol=1e-10)
     solution = solve(dual, make("dcd", loss=loss), stop=Gap(1e-8))
     assert solution.certificate.primal == pytest.approx(best, rel=1e-7)
     assert dual.bound(solution.certificate.dual * -1.0).dual == solution.certificate.dual
@@ -223,9 +224,9 @@ def test_dual_points_outside_their_box_are_named(loss):
     X, y, _ = samples()
     dual = LinearDual(Gram(Linear(), X), y, 0.5, loss=loss)
     beta = np.zeros(70)
-    beta[7] = -0.1
-    assert ">= 0" in dual.infeasible(beta)
-    beta[7] = 0.6
+    beta[7] = -0.1 * y[7]
+    assert "the weight of row 7 should be between" in dual.infeasible(beta)
+    beta[7] = 0.6 * y[7]
     assert (loss is Loss.HINGE) == ("row 7" in (dual.infeasible(beta) or ""))
     assert "shape" in dual.infeasible(np.zeros(69))
 
@@ -241,7 +242,7 @@ def test_sgds_lambda_is_one_over_the_sum_of_costs(loss):
     [
         ({"bias": -1.0}, "bias must be a finite number >= 0"),
         ({"bias": float("inf")}, "bias must be a finite number >= 0"),
-        ({"loss": "log"}, "there are: hinge, squared_hinge"),
+        ({"loss": "log"}, "there are: hinge, smoothed_hinge, squared_hinge"),
         ({"penalty": "l0"}, "there are: l2, l1"),
     ],
 )
@@ -278,17 +279,17 @@ def test_kernel_risk_against_a_qp_solver(loss, bias):
     X, y, C = samples(40)
     risk = KernelRisk(Gram(RBF(0.5), X), y, C, loss=loss, bias=bias)
     K = rbf_kernel(X, gamma=0.5) + bias**2
-    Q = np.outer(y, y) * K + np.diag(risk.ridge) + 1e-10 * np.eye(40)
+    Q = np.outer(y, y) * K + np.diag(risk.terms.ridge_up) + 1e-10 * np.eye(40)
     sides = [np.eye(40)] + ([-np.eye(40)] if loss is Loss.HINGE else [])
     limits = np.append(np.zeros(40), -C) if loss is Loss.HINGE else np.zeros(40)
     beta, value = quadprog.solve_qp(Q, np.ones(40), np.hstack(sides), limits)[:2]
-    beta = np.clip(beta, 0.0, risk.upper)
-    certificate = risk.certificate(y * beta)
+    beta = risk.clipped(y * beta)
+    certificate = risk.certificate(beta)
     assert -1e-9 <= certificate.gap <= 1e-5
     assert certificate.dual == pytest.approx(-value, rel=1e-6)
     rng = np.random.default_rng(0)
     for _ in range(20):  # points of any sign: P by its definition, D a bound
-        c = y * beta + rng.normal(size=40) * rng.choice([1e-3, 0.1, 3.0])
+        c = beta + rng.normal(size=40) * rng.choice([1e-3, 0.1, 3.0])
         certificate = risk.certificate(c)
         slack = np.maximum(1.0 - y * (K @ c), 0.0)
         cost = C @ (slack if loss is Loss.HINGE else slack**2)

@@ -103,13 +103,13 @@ def test_of_the_risks(loss, size, scale):
 
         gram, wide = Gram(Linear(), X), np.column_stack([LONG(X), np.ones(len(y), LONG)])
         beta = rng.uniform(0.0, 1.0, len(y)) * C
-        found = LinearDual(gram, y, C, loss=loss).certificate(beta)
+        found = LinearDual(gram, y, C, loss=loss).certificate(y * beta)
         sound(found, *linear(loss, wide, y, LONG(C), LONG(beta)))
 
         w = rng.normal(size=4)
         found = LinearRisk(gram, y, C, loss=loss).certificate(w)
         P = (LONG(w) ** 2).sum() / 2 + total(loss, 1 - y * (wide @ LONG(w)), LONG(C))
-        D = linear(loss, wide, y, LONG(C), LONG(found.beta))[1]
+        D = linear(loss, wide, y, LONG(C), y * LONG(found.beta))[1]
         assert abs(LONG(found.primal) - P) <= LONG(found.rounding) * max(found.primal, found.dual)
         assert found.dual <= D
 

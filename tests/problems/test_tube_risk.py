@@ -5,13 +5,14 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 from support.problems import make
-from support.regression import linear_svr, primal, quantities, with_bias
+from support.regression import linear_svr, primal, quantities, tube, with_bias
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
-from svmkit.problems.risks.tube_risk import KernelTubeRisk, LinearTubeDual, LinearTubeRisk
+from svmkit.problems.risks.kernel_risk import KernelTubeRisk
+from svmkit.problems.risks.linear_risk import LinearTubeDual, LinearTubeRisk
 from svmkit.problems.tube import BiasedTubeQP
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
@@ -43,7 +44,7 @@ def test_liblinears_optimum_is_certified(storage, loss, bias, epsilon):
     X, t, C = quantities(70)
     X = X.astype(np.float32)  # the numbers that all storages hold
     w = linear_svr(X, t, C, epsilon, loss, bias)
-    risk = LinearTubeRisk(Gram(Linear(), storage(X)), t, C, epsilon, loss=loss, bias=bias)
+    risk = LinearTubeRisk(Gram(Linear(), storage(X)), t, C, tube(loss, epsilon), bias=bias)
     assert risk.infeasible(w) is None and risk.shape == w.shape
     first = risk.certificate(w)
     assert first.primal == pytest.approx(primal(X, t, C, epsilon, w, loss, bias), rel=1e-12)
@@ -70,7 +71,7 @@ def lasso(X, t, C, epsilon, bias):
 def test_l1_against_a_linear_program(bias):
     X, t, C = quantities(60)
     w, least = lasso(X, t, 0.05 * C, 0.2, bias)
-    risk = LinearTubeRisk(Gram(Linear(), X), t, 0.05 * C, 0.2, penalty="l1", bias=bias)
+    risk = LinearTubeRisk(Gram(Linear(), X), t, 0.05 * C, tube("hinge", 0.2), penalty="l1", bias=bias)
     assert risk.objective(w) == pytest.approx(least, rel=1e-9)
     rng = np.random.default_rng(0)
     for point in (w, np.zeros_like(w), *rng.normal(size=(20, w.size))):
@@ -84,13 +85,13 @@ def test_l1_against_a_linear_program(bias):
 def test_lower_bounds_hold_wherever_the_point_is(loss, penalty):
     X, t, C = quantities(40)
     rng = np.random.default_rng(5)
-    risk, other = (LinearTubeRisk(Gram(Linear(), X), t, C, 0.2, loss=loss, penalty=penalty) for _ in range(2))
+    risk, other = (LinearTubeRisk(Gram(Linear(), X), t, C, tube(loss, 0.2), penalty=penalty) for _ in range(2))
     values, before = [], 0.0
     for _ in range(40):
         certificate = risk.certificate(rng.normal(size=6) * rng.choice([0.01, 1.0, 10.0]))
         values.append(certificate.primal)
         assert certificate.dual >= before and 0.0 <= certificate.gap <= 1.0
-        assert (np.abs(certificate.beta) <= risk.upper).all()
+        assert (np.abs(certificate.beta) <= risk.terms.upper).all()
         assert other.offer(certificate.beta) >= certificate.dual * (1.0 - 1e-12)
         before = certificate.dual
         risk.raise_bound(certificate)
@@ -102,7 +103,7 @@ def test_lower_bounds_hold_wherever_the_point_is(loss, penalty):
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_dual_by_its_definition(loss, epsilon, bias):
     X, t, C = quantities(60)
-    dual = LinearTubeDual(Gram(Linear(), X), t, C, epsilon, loss=loss, bias=bias)
+    dual = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, epsilon), bias=bias)
     best = primal(X, t, C, epsilon, linear_svr(X, t, C, epsilon, loss, bias), loss, bias)
     F, rng = with_bias(X, bias), np.random.default_rng(0)
     K = F @ F.T
@@ -110,11 +111,11 @@ def test_dual_by_its_definition(loss, epsilon, bias):
         d = dual.clipped(rng.normal(size=60) * rng.choice([0.01, 0.3, 3.0]))
         assert dual.infeasible(d) is None
         certificate = dual.certificate(d)
-        value = t @ d - epsilon * np.abs(d).sum() - 0.5 * d @ K @ d - 0.5 * dual.ridge @ d**2
+        value = t @ d - epsilon * np.abs(d).sum() - 0.5 * d @ K @ d - 0.5 * dual.terms.ridge_up @ d**2
         assert certificate.dual == pytest.approx(value, rel=1e-9, abs=1e-9) == -dual.objective(d)
         assert certificate.primal == pytest.approx(primal(X, t, C, epsilon, F.T @ d, loss, bias), rel=1e-9)
         assert certificate.dual <= best * (1.0 + 1e-9) <= certificate.primal * (1.0 + 1e-8)
-        np.testing.assert_allclose(certificate.gradient, K @ d + dual.ridge * d - t, atol=1e-9)
+        np.testing.assert_allclose(certificate.gradient, K @ d + dual.terms.ridge_up * d - t, atol=1e-9)
         found = dual.decision_function(d, certificate)
         np.testing.assert_array_equal(found.coef, d)
         np.testing.assert_allclose(X @ found.w + found.intercept, K @ d, atol=1e-9)
@@ -124,7 +125,7 @@ def test_dual_by_its_definition(loss, epsilon, bias):
 @every_loss
 def test_a_start_from_weights_is_about_as_good_as_the_weights(loss):
     X, t, C = quantities(300)
-    dual = LinearTubeDual(Gram(Linear(), X), t, C, 0.2, loss=loss)
+    dual = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, 0.2))
     w = linear_svr(X, t, C, 0.2, loss)
     start = dual.start_weights(w[:-1], w[-1])
     assert dual.infeasible(start) is None and dual.certificate(start).gap <= 0.05
@@ -144,8 +145,8 @@ def test_dual_points_outside_their_box_are_named():
 def test_kernel_risk_with_the_linear_kernel_is_the_linear_risk(loss, bias):
     X, t, C = quantities(60)
     gram = Gram(Linear(), X)
-    solution = solve(LinearTubeDual(gram, t, C, 0.2, loss=loss, bias=bias), make("dcd", loss=loss), stop=Gap(1e-7))
-    risk = KernelTubeRisk(gram, t, C, 0.2, loss=loss, bias=bias)
+    solution = solve(LinearTubeDual(gram, t, C, tube(loss, 0.2), bias=bias), make("dcd", loss=loss), stop=Gap(1e-7))
+    risk = KernelTubeRisk(gram, t, C, tube(loss, 0.2), bias=bias)
     best = risk.certificate(solution.point)
     assert best.primal == pytest.approx(solution.certificate.primal, rel=1e-9)
     assert best.dual == pytest.approx(solution.certificate.dual, rel=1e-6) and 0.0 <= best.gap <= 1e-6
@@ -160,10 +161,10 @@ def test_kernel_risk_with_the_linear_kernel_is_the_linear_risk(loss, bias):
 def test_kernel_risk_is_the_tube_with_a_regularised_bias(loss):
     X, t, C = quantities(60)
     gram, rng = Gram(RBF(0.5), X), np.random.default_rng(0)
-    risk, tube = KernelTubeRisk(gram, t, C, 0.2, loss=loss), BiasedTubeQP(gram, t, C, 0.2, loss=loss)
+    risk, qp = KernelTubeRisk(gram, t, C, tube(loss, 0.2)), BiasedTubeQP(gram, t, C, 0.2, loss=loss)
     for _ in range(20):
         d = risk.clipped(rng.normal(size=60) * rng.choice([1e-3, 0.1, 3.0]))
-        ours, theirs = risk.certificate(d), tube.certificate(d)
+        ours, theirs = risk.certificate(d), qp.certificate(d)
         assert ours.primal == pytest.approx(theirs.primal, rel=1e-9)
         assert ours.dual >= theirs.dual - 1e-9 * ours.primal  # d times the best factor
         assert risk.decision_function(d, ours).intercept == pytest.approx(d.sum())
@@ -174,7 +175,7 @@ def test_kernel_risk_is_the_tube_with_a_regularised_bias(loss):
 def test_constant_targets(loss, t):
     X, _, C = quantities(60)
     w = linear_svr(X, t, C, 0.0, loss)
-    certificate = LinearTubeRisk(Gram(Linear(), X), t, C, 0.0, loss=loss).certificate(w)
+    certificate = LinearTubeRisk(Gram(Linear(), X), t, C, tube(loss, 0.0)).certificate(w)
     assert certificate.primal == pytest.approx(primal(X, t, C, 0.0, w, loss), rel=1e-12)
     assert certificate.dual <= certificate.primal * (1.0 + 1e-9) and certificate.gap <= 0.05
 
@@ -185,9 +186,9 @@ def test_certificates_scale_with_the_targets(loss, scale):
     """With targets, epsilon and w times s and C times s, or 1 for the squared loss, P and D are those times s^2."""
     X, t, C = quantities(60)
     w = linear_svr(X, t, C, 0.2, loss)
-    one = LinearTubeRisk(Gram(Linear(), X), t, C, 0.2, loss=loss).certificate(w)
+    one = LinearTubeRisk(Gram(Linear(), X), t, C, tube(loss, 0.2)).certificate(w)
     costs = C * (scale if loss is Loss.HINGE else 1.0)
-    risk = LinearTubeRisk(Gram(Linear(), X), scale * t, costs, scale * 0.2, loss=loss)
+    risk = LinearTubeRisk(Gram(Linear(), X), scale * t, costs, tube(loss, scale * 0.2))
     other = risk.certificate(scale * w)
     assert other.primal == pytest.approx(scale**2 * one.primal, rel=1e-9)
     assert other.dual == pytest.approx(scale**2 * one.dual, rel=1e-3) and other.gap == pytest.approx(one.gap, abs=1e-3)
@@ -196,17 +197,16 @@ def test_certificates_scale_with_the_targets(loss, scale):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"epsilon": -0.1}, "epsilon must be a finite number >= 0"),
-        ({"t": np.full(60, np.nan)}, "the targets must be a finite number for each of the 60 rows"),
+        ({"target": np.full(60, np.nan)}, "the targets must be a finite number for each of the 60 rows"),
         ({"C": 0.0}, "C must be finite and > 0"),
-        ({"loss": "log"}, "there are: hinge, squared_hinge"),
+        ({"loss": "log"}, "there are: absolute_error, epsilon_insensitive, expectile"),
         ({"bias": -1.0}, "bias must be a finite number >= 0"),
     ],
 )
 def test_terms_that_are_refused(given, words):
     X, t, C = quantities(60)
     with pytest.raises(InputError, match=words):
-        LinearTubeRisk(Gram(Linear(), X), **{"t": t, "C": C, "epsilon": 0.1} | given)
+        LinearTubeRisk(Gram(Linear(), X), **{"target": t, "C": C} | given)
 
 
 def test_the_objective_in_words():

@@ -26,5 +26,4 @@ def primal(problem, w):
     X = X.toarray() if sp.issparse(X) else X
     d = X.shape[1]
     h = X @ w[:d] + (problem.bias * w[d] if problem.bias else 0.0)
-    slack = np.maximum(0.0, 1.0 - problem.y * h)
-    return 0.5 * w @ w + problem.C @ (slack if problem.loss == "hinge" else slack**2)
+    return 0.5 * w @ w + problem.C @ problem.loss.value(problem.y, h)

@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVR
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
+from svmkit.losses.by_name import make_loss
 from svmkit.problems.loss import Loss
 
 
@@ -40,6 +41,11 @@ def linear_svr(X, t, C, epsilon, loss: Loss, bias: float = 1.0, tol: float = 1e-
             intercept_scaling=bias or 1.0, max_iter=1_000_000, random_state=0,
         ).fit(X, t, sample_weight=C)  # fmt: skip
     return np.append(model.coef_, model.intercept_ / bias) if bias else model.coef_
+
+
+def tube(loss: str, epsilon: float):
+    """The loss outside a tube of that half width, by a name of LIBLINEAR's."""
+    return make_loss(str(loss), "regress", epsilon=epsilon)
 
 
 def regression(solver, X, t, C=1.0, epsilon=0.1, kernel=None):

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from svmkit.kernels.functions import RBF, Linear
+from svmkit.losses.by_name import LIBLINEAR_NAMES
 from svmkit.plugins import Listed
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams
@@ -48,11 +49,12 @@ def facts(row: Listed) -> dict[str, Any]:
     regressions = [problem.name for kernel in taken if (problem := solver.regression_for(kernel)) is not None]
     kernels = {Requires.LINEAR_KERNEL: "linear", Requires.NORMALISED_KERNEL: "normalised"}
     cited = [inside for inside in _BRACKETS.findall(row.doc) if _SOURCE.search(inside)]
+    names = [name for task in ("classify", "regress") for name in solver.loss_names(task)]
     return {
         "method": _BRACKETS.sub(lambda found: "" if found[1] in cited else found[0], row.doc).rstrip("."),
         "problem": list(dict.fromkeys(problems)),
         "regression": list(dict.fromkeys(regressions)),
-        "loss": list(solver.losses),
+        "loss": list(dict.fromkeys(LIBLINEAR_NAMES.get(name, name) for name in names)),
         "kernels": next((kernels[need] for need in solver.requires), "any"),
         "sparse": True,  # rows come through Gram and Design, which hide the storage from every solver
         "streaming": issubclass(solver, LearnsFromStreams),

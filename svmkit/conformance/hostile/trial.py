@@ -75,19 +75,20 @@ def trials() -> list[tuple[str, str, str]]:
     return [(case.name, name, loss) for case in CASES.values() for name in names for loss in _losses(case, name)]
 
 
-def _losses(case: Case, name: str) -> tuple[str, ...]:
+def _losses(case: Case, name: str) -> list[str]:
     """The losses with which a solver is run on a case; none if the case is not meant for it."""
     solver = plugins.load("solver", name)
     if case.task == "one-class":
-        return ("squared_hinge",) if solver.problem is SimplexQP else ()
+        return ["squared_hinge"] if solver.problem is SimplexQP else []
     if not case.linear and Requires.LINEAR_KERNEL in solver.requires:
-        return ()
-    return solver.losses if case.every_loss else solver.losses[:1]
+        return []
+    names = solver.loss_names("classify")
+    return names if case.every_loss else names[:1]
 
 
 def run_named(case: str, solver: str, loss: str) -> Trial:
     """Run a registered solver with one of its losses on a case, as `run` does."""
-    options = {"loss": loss} if len(plugins.load("solver", solver).losses) > 1 else {}
+    options = {"loss": loss} if "loss" in plugins.options(plugins.load("solver", solver)) else {}
     return replace(run(case, plugins.build("solver", solver, options)), loss=loss)
 
 

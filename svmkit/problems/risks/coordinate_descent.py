@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
+from svmkit.problems.risks.points import excess_of, find_side, loss_beyond, opposite_side
 from svmkit.runtime.compiling import njit
+
+FINE = 1e-12  # slope, relative to the target, below which a weight stays
 
 
 class Pass(NamedTuple):
@@ -36,12 +39,11 @@ class Pass(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, epsilon=None):
+def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, two_sided=None):
     """Make one pass of dual coordinate descent over the points order[:n].
 
-    The pass minimises 1/2 |v|^2 + 1/2 sum ridge beta^2 - sum beta over 0 <= beta <= upper, one coordinate at a time,
-    where v = sum beta y x with the bias column. It changes `order`, `beta` and `v` in place. In regression it minimises
-    1/2 |v|^2 + 1/2 sum ridge beta^2 - sum t beta + epsilon sum |beta| over |beta| <= upper, where v = sum beta x.
+    The pass minimises 1/2 |v|^2 - target'beta + sum phi(beta) over lower <= beta <= upper, one coordinate at a time,
+    where v = sum beta x with the bias column. It changes `order`, `beta` and `v` in place.
 
     Parameters
     ----------
@@ -49,8 +51,8 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, ep
         The samples, as in `Design.rows`.
     bias : float
         Value of the bias column; 0.0 for none.
-    points : ndarray of float64, shape (m, 4)
-        y, or t in regression, upper, ridge and 1 / curvature of each point (`Design.points`).
+    points : ndarray of float64
+        `Points.rows` of the terms of the loss.
     order : ndarray of int64
         The points to visit. Afterwards the points that stay in come first, in the same order.
     n : int
@@ -61,12 +63,12 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, ep
         The weight vector of beta.
     high, low : float
         Thresholds of shrinking. A point drops out if its weight is 0 and its gradient exceeds `high`, or if its weight
-        is `upper` and its gradient is below `low`; inf and -inf keep all points.
+        is at its bound and its gradient is below `low`; inf and -inf keep all points.
     sigma : float, default=1.0
         Factor by which v moves further than the steps, for the local problem of one worker among several. `points`
         has to be made with the same sigma.
-    epsilon : float or None, default=None
-        Half the width of the tube in regression; None for classification, for which it is compiled separately.
+    two_sided : True or None, default=None
+        `Points.two_sided`.
 
     Returns
     -------
@@ -74,61 +76,53 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, ep
 
     References
     ----------
-    Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), Algorithm 3; for sigma: Ma et al. (2015), sigma'; for regression:
-    Ho, Lin (2012), Algorithm 4. A point of regression is looked at from the side on which its weight lies, or its
-    residual while the weight is 0: with y for the side it is a point of classification whose slack is
-    y (t - h) - epsilon and whose weight may become negative, beyond a kink of 2 epsilon in the slope.
+    Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), Algorithm 3; for sigma: Ma et al. (2015), sigma'; for weights of
+    either sign: Ho, Lin (2012), Algorithm 4. A sample is looked at from the side on which its weight lies, or its
+    residual while the weight is 0. There it is a sample of classification, with the slack sign (target - h) - kink,
+    whose weight may go on to the other side.
     """
     kept, gain, gap, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     last = np.uintp(v.size - 1)
     for k in range(np.uintp(n)):
         if k + AHEAD < np.uintp(n):
             fetch_row(X, order[k + AHEAD])
+            fetch_row(points, order[k + AHEAD])
         i = np.uintp(order[k])
-        y, upper, ridge, inverse = points[i, 0], points[i, 1], points[i, 2], points[i, 3]
-        margin = row_dot(X, i, v)
+        h = row_dot(X, i, v)
         if bias != 0.0:
-            margin += bias * v[last]
-        held = beta[i]
-        if epsilon is None:
-            slack, tiny = 1.0 - y * margin, 1e-12
-        else:
-            slack, tiny = y - margin, 1e-12 * (abs(y) + epsilon)
-            y = 1.0 if held > 0.0 or (held == 0.0 and slack > 0.0) else -1.0
-            slack, held = y * slack - epsilon, y * held
-            other = max(-slack - 2.0 * epsilon, 0.0)  # slack of the loss on the other side
-            gap += upper * other if ridge == 0.0 else 0.5 * other * other / ridge
-        slope = ridge * held - slack
-        if ridge == 0.0:
-            gap += upper * max(slack, 0.0) - held * slack
-        else:  # loss - held slack + ridge held^2 / 2, written without a branch
-            beyond = min(slack, 0.0)
-            gap += 0.5 * (slope + beyond) ** 2 / ridge - held * beyond
+            h += bias * v[last]
+        e, held = points[i, 0] - h, beta[i]
+        side = find_side(points, two_sided, i, held, e)
+        slack, held = side.sign * e - side.kink, side.sign * held
+        slope = side.ridge * held - slack
+        gap += excess_of(slack, held, side)
+        if two_sided is not None:
+            other = opposite_side(points, i, side)
+            gap += loss_beyond(other.sign * e - other.kink, other)
         if held == 0.0:
             if slope > high:
                 continue
-            slope = min(slope, 0.0)
-        elif held == upper:
+            slope = min(slope, 0.0) if side.bound > 0.0 else 0.0
+        elif held == side.bound:
             if slope < low:
                 continue
             slope = max(slope, 0.0)
         order[np.uintp(kept)] = np.intp(i)
         kept += 1
         top, bottom = max(top, slope), min(bottom, slope)
-        if abs(slope) > tiny:
-            if epsilon is None:
-                beta[i] = min(max(held - slope * inverse, 0.0), upper)
-                step = beta[i] - held
-            else:
-                at = min(held - slope * inverse, upper)
-                if at < 0.0:
-                    at = max(min(at + 2.0 * epsilon * inverse, 0.0), -upper)
-                    gain += 2.0 * epsilon * at
-                beta[i] = y * at
-                step = at - held
-            gain -= step * (slope + 0.5 * step / inverse)
-            born += (beta[i] != 0.0) - (held != 0.0)
-            move = sigma * y * step
+        if abs(slope) > FINE * (abs(points[i, 0]) + side.kink):
+            size = min(held - slope * side.inverse, side.bound)
+            if two_sided is None:
+                size = max(size, 0.0)
+            elif size < 0.0:  # the minimum lies on the other side, or at 0
+                kinks = side.kink + other.kink
+                size = max(min(size * (other.inverse / side.inverse) + kinks * other.inverse, 0.0), -other.bound)
+                gain += size * (kinks - 0.5 * size * (other.ridge - side.ridge))
+            step = size - held
+            beta[i] = side.sign * size
+            gain -= step * (slope + 0.5 * step / side.inverse)
+            born += (size != 0.0) - (held != 0.0)
+            move = sigma * side.sign * step
             row_add(X, i, move, v)
             if bias != 0.0:
                 v[last] += move * bias

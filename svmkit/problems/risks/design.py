@@ -22,7 +22,6 @@ from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 FAST = {"contract", "nsz", "reassoc"}
-TINY = 1e-200  # curvature of a row of zeros
 ENTRY = 0.5  # nanoseconds to read an entry of X and use it
 PARTS = 16  # number of sums of rows at most, each of one thread; it may not depend on the number of threads
 AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
@@ -179,23 +178,6 @@ class Design:
         self.width = self.d + (self.bias != 0.0)
         self.entries = X.nnz if sp.issparse(X) else X.size
         self.sq = gram.diag + self.bias**2
-
-    def points(self, y: np.ndarray, upper: np.ndarray, ridge: np.ndarray, sigma: float = 1.0) -> np.ndarray:
-        """Return the numbers that `coordinate_pass` needs of each sample.
-
-        Parameters
-        ----------
-        y, upper, ridge : ndarray of float64, shape (m,)
-            Labels, upper bounds of the dual weights, and numbers on the diagonal of the dual.
-        sigma : float, default=1.0
-            As for `coordinate_pass`.
-
-        Returns
-        -------
-        ndarray of float64, shape (m, 4)
-            y, upper, ridge and 1 / curvature, side by side in memory.
-        """
-        return np.column_stack([y, upper, ridge, 1.0 / np.maximum(sigma * self.sq + ridge, TINY)])
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return h (m,) = X w for w (width,), bias included."""

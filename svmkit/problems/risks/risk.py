@@ -1,79 +1,104 @@
-"""Regularised risks: their common base class and the risk in the feature space of a kernel.
+"""The base of regularised risks, P = 1/2 |w|^2 + sum_i C_i loss(target_i, h(x_i)), where a bias is part of w.
 
-All of them minimise P = 1/2 |w|^2 + sum_i C_i loss(1 - y_i h(x_i)), where the bias, if there is one, is part of w.
-`tube_risk` has the same with losses of regression. What the two differ in are the methods from `targets` on.
 Papers on stochastic methods write lambda/2 |w|^2 + mean loss instead: lambda = 1 / sum C_i, and P times lambda.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.rounding import U
-from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs
-from svmkit.problems.box import infeasible_in_box
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import make_loss
+from svmkit.losses.terms import dual_weights
+from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import Loss
-from svmkit.problems.rounding import dot_error
+from svmkit.problems.loss_sums import total_loss
+from svmkit.problems.risks.points import Points, make_points
+from svmkit.problems.targets import read_samples
 
 
 class Risk(Problem):
-    """Base of the regularised risks: labels, costs, the loss and a bias that is regularised.
+    """Base of the regularised risks: targets, costs, the loss and a bias that is regularised.
 
     Parameters
     ----------
     gram : Gram
         The kernel matrix of the m samples.
-    y : ndarray of shape (m,)
-        Labels, -1.0 or +1.0; both must occur.
+    target : ndarray of shape (m,)
+        Labels -1.0 or +1.0, both present; in regression the targets, finite.
     C : float or ndarray of shape (m,)
         Cost of a unit of loss, > 0.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
+    loss : str or Loss, default="hinge"
         The loss.
     bias : float, default=1.0
         Value >= 0 of the column that is added to X for the bias (LIBLINEAR's -B, scikit-learn's intercept_scaling);
         0.0 for no bias.
 
+    Attributes
+    ----------
+    terms : Terms
+        The dual of the losses, from which everything is computed. Dual weights beta (m,) have signs, and
+        h = sum_i beta_i (k(x_i, x) + bias^2).
+
     Raises
     ------
     InputError
-        If y, C, the loss or the bias is not valid.
+        If a target, C, the loss or the bias is not valid.
     """
 
     name: ClassVar[str] = "Risk"
-    epsilon: float | None = None  # of regression
 
     def __init__(
-        self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str = "hinge", bias: float = 1.0
+        self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: str | Loss = "hinge", *, bias: float = 1.0
     ) -> None:
-        y, self.C = self._read(y, C, gram.m)
+        self.loss, self.bias = make_loss(loss, self.task), float(bias)
+        y, target, self.C = read_samples(self.task, target, C, gram.m)
         super().__init__(gram, y)
-        self.loss, self.bias = Loss.of(loss), float(bias)
         if not 0.0 <= self.bias < np.inf:
             raise InputError(f"bias must be a finite number >= 0 (0: none), not {bias}")
-        self.upper, self.ridge = self.loss.upper_bounds(self.C), self.loss.ridge(self.C)
-
-    def _read(self, y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels and the costs, both of shape (m,), once they have been checked."""
-        return labels_and_costs(y, C, m)
+        self.terms = self.loss.terms(target, self.C)
 
     @classmethod
-    def classifier(cls, gram, y, C, **terms) -> Risk:
-        return cls(gram, y, C, **terms)
+    def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms) -> Self:
+        return cls(gram, target, C, loss, **terms)
 
     @classmethod
-    def formulation(cls, *, loss: str = "hinge", bias: float = 1.0, penalty: str = "l2", **terms) -> str:
-        word = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
-        return f"{loss.replace('_', ' ')}, {word}" + ("" if penalty == "l2" else f", {penalty} penalty")
+    def formulation(cls, *, loss: str | Loss = "hinge", bias: float = 1.0, penalty: str = "l2", **terms) -> str:
+        words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
+        return f"{make_loss(loss, cls.task).words}, {words}" + ("" if penalty == "l2" else f", {penalty} penalty")
+
+    @cached_property
+    def points(self) -> Points:
+        """The terms in the form that compiled loops read."""
+        return make_points(self.terms, self.gram.diag + self.bias**2)
 
     @property
     def lam(self) -> float:
         """lambda = 1 / sum C_i, which is 1 / (m C) without sample weights."""
         return 1.0 / float(self.C.sum())
+
+    @property
+    def unit(self) -> float:
+        """The mean loss of the empty model, 1.0 where that is 0."""
+        return total_loss(self.terms, np.zeros(self.m)) * self.lam or 1.0
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether a dual weight has a bound other than 0."""
+        bounds = np.abs([self.terms.upper, self.terms.lower])
+        return bool(((bounds > 0.0) & (bounds < np.inf)).any())
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        """Whether the slopes of all losses are continuous, so that a primal point determines its dual weights."""
+        t = self.terms
+        jumps = (t.upper > 0.0) & (t.ridge_up == 0.0) | (t.lower < 0.0) & (t.ridge_down == 0.0)
+        return not jumps.any()
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
@@ -92,116 +117,16 @@ class Risk(Problem):
         """Shape of a point."""
         return (self.m,)
 
-    def suggested(self, margins: np.ndarray) -> np.ndarray:
-        """Return the dual weights (m,) that the margins of a primal point suggest."""
-        return self.loss.signed_weights(self.excess(margins), self.C)
+    def suggested(self, h: np.ndarray) -> np.ndarray:
+        """Return the dual weights (m,) that the decision values h (m,) of a primal point suggest."""
+        return dual_weights(self.terms, self.terms.target - h)
 
-    @property
-    def targets(self) -> np.ndarray:
-        """The labels of classification, the targets of regression, shape (m,)."""
-        return self.y
+    def clipped(self, beta: np.ndarray) -> np.ndarray:
+        """Return dual weights (m,), clipped to their bounds."""
+        return np.clip(beta, self.terms.lower, self.terms.upper)
 
-    @property
-    def unit(self) -> float:
-        """The mean loss of the empty model, in regression 1.0 where that is 0."""
-        return 1.0
-
-    def margins_of(self, h: np.ndarray) -> np.ndarray:
-        """Return the margins y h (m,) of decision values h (m,)."""
-        return self.y * h
-
-    def residual(self, margins: np.ndarray) -> np.ndarray:
-        """Return minus the gradient of the dual without its ridge, shape (m,)."""
-        return 1.0 - margins
-
-    def slack(self, margins: np.ndarray) -> np.ndarray:
-        """Return the slacks (m,), of any sign, whose losses P adds up."""
-        return 1.0 - margins
-
-    def slack_rounding(self, margins: np.ndarray) -> np.ndarray:
-        """Return bounds (m,) on the rounding errors of `slack` itself."""
-        return 2.0 * U * (1.0 + np.abs(margins))
-
-    def slack_line(self, margins: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return slacks, their decrease per unit of s, and costs, all (n,), of the losses at margins + s change."""
-        return 1.0 - margins, change, self.C
-
-    def excess(self, margins: np.ndarray) -> np.ndarray:
-        """Return the positive parts of the slacks (m,), in regression with the signs of t - h."""
-        return np.maximum(1.0 - margins, 0.0)
-
-    def blurred(self, margins: np.ndarray, width: float) -> np.ndarray:
-        """Return `suggested(margins)` of the hinge, rising from 0 to C over a band of that half width."""
-        return self.C * np.clip(0.5 + (1.0 - margins) / (2.0 * width), 0.0, 1.0)
-
-    def coefficients(self, point: np.ndarray) -> np.ndarray:
-        """Return the coefficients of the samples in h (m,) for the dual weights `point` (m,)."""
-        return self.y * point
-
-    def clipped(self, coef: np.ndarray) -> np.ndarray:
-        """Return the dual weights (m,) of coefficients (m,), clipped to their box."""
-        return np.clip(coef * self.y, 0.0, self.upper)
-
-    def reward(self, point: np.ndarray) -> float:
-        """Return the part of D that does not curve, at the dual weights `point` (m,)."""
-        return float(point.sum())
-
-    def reward_error(self, point: np.ndarray) -> float:
-        """Return a bound on the rounding error of `reward`."""
-        return dot_error(point)
-
-    def outside_box(self, point: np.ndarray) -> str | None:
-        """Return why the dual weights `point` are not within their box, or None if they are."""
-        return infeasible_in_box(point, self.upper)
-
-
-class KernelRisk(Risk):
-    """The risk in the feature space of a kernel, where h(x) = sum_i c_i (k(x_i, x) + bias^2).
-
-    A point is c (m,), of any sign. D is the dual value of the weights y_i c_i, clipped to their box and multiplied by
-    the best factor. The parameters are those of `Risk`.
-    """
-
-    name: ClassVar[str] = "KernelRisk"
-
-    def decision(self, coef: np.ndarray) -> np.ndarray:
-        """Return h (m,) of the samples with the bias, from scratch in float64."""
-        idx = np.flatnonzero(coef)
-        return self.gram.matvec(coef[idx], idx) + self.bias**2 * float(coef.sum())
-
-    def certificate(self, point: np.ndarray) -> Certificate:
-        h = self.decision(point)
-        margins, norm = self.margins_of(h), float(point @ h)
-        slack = self.slack(margins)
-        primal = 0.5 * norm + self.loss.total(slack, self.C)
-        of_h, of_norm = self._errors(point, h)
-        of_primal = 0.5 * of_norm + self.loss.total_error(slack, self.C, of_h + self.slack_rounding(margins))
-        beta = self.clipped(point)
-        coef = self.coefficients(beta)
-        if not np.array_equal(coef, point):
-            h = self.decision(coef)
-            norm, of_norm = float(coef @ h), self._errors(coef, h)[1]
-        ridge, reward = float(beta @ (beta * self.ridge)), self.reward(beta)
-        scale = scale_within(reward, norm + ridge, self.loss)
-        dual = scale * reward - 0.5 * scale**2 * (norm + ridge)
-        of_dual = scale * self.reward_error(beta) + scale**2 * (of_norm + dot_error(beta * (beta * self.ridge)))
-        return Certificate.of(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
-
-    def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[float, float]:
-        """Return bounds on the errors of each entry of h = `decision(coef)` and of coef'h."""
-        of_h = self.image_error(coef) + dot_error(coef, self.bias**2) + U * float(np.abs(h).max())
-        return of_h, float(np.abs(coef).sum()) * of_h + dot_error(coef * h)
-
-    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        return DecisionFunction(point.copy(), self.bias**2 * float(point.sum()))
-
-    def start(self, coef: np.ndarray) -> np.ndarray | None:
-        return coef.copy()
-
-
-def scale_within(total: float, curvature: float, loss: Loss) -> float:
-    """Return the argmax of s total - s^2 curvature / 2 over s >= 0; for the hinge also s <= 1, to stay in the box."""
-    most = 1.0 if loss is Loss.HINGE else np.inf
-    if curvature <= 0.0:
-        return 1.0
-    return min(max(total / curvature, 0.0), most)
+    def best_scale(self, total: float, curvature: float) -> float:
+        """Return the argmax of s total - s^2 curvature / 2 over s >= 0; with bounds also s <= 1, to stay in them."""
+        if curvature <= 0.0:
+            return 1.0
+        return min(max(total / curvature, 0.0), 1.0 if self.is_bounded else np.inf)

@@ -164,6 +164,8 @@ class PairTrainer:
         solver = self.solvers[pair.k]
         problem = pair.problem(solver, C)
         progress = slot.progress if slot else None
+        if progress:
+            progress = progress._replace(point=problem.restore(progress.point))
         reason = problem.infeasible(progress.point) if progress else None
         if slot and reason:  # compiled loops trust a point
             raise slot.refusal(pair.name, reason)

@@ -7,13 +7,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from support.problems import make
-from support.regression import linear_svr, primal, quantities, regression
+from support.regression import linear_svr, primal, quantities, regression, tube
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
-from svmkit.problems.risks.coordinate_descent import coordinate_pass
-from svmkit.problems.risks.tube_risk import LinearTubeDual
+from svmkit.problems.risks.linear_risk import LinearTubeDual
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.stopping import Gap
@@ -44,7 +43,7 @@ def test_liblinears_objective(loss, epsilon, bias, storage):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_a_step_reports(loss, shrinking, workers):
     X, t, C = quantities(4000, 30)
-    problem = LinearTubeDual(Gram(Linear(), X), t, C, 0.3, loss=loss)
+    problem = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, 0.3))
     solver = make("dcd", loss=loss, shrinking=shrinking, workers=workers)
     state = solver.init(problem, None, Draws(Shuffled(), problem.y, np.random.default_rng(0)))
     assert (state.shared is not None) == (workers > 1)
@@ -64,7 +63,7 @@ def test_what_a_step_reports(loss, shrinking, workers):
 def test_one_coordinate_at_a_time(loss, epsilon):
     """From any weight, on either side of the kink or at it, a step goes to the minimum along its coordinate."""
     X, t, C = quantities(40, 3)
-    problem = LinearTubeDual(Gram(Linear(), X), t, C, epsilon, loss=loss)
+    problem = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, epsilon))
     d, rng = problem.clipped(np.random.default_rng(1).normal(size=40)), np.random.default_rng(2)
     d[::5] = 0.0
     for i in itertools.chain(range(40), rng.integers(0, 40, 80)):
@@ -73,14 +72,12 @@ def test_one_coordinate_at_a_time(loss, epsilon):
         def along(x, i=i):
             return problem.objective(np.where(np.arange(40) == i, x, d))
 
-        top = min(float(problem.upper[i]), 1e3)
+        top = min(float(problem.terms.upper[i]), 1e3)
         least = min(along(0.0), *(
             minimize_scalar(along, bounds=side, method="bounded", options={"xatol": 1e-12}).fun
             for side in ((-top, 0.0), (0.0, top))
         ))  # fmt: skip
-        done = coordinate_pass(
-            problem.design.rows, problem.bias, problem.points, np.array([i]), 1, d, v, np.inf, -np.inf, 1.0, epsilon
-        )
+        done = problem.descend(np.array([i]), d, v, np.inf, -np.inf)
         after = problem.objective(d)
         assert problem.infeasible(d) is None and done.n == 1
         assert after <= least + 1e-9 * abs(before) and done.gain == pytest.approx(before - after, abs=1e-9)
@@ -92,14 +89,13 @@ def test_one_coordinate_at_a_time(loss, epsilon):
 def test_the_terms_of_the_gap_add_up(loss, epsilon):
     """At weights that do not move, the sum of the points' terms is P - D."""
     X, t, C = quantities(40, 3)
-    problem = LinearTubeDual(Gram(Linear(), X), t, C, epsilon, loss=loss)
+    problem = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, epsilon))
     for seed in range(10):
         d = problem.clipped(np.random.default_rng(seed).normal(size=40))
         d[::3] = 0.0
         v, total = problem.weights(d), 0.0
         for i in range(40):
-            given = problem.design.rows, problem.bias, problem.points, np.array([i]), 1
-            total += coordinate_pass(*given, d.copy(), v.copy(), np.inf, -np.inf, 1.0, epsilon).gap
+            total += problem.descend(np.array([i]), d.copy(), v.copy(), np.inf, -np.inf).gap
         certificate = problem.certificate(d)
         assert total == pytest.approx(certificate.primal - certificate.dual, rel=1e-9)
 
@@ -155,4 +151,4 @@ def test_losses_by_their_names_in_regression(name, short):
     X, t, C = quantities(100)
     solver = make("dcd", loss=name)
     assert solver.loss == short  # one name in tables and model files
-    assert regression(solver, X, t, C).loss is short is regression(type(solver)(loss=name), X, t, C).loss
+    assert regression(solver, X, t, C).loss == tube(short, 0.1) == regression(type(solver)(loss=name), X, t, C).loss

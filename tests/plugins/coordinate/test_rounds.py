@@ -36,7 +36,7 @@ def test_a_pass_is_a_round_of_cocoa(K, loss):
     """Each part by itself, as `coordinate_pass` goes over it with this sigma; the sum of what they add."""
     problem = linear_dual(*blobs(700, 5, shift=0.2), 0.01, loss=loss)
     d, m = problem.design, problem.m
-    start = np.where(np.arange(m) % 3, np.minimum(problem.upper, 0.01), 0.0)
+    start = np.where(np.arange(m) % 3, problem.clipped(0.01 * problem.y), 0.0)
     done, beta, v, order, shared, held = round_of(problem, K, 0, start, 0.5, -0.5)
     theirs, base = held.copy(), problem.weights(held)
     v_theirs, kept = base.copy(), []

@@ -88,7 +88,7 @@ def test_points_are_left_out_and_taken_back(loss):
 def test_points_that_were_left_out_too_early_are_found_again(stop):
     """From a start that is far off, points that looked settled have to move, whatever would end the solve."""
     problem = dual_of_blobs(300, shift=1.0)
-    start = np.where(np.random.default_rng(0).random(300) < 0.5, problem.upper, 0.0)
+    start = np.where(np.random.default_rng(0).random(300) < 0.5, problem.terms.upper + problem.terms.lower, 0.0)
     solution = solve(problem, make("dcd"), start=start, stop=stop)
     best = solve(problem, make("dcd", shrinking=False), stop=Gap(1e-8) | Iterations(50_000))
     assert solution.certificate.gap <= 1e-6
@@ -116,8 +116,8 @@ def test_thresholds_are_the_extremes_of_the_last_pass(loss):
     for _ in range(30):
         high, low = thresholds
         copies = order.copy(), beta.copy(), v.copy()
-        one = coordinate_pass(d.rows, d.bias, problem.points, copies[0], n, *copies[1:], high, low)
-        done, *_ = passes(d.rows, d.bias, problem.points, order, n, beta, v, thresholds, True, np.uint64(0), 0, 1)
+        one = coordinate_pass(d.rows, d.bias, problem.points.rows, copies[0], n, *copies[1:], high, low)
+        done, *_ = passes(d.rows, d.bias, problem.points.rows, order, n, beta, v, thresholds, True, np.uint64(0), 0, 1)
         assert done == one
         assert thresholds[0] == (one.top if one.top > 0.0 else np.inf)
         assert thresholds[1] == (one.low if one.low < 0.0 else -np.inf)
@@ -149,9 +149,12 @@ def test_violation_is_liblinears_eps(eps, loss):
     problem = dual_of_blobs(300, C=0.5, loss=loss)
     solution = solve(problem, make("dcd", loss=loss), stop=Violation(eps))
     assert solution.status is Status.CONVERGED
-    beta, slope = solution.point, solution.certificate.gradient
+    beta, slope = problem.y * solution.point, problem.y * solution.certificate.gradient
+    most = problem.terms.upper - problem.terms.lower
     inside = np.where(
-        beta == 0.0, np.minimum(slope, 0.0), np.where(beta == problem.upper, np.maximum(slope, 0.0), slope)
+        beta == 0.0,
+        np.minimum(slope, 0.0),
+        np.where(beta == most, np.maximum(slope, 0.0), slope),
     )
     assert np.ptp(np.append(inside, 0.0)) <= 3.0 * eps  # the others have moved since a point was looked at
     fitted = LinearSVC(C=0.5, loss=loss, dual=True, tol=eps, random_state=0).fit(problem.gram.engine.X, problem.y)
@@ -198,7 +201,7 @@ def test_full_goes_through_the_data_in_their_order():
     for x, y, i in zip(X, problem.y, range(50), strict=True):
         beta[i] = np.clip((1.0 - y * (x @ v)) / (x @ x), 0.0, 1.0)
         v += beta[i] * y * x
-    np.testing.assert_allclose(state.beta, beta, atol=1e-12)
+    np.testing.assert_allclose(state.beta, problem.y * beta, atol=1e-12)
 
 
 def test_a_shuffled_pass_has_an_order_of_its_own():

@@ -63,8 +63,8 @@ def test_start_weights_are_feasible_and_certified(loss):
 def test_start_is_its_own_solution():
     problem = dual_of_blobs(200)
     found = cold(problem, "hinge", 1e-5)
-    np.testing.assert_array_equal(problem.start(problem.y * found.point), found.point)
-    assert problem.infeasible(problem.start(3.0 * problem.y * found.point)) is None  # of a model with a larger C
+    np.testing.assert_array_equal(problem.start(found.point), found.point)
+    assert problem.infeasible(problem.start(3.0 * found.point)) is None  # of a model with a larger C
     again = solve(problem, make("dcd"), start=found.point, stop=Gap(1e-4))
     assert again.n_iter <= 3
 

@@ -7,7 +7,7 @@ from support.problems import blobs, make, posed
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.box import infeasible_in_box
+from svmkit.problems.loss_sums import outside_bounds
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
@@ -25,10 +25,10 @@ def test_cuts_lie_below_the_risk_and_touch_it_where_they_are_made(name, loss):
         solver.step(state)
         bundle = state.bundle
         # the one just made is the last; its value at its own point from the margins there
-        touched = bundle.b[-1] - problem.loss.weights(1.0 - query, problem.C) @ query
-        assert touched == pytest.approx(problem.loss.total(1.0 - query, problem.C), rel=1e-11)
+        touched = bundle.b[-1] - problem.suggested(query) @ query
+        assert touched == pytest.approx(C @ problem.loss.value(y, query), rel=1e-11)
         for w in (bundle.w, state.best.w, rng.normal(size=4), np.zeros(4)):
-            risk = problem.loss.total(1.0 - problem.margins(w), problem.C)
+            risk = C @ problem.loss.value(y, problem.decision(w))
             assert (bundle.b - bundle.V @ w).max() <= risk * (1.0 + 1e-10)
         np.testing.assert_allclose(bundle.K, bundle.V @ bundle.V.T, rtol=1e-12, atol=1e-12)
         assert bundle.height == pytest.approx((bundle.b - bundle.V @ bundle.w).max(), rel=1e-8)
@@ -42,8 +42,8 @@ def test_the_lower_bound_is_that_of_dual_weights(name, loss):
     for _ in range(20):
         solver.step(state)
         beta, D = state.bundle.beta(), state.bundle.D
-        assert infeasible_in_box(beta, problem.upper) is None
-        v = problem.design.pull(y * beta)
+        assert outside_bounds(problem.terms, beta) is None
+        v = problem.design.pull(beta)
         offered = posed(solver, X, y, 2.0).offer(beta)  # to a problem that knows no other
         if loss == "hinge":
             np.testing.assert_allclose(v, state.bundle.w, rtol=1e-10, atol=1e-10)
@@ -169,9 +169,9 @@ def test_ocas_searches_the_line_and_cuts_near_the_best_point(loss, mu):
         w_t, w_b = state.bundle.w, state.best.w
         along = [primal(problem, before + t * (w_t - before)) for t in np.linspace(0.0, 2.0, 41)]
         assert state.best.primal <= min(along) * (1.0 + 1e-12)
-        np.testing.assert_allclose(state.best.margins, problem.margins(w_b), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(state.best.h, problem.decision(w_b), rtol=1e-9, atol=1e-9)
         query = (1.0 - mu) * w_b + mu * w_t
-        np.testing.assert_allclose(state.query, problem.margins(query), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(state.query, problem.decision(query), rtol=1e-9, atol=1e-9)
 
 
 @both
@@ -205,7 +205,7 @@ def test_a_certificate_that_did_not_do_brings_exact_margins(name):
     for _ in range(10):
         solver.step(state)
     exact = state.best
-    state.best = exact._replace(margins=exact.margins + 1e-6, primal=0.9 * exact.primal)  # as if they had drifted
+    state.best = exact._replace(h=exact.h + 1e-6, primal=0.9 * exact.primal)  # as if they had drifted
     solver.resync(state, problem.certificate(solver.solution(state)))
-    np.testing.assert_allclose(state.best.margins, problem.margins(exact.w), rtol=1e-12)
+    np.testing.assert_allclose(state.best.h, problem.decision(exact.w), rtol=1e-12)
     assert state.best.primal == pytest.approx(primal(problem, exact.w), rel=1e-12)

@@ -5,15 +5,15 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from support.problems import make
-from support.regression import linear_svr, primal, quantities, regression
+from support.regression import linear_svr, primal, quantities, regression, tube
 from svmkit_cutting_plane.bundle import Bundle
-from svmkit_cutting_plane.search import line_search
+from svmkit_cutting_plane.search import line_search, ramps
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss
-from svmkit.problems.risks.tube_risk import LinearTubeRisk
+from svmkit.problems.risks.linear_risk import LinearTubeRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.stopping import Gap
@@ -44,15 +44,15 @@ def test_liblinears_objective(name, loss, epsilon, bias, storage):
 @every_epsilon
 def test_cuts_touch_the_risk_and_lie_below_it(loss, epsilon):
     X, t, C = quantities(60)
-    problem = LinearTubeRisk(Gram(Linear(), X), t, C, epsilon, loss=loss)
+    problem = LinearTubeRisk(Gram(Linear(), X), t, C, tube(loss, epsilon))
     rng = np.random.default_rng(0)
     for _ in range(20):
         w, others = rng.normal(size=6), rng.normal(size=(20, 6)) * rng.choice([0.1, 1.0, 10.0], size=(20, 1))
         bundle = Bundle(problem)
-        bundle.cut(problem.margins(w))
+        bundle.cut(problem.decision(w))
 
         def risk(w):
-            return problem.loss.total(problem.slack(problem.margins(w)), problem.C)
+            return float(C @ problem.loss.value(t, problem.decision(w)))
 
         assert bundle.b[1] - bundle.V[1] @ w == pytest.approx(risk(w), rel=1e-9)
         for other in others:
@@ -73,7 +73,7 @@ def test_bounds_close_and_the_dual_weights_prove_the_lower_one(name, loss):
         assert info.objective == pytest.approx(problem.objective(state.best.w), rel=1e-9)
         upper, lower = info.objective, state.bundle.D
     beta = state.bundle.beta()
-    assert (np.abs(beta) <= problem.upper).all() and (beta < 0.0).any() and (beta > 0.0).any()
+    assert (np.abs(beta) <= problem.terms.upper).all() and (beta < 0.0).any() and (beta > 0.0).any()
     assert regression(solver, X, t, C, 0.2).offer(beta) >= lower * (1.0 - 1e-5)
 
 
@@ -81,12 +81,11 @@ def test_bounds_close_and_the_dual_weights_prove_the_lower_one(name, loss):
 @every_epsilon
 def test_the_line_search_ends_at_the_minimum(loss, epsilon):
     X, t, C = quantities(60)
-    problem = LinearTubeRisk(Gram(Linear(), X), t, C, epsilon, loss=loss)
+    problem = LinearTubeRisk(Gram(Linear(), X), t, C, tube(loss, epsilon))
     rng = np.random.default_rng(0)
     for _ in range(40):
         w, d = rng.normal(size=6), rng.normal(size=6) * rng.choice([0.01, 1.0, 30.0])
-        margins, change = problem.margins(w), problem.margins(d)
-        s = line_search(problem.loss, *problem.slack_line(margins, change), float(w @ d), float(d @ d))
+        s = line_search(ramps(problem.terms, problem.decision(w), problem.decision(d)), float(w @ d), float(d @ d))
 
         def along(s):
             return problem.objective(w + s * d)  # noqa: B023
@@ -107,6 +106,6 @@ def test_any_unit_of_the_targets(scale):
 
 def test_the_l1_penalty_is_refused():
     X, t, C = quantities(60)
-    problem = LinearTubeRisk(Gram(Linear(), X), t, C, 0.1, penalty="l1")
+    problem = LinearTubeRisk(Gram(Linear(), X), t, C, penalty="l1")
     with pytest.raises(InputError, match="needs the l2 penalty, not l1"):
         solve(problem, make("bmrm"))

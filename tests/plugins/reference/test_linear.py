@@ -13,7 +13,8 @@ from svmkit_reference.liblinear import LIBLINEAR
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk, weights_near_margin
+from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk
+from svmkit.problems.risks.near_margin import weights_near_margin
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
@@ -123,9 +124,9 @@ def test_weights_near_the_margin_prove_what_the_model_is_worth(m, C):
     X, y, spread = data(m)
     problem = LinearRisk(Gram(Linear(), X), y, C * spread)
     best = solve(LinearDual(Gram(Linear(), X), y, C * spread), DCD(), stop=Gap(1e-9))
-    w = problem.design.pull(y * best.point)
-    beta = weights_near_margin(problem, problem.margins(w))
-    assert (beta >= 0.0).all() and (beta <= problem.C).all()
+    w = problem.design.pull(best.point)
+    beta = weights_near_margin(problem, problem.decision(w))
+    assert (y * beta >= 0.0).all() and (y * beta <= problem.C).all()
     dual = problem.offer(beta)
     assert dual <= best.certificate.primal * (1 + 1e-9)
     assert dual >= best.certificate.dual * (1 - 2e-3)
@@ -135,8 +136,8 @@ def test_weights_near_the_margin_prove_what_the_model_is_worth(m, C):
 def test_a_model_that_is_off_gets_a_bound_that_is_off_no_more(off):
     X, y, C = data(2000)
     problem = LinearRisk(Gram(Linear(), X), y, C)
-    w = problem.design.pull(y * solve(LinearDual(Gram(Linear(), X), y, C), DCD(), stop=Gap(1e-9)).point)
+    w = problem.design.pull(solve(LinearDual(Gram(Linear(), X), y, C), DCD(), stop=Gap(1e-9)).point)
     best = problem.objective(w)
     w = w * (1 + off * np.random.default_rng(1).normal(size=w.size))
-    dual = problem.offer(weights_near_margin(problem, problem.margins(w)))
+    dual = problem.offer(weights_near_margin(problem, problem.decision(w)))
     assert best - dual <= max(problem.objective(w) - best, 1e-3 * best)

@@ -10,7 +10,7 @@ from support.stochastic import Replay, after, means, norma, rows, state_of
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.problems.risks.risk import KernelRisk
+from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Full, Permuted, Uniform
 from svmkit.solver.stopping import Gap, Iterations, Support

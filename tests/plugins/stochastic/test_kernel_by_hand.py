@@ -13,7 +13,7 @@ from svmkit_stochastic import kernel as module
 
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.problems.risks.risk import KernelRisk
+from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.solver.sampler import Draws, Full
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -205,7 +205,7 @@ def test_a_block_keeps_its_members_in_front():
     assert state.w.v.tolist() == [0.0, 0.5, 0.0, -0.25, 0.0, 0.0, 0.0]
     assert state.w.a.tolist() == [0.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0]
     assert state.last.tolist() == [0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0]
-    assert state.y.tolist() == Y[rows].tolist() and state.C.tolist() == C[rows].tolist()
+    assert state.problem.points.rows[:, 0].tolist() == Y[rows].tolist() and state.C.tolist() == C[rows].tolist()
 
 
 def test_a_stream_counts_what_arrives(monkeypatch):

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from support.problems import make
-from support.regression import linear_svr, primal, quantities, regression
+from support.regression import linear_svr, primal, quantities, regression, tube
 from support.stochastic import Replay, state_of
 
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.problems.loss import Loss
-from svmkit.problems.risks.tube_risk import KernelTubeRisk, LinearTubeRisk
+from svmkit.problems.risks.kernel_risk import KernelTubeRisk
+from svmkit.problems.risks.linear_risk import LinearTubeRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Epochs, Gap
 
@@ -160,7 +161,7 @@ def test_pegasos_with_the_linear_kernel_and_with_its_values_take_the_same_steps(
     X, t, C = quantities(40)
     solver = make("pegasos", loss=loss, average="none", batch=4)
     linear = regression(solver, X, t, C, EPSILON)
-    kernel = KernelTubeRisk(linear.gram, t, C, EPSILON, loss=loss)
+    kernel = KernelTubeRisk(linear.gram, t, C, tube(loss, EPSILON))
     assert isinstance(linear, LinearTubeRisk) and linear.gram.kernel == Linear()
     points = []
     for problem in (linear, kernel):
