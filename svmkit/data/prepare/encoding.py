@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 from svmkit.data.prepare.dates import ORDERS
@@ -86,7 +86,7 @@ class Encoding:
     def kinds(self) -> tuple[str, ...]:
         """What each column holds: "number", "categories" or "date"."""
         pairs = zip(self.categories, self.dates, strict=True)
-        return tuple("categories" if found is not None else "date" if date else "number" for found, date in pairs)
+        return tuple("categories" if known is not None else "date" if date else "number" for known, date in pairs)
 
     @property
     def label_in_words(self) -> str | None:
@@ -98,14 +98,14 @@ class Encoding:
     @property
     def n_features(self) -> int:
         """Number of features after encoding."""
-        return sum(1 if found is None else len(found) for found in self.categories)
+        return sum(1 if known is None else len(known) for known in self.categories)
 
     @property
     def feature_names(self) -> list[str]:
         """The name of each feature: the name of its column, or ``column=category``."""
         names: list[str] = []
-        for column, found in zip(self.columns, self.categories, strict=True):
-            names += [column] if found is None else [f"{column}={category}" for category in found]
+        for column, known in zip(self.columns, self.categories, strict=True):
+            names += [column] if known is None else [f"{column}={category}" for category in known]
         return names
 
     @property
@@ -118,20 +118,12 @@ class Encoding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding in JSON types, for the header of a model file."""
-        return {
-            "columns": list(self.columns),
-            "categories": [None if found is None else list(found) for found in self.categories],
-            "header": self.header,
-            "label": self.label,
-            "label_index": self.label_index,
-            "label_text": self.label_text,
-            "dates": list(self.dates),
-            "decimal": self.decimal,
-            "charset": self.charset,
-            "positions": None if self.positions is None else list(self.positions),
-            "width": self.width,
-            "label_chosen": self.label_chosen,
-        }
+        stored = asdict(self)
+        return (
+            stored
+            | {name: list(value) for name, value in stored.items() if isinstance(value, tuple)}
+            | {"categories": [None if known is None else list(known) for known in self.categories]}
+        )
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Encoding:
@@ -143,26 +135,24 @@ class Encoding:
             If an entry is missing or has the wrong type.
         """
         try:
-            columns, categories = (
-                tuple(stored["columns"]),
-                tuple(None if found is None else tuple(found) for found in stored["categories"]),
-            )
-            header, label = stored["header"], stored["label"]
-            index, label_text = stored["label_index"], stored["label_text"]
-            dates = tuple(stored.get("dates") or (None,) * len(columns))
-            positions = None if stored.get("positions") is None else tuple(stored["positions"])
-            decimal, charset, width, chosen = (
-                stored.get(name) for name in ("decimal", "charset", "width", "label_chosen")
-            )
+            values = {f.name: stored[f.name] for f in fields(cls) if f.name in stored or f.default is MISSING}
+            for name in ("columns", "dates", "positions"):
+                values[name] = tuple(values[name]) if values.get(name) is not None else None
+            values["categories"] = tuple(None if known is None else tuple(known) for known in values["categories"])
+            columns, dates, positions = values["columns"], values["dates"] or (), values["positions"]
+            texts = [*columns, *(text for known in values["categories"] for text in known or ())]
         except (KeyError, TypeError, AttributeError) as err:
             raise InputError(f"the stored column encoding is incomplete ({err!r}): the model file is damaged") from err
-        texts = [*columns, *(text for found in categories if found is not None for text in found)]
-        sound = len(columns) == len(categories) == len(dates) and all(isinstance(text, str) for text in texts)
-        sound = sound and isinstance(header, bool) and isinstance(label_text, bool)
-        sound = sound and isinstance(label, str | None) and isinstance(index, int | None)
-        sound = sound and all(order in (None, *ORDERS) for order in dates) and decimal in (None, ".", ",")
-        sound = sound and isinstance(width, int | None) and isinstance(chosen, str | None)
-        sound = sound and isinstance(charset, str | None)
+        width, optional = values.get("width"), ("label", "charset", "label_chosen")
+        sound = (
+            len(columns) == len(values["categories"]) == len(dates or columns)
+            and all(isinstance(text, str) for text in texts)
+            and all(isinstance(values[name], bool) for name in ("header", "label_text"))
+            and all(isinstance(values.get(name), str | None) for name in optional)
+            and all(isinstance(number, int | None) for number in (values["label_index"], width))
+            and all(order in (None, *ORDERS) for order in dates)
+            and values.get("decimal") in (None, ".", ",")
+        )
         if positions is not None:
             sound = sound and len(positions) == len(columns) and isinstance(width, int)
             sound = sound and all(isinstance(at, int) and 0 <= at < (width or 0) for at in positions)
@@ -170,7 +160,5 @@ class Encoding:
             raise InputError(
                 "the stored column encoding does not fit together: the model file is damaged; save it again"
             )
-        charset = Reading(charset=charset).charset  # refuses what is no character encoding
-        return cls(
-            columns, categories, header, label, index, label_text, dates, decimal, charset, positions, width, chosen
-        )
+        charset = Reading(charset=values.get("charset")).charset  # refuses what is no character encoding
+        return cls(**values | {"dates": dates, "charset": charset})
