@@ -57,15 +57,10 @@ def list_models(uri: str | None = None) -> list[dict[str, Any]]:
 
 
 def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
-    """One registered model with the lineage of its versions.
+    """Return one registered model with the lineage of its versions; InputError lists the known names.
 
-    Raises InputError: the name is unknown; the message lists the known names.
-
-    Returns
-    -------
-    dict of str to object
-        name, aliases {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601,
-        UTC), run_id, forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
+    name, aliases {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601,
+    UTC), run_id, forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
     """
     address = store.tracking_uri(uri)
     with store.session(address, f"model {name!r}") as client:
@@ -81,7 +76,8 @@ def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
 def register(file: str, name: str, uri: str | None = None, experiment: str | None = None) -> dict[str, Any]:
     """Register a model file as the next version of a model, in a run of its own with the lineage of the model.
 
-    Raises InputError: the file is not a model, or the name cannot be taken. Raises SvmkitError: the store failed.
+    Returns name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError: the file is not a model, or the
+    name cannot be taken. Raises SvmkitError: the store failed.
 
     Parameters
     ----------
@@ -91,11 +87,6 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
         Name in the registry.
     uri, experiment : str, default=None
         Store and experiment; None is the tracker's default.
-
-    Returns
-    -------
-    dict of str to object
-        name, version, uri (models:/NAME/VERSION) and run_id.
     """
     require_model_name(name)
     model = SVMModel.load(file)
@@ -119,28 +110,19 @@ def promote(
 ) -> dict[str, Any]:
     """Give a version an alias, unless the version that has it now is better or cannot be compared (see `objection`).
 
-    Raises InputError: a name is unknown. Raises SvmkitError: the promotion is refused, or the store failed.
+    Returns name, version, alias, replaced (version or None), forced (the overruled objection or None) and metric (None
+    if nothing was compared). Raises InputError: a name is unknown. Raises SvmkitError: refused, or the store failed.
 
     Parameters
     ----------
-    name : str
-        Name of the model.
-    version : str
-        A number or "latest".
-    alias : str
-        The alias.
+    name, version, alias : str
+        The model, a number of a version or "latest", and the alias.
     force : bool, default=False
         Do it in spite of an objection; the tag svmkit.forced.ALIAS of the version keeps who did it, when and why.
     uri : str, default=None
         The store.
     metric : str, default=None
         By what the versions are compared; None is the candidate's own metric if both have it, else accuracy or R2.
-
-    Returns
-    -------
-    dict of str to object
-        name, version, alias, replaced (version or None), forced (the overruled objection or None) and metric (None if
-        nothing was compared).
     """
     require_alias(alias)
     named = None if metric is None else require_metric(metric)
@@ -170,7 +152,8 @@ def promote(
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
     """Download a model from the registry to a file, which is written whole or not at all.
 
-    Raises InputError: the source is unknown, or `out` cannot be written.
+    Returns source, out, and the lineage in the model. Raises InputError: the source is unknown, or `out` cannot be
+    written.
 
     Parameters
     ----------
@@ -182,11 +165,6 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
         Replace an existing file; a link is replaced, not followed.
     uri : str, default=None
         The store.
-
-    Returns
-    -------
-    dict of str to object
-        source, out, and the lineage in the model.
     """
     if os.path.lexists(out) and not force:
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
@@ -203,16 +181,8 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
 def deletable(name: str, version: str | None = None, uri: str | None = None) -> dict[str, Any]:
     """Return what `delete` would remove: name, versions and the aliases {alias: version} that point to them.
 
-    Raises InputError: a name is unknown.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model.
-    version : str, default=None
-        A number or "latest"; None stands for the model with all of its versions.
-    uri : str, default=None
-        The store.
+    `version` is a number or "latest"; None stands for the model with all of its versions. InputError for an unknown
+    name.
     """
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         model = fetching.registered_model(client, name)
@@ -225,19 +195,7 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
 
 
 def delete(found: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
-    """Delete versions of a model from the registry; their runs and the model files in these stay.
-
-    Raises SvmkitError: the store failed.
-
-    Parameters
-    ----------
-    found : dict of str to object
-        What `deletable` returned.
-    whole : bool
-        Delete the name too, with versions that came in the meantime.
-    uri : str, default=None
-        The store.
-    """
+    """Delete the versions that `deletable` found, and with `whole` the name; runs and their model files stay."""
     name = found["name"]
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         if whole:

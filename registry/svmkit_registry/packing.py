@@ -22,20 +22,10 @@ EXAMPLE_ROWS = 5
 
 
 def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any) -> None:
-    """Write the folder that mlflow.pyfunc.load_model reads.
+    """Write the folder that mlflow.pyfunc.load_model reads; it does not exist yet.
 
-    Raises InputError: the kernel of the model is not registered by a name.
-
-    Parameters
-    ----------
-    folder : str or Path
-        It does not exist yet.
-    model : SVMModel
-        The model to save.
-    example : ndarray or CSR of shape (n, n_features)
-        Rows of X; the first five are stored.
-    **meta : object
-        Fields of mlflow.models.Model: model_id, run_id, ...
+    The first five rows of `example` are stored; `meta` are fields of mlflow.models.Model: model_id, run_id, ... Raises
+    InputError: the kernel of the model is not registered by a name.
     """
     import mlflow.pyfunc
     from mlflow.models import Model
@@ -63,7 +53,7 @@ def requirements(model: SVMModel) -> list[str]:
 
 
 def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
-    """The signature and the input example for mlflow.
+    """Return the signature of a model for mlflow, and an input example made of rows of X.
 
     - A model of a table with text columns takes that table: its columns by name, numbers and text, dates as text.
     - A dense model of fewer than 1000 features takes so many number columns: float32, float64, a list or a DataFrame
@@ -71,17 +61,6 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
 
     A classifier has the parameter `proba`, which asks for probabilities; one without a calibration refuses it.
-
-    Parameters
-    ----------
-    model : SVMModel
-        The model to save.
-    example : ndarray or CSR of shape (n, n_features)
-        Rows of X.
-
-    Returns
-    -------
-    (ModelSignature, ndarray or DataFrame)
     """
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema

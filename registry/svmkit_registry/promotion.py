@@ -31,7 +31,7 @@ def value_of(lineage: dict[str, Any], metric: str) -> float | None:
 
 
 def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, metric: str = "accuracy") -> str | None:
-    """The reason why a candidate must not replace the version that has the alias.
+    """Return why a candidate must not replace the version that has the alias; None when it may.
 
     Parameters
     ----------
@@ -41,11 +41,6 @@ def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, 
         The names of the two in the message.
     metric : str, default="accuracy"
         By what they are compared.
-
-    Returns
-    -------
-    str or None
-        None when the candidate may replace it.
     """
     mine, other = value_of(ours, metric), value_of(theirs, metric)
     name = f"test {title(metric)}"

@@ -94,18 +94,10 @@ def open_client(uri: str) -> Any:
 
 @contextmanager
 def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
-    """A client on the store for the block, with mlflow's own messages held back.
+    """Yield a client on the store of a `tracking_uri`, with mlflow's own messages held back.
 
-    Raises InputError: there is no store. Raises SvmkitError: the block failed; the message is one line.
-
-    Parameters
-    ----------
-    uri : str
-        From `tracking_uri`.
-    what : str
-        Beginning of the message when the store fails.
-    create : bool, default=False
-        Whether a missing sqlite store is created.
+    `create` makes a missing sqlite store. Raises InputError: there is no store. Raises SvmkitError: the block failed;
+    the message is one line that begins with `what`.
     """
     path = sqlite_path(uri)
     if path and not path.is_file() and not create:
@@ -130,16 +122,10 @@ def reason(error: BaseException) -> str:
 
 
 def experiment_id(client: Any, name: str | None = None) -> str:
-    """The id of an experiment, which is created when missing, also when several processes ask at once.
+    """Return the id of an experiment, which is created when missing, also when several processes ask at once.
 
-    Raises InputError: an experiment of that name was deleted.
-
-    Parameters
-    ----------
-    client : MlflowClient
-        On the store.
-    name : str, default=None
-        None is $MLFLOW_EXPERIMENT_NAME, else "svmkit".
+    Without a name it is $MLFLOW_EXPERIMENT_NAME, else "svmkit". Raises InputError: an experiment of that name was
+    deleted.
     """
     from mlflow.exceptions import MlflowException
 

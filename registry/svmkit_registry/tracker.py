@@ -222,22 +222,10 @@ class MLflowTracker(Tracker):
         self._client = None
 
     def fetch(self, uri: str, folder: str) -> str:
-        """Download the model file behind a URI.
+        """Download the model file behind a URI (models:/NAME@ALIAS, .../VERSION, models:/ID, runs:/RUN/model).
 
         Raises InputError: the model, alias, version or run is unknown (the known ones are listed), or svmkit did not
         log the model. Raises SvmkitError: the store or the download failed.
-
-        Parameters
-        ----------
-        uri : str
-            models:/NAME@ALIAS, models:/NAME/VERSION, models:/ID or runs:/RUN/model.
-        folder : str
-            Created when missing.
-
-        Returns
-        -------
-        str
-            Path of the model.svmkit file in the folder.
         """
         from svmkit_registry.fetching import fetch_file
 

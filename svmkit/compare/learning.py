@@ -162,13 +162,7 @@ def default_sizes(n: int) -> list[int]:
 
 
 def growth(frame: pd.DataFrame) -> list[Growth]:
-    """Return how fast the training time of each solver grows, of those with three sizes and more.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        What `learning_curve` or `results_frame` returns.
-    """
+    """Return how fast the training time of each solver of a frame with three sizes and more grows."""
     found = []
     for solver in dict.fromkeys(frame["solver"]):
         runs = frame[(frame["solver"] == solver) & (frame["status"] == "converged")]

@@ -20,24 +20,13 @@ _QUANTITY = 50  # so many values may whole numbers take in any table, and a tent
 
 
 def with_task(data: Dataset, task: str | None) -> Dataset:
-    """Return a data set whose labels are classes, or the targets of regression.
+    """Return a data set whose labels are classes, or float64 targets of regression; it has a `task`.
 
-    Raises InputError: the labels are missing, are text where numbers are needed, differ in nearly all rows though they
-    are text, or are the same number in all rows of a regression.
-
-    Parameters
-    ----------
-    data : Dataset
-        Data with labels.
-    task : {"classify", "regress"} or None
-        "classify" makes each value of the label a class, however many there are, so that numbers with a fraction become
-        text. "regress" takes the labels for quantities. By default numbers that look like a quantity (see `quantity`)
-        are taken for one, and the data set has a note about it; all other labels are classes.
-
-    Returns
-    -------
-    Dataset
-        With its `task`. Classes keep their type; targets are float64.
+    "classify" makes each value of the label a class, however many there are, so that numbers with a fraction become
+    text. "regress" takes the labels for quantities. None takes numbers that look like a quantity (see `quantity`) for
+    one, with a note about it, and all other labels for classes. Raises InputError: the labels are missing, are text
+    where numbers are needed, differ in nearly all rows though they are text, or are the same number in all rows of a
+    regression.
     """
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
@@ -80,16 +69,11 @@ def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quantity(y: np.ndarray) -> str | None:
-    """Return why numbers look like a quantity rather than like classes, in a few words; None if they do not.
+    """Return why labels look like a quantity rather than like classes, in a few words; None if they do not.
 
     Numbers are a quantity if some have a fraction, if they take more than 50 values and fewer than ten rows share a
     value on average, or if they differ in nearly all rows: the 26 of letter, the 20 of news20 and the 105 of sector are
     classes, a price is none.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Labels as `load` returns them.
     """
     if y.dtype.kind not in "iuf":
         return None

@@ -13,7 +13,9 @@ from svmkit.errors import InputError
 
 
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """Hold out samples at random to test on. Raises InputError if no sample is held out, or the data have no labels.
+    """Hold out samples at random to test on: train and test, both in the order of the data.
+
+    Raises InputError if no sample is held out, or the data have no labels.
 
     Parameters
     ----------
@@ -25,11 +27,6 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
         Seed of the random choice.
     stratify : bool, default=True
         Hold out this share of each class and keep at least one sample of each; else the share of all samples.
-
-    Returns
-    -------
-    train, test : Dataset
-        Both in the order of the data.
     """
     y = _labels(data)
     rng = np.random.default_rng(seed)
@@ -49,7 +46,7 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 
 
 def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """Hold out one of several folds, which together are all samples.
+    """Hold out one of several folds, which together are all samples: train and test, both in the order of the data.
 
     Raises InputError: a class, or without `stratify` the data, has fewer samples than there are folds, or the data have
     no labels.
@@ -58,19 +55,12 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     ----------
     data : Dataset
         The samples, with labels.
-    number : int
-        The number of the fold, from 0.
-    n_folds : int
-        The number of folds, at least 2.
+    number, n_folds : int
+        The number of the fold, from 0, and of all folds, at least 2.
     seed : int
         Seed of the random choice; the folds of one seed belong together.
     stratify : bool, default=True
         Whether each fold has the same share of each class; else the folds are random.
-
-    Returns
-    -------
-    train, test : Dataset
-        Both in the order of the data.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -91,15 +81,7 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
 def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
     """Return random rows, in the order of the data: the smaller one of two samples of one seed is part of the larger.
 
-    Parameters
-    ----------
-    data : Dataset
-        The samples, with labels.
-    n_rows : int
-        How many rows to take, at most those that there are. Classes have about their shares, and at least one row each
-        as soon as there are as many rows as classes.
-    seed : int
-        Seed of the random choice.
+    Classes have about their shares, and at least one row each as soon as there are as many rows as classes.
     """
     y, rng = _labels(data), np.random.default_rng(seed)
     place = rng.random(data.n_samples)

@@ -25,23 +25,11 @@ _OFTEN = 3  # the most frequent texts of a column that are listed
 def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> dict[str, Any]:
     """Describe a data set as JSON types; holes, texts of many values and labels that are no classes are no errors.
 
-    Raises InputError: the data set is not found, or cannot be read at all.
-
-    Parameters
-    ----------
-    source : str or path-like
-        As for `load`.
-    reading : Reading, default=None
-        How a table is to be read.
-
-    Returns
-    -------
-    dict
-        The facts of `Dataset.describe`; n_features, density and sparse are those of the matrix that training would
-        have. Besides, label (column, position, chosen), columns (a list of dict: column, position, kind, distinct,
-        holes, range or most, remark), notes (lines), task ("classify" or "regress", what training would take the labels
-        for), target (distinct, range, mean of the quantities), and refusal, the line with which training would refuse
-        the data; these are None where they do not apply.
+    To the facts of `Dataset.describe`, whose n_features, density and sparse are those of the matrix that training would
+    have, it adds label (column, position, chosen), columns (a list of dict: column, position, kind, distinct, holes,
+    range or most, remark), notes (lines), task ("classify" or "regress", what training would take the labels for),
+    target (distinct, range, mean of the quantities), and refusal, the line with which training would refuse the data;
+    these are None where they do not apply. Raises InputError: the data set is not found, or cannot be read at all.
     """
     reading = reading or Reading()
     found = find(source)

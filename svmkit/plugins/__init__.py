@@ -58,18 +58,7 @@ _loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has 
 
 @cache
 def registered(kind: Kind) -> Mapping[str, EntryPoint]:
-    """The entry points of all plugins of a kind; nothing is imported.
-
-    Parameters
-    ----------
-    kind : {"solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"}
-        The kind of plugin.
-
-    Returns
-    -------
-    mapping of str to importlib.metadata.EntryPoint
-        Entry points by plugin name, sorted by name.
-    """
+    """Return the entry points of all plugins of a kind by name, sorted; nothing is imported."""
     points = [*entry_points(group=plugin_file.group(kind)), *plugin_file.points(kind)]
     return {point.name: point for point in sorted(points, key=lambda p: p.name)}
 
@@ -85,19 +74,10 @@ def load_file(path: str | os.PathLike | PluginFile) -> list[str]:
     Every class of the file that has a `name` of its own and derives from `svmkit.solver.Solver`,
     `svmkit.solver.Sampler` or `svmkit.kernels.Kernel` is registered; classes that it imports are not. The file is code
     and runs with your rights. A file that is loaded already is not run again, unless it has changed: then its new
-    version replaces the earlier one. Raises InputError: the file is missing, is not Python, raises an exception or
+    version replaces the earlier one. A `PluginFile` of `files()` is loaded as it was read. Returns the names of the
+    plugins, in the order of the file. Raises InputError: the file is missing, is not Python, raises an exception or
     defines no plugin; a class lacks a method; a name is longer than 10 characters, or another plugin has it. The
     message is one line, with the line of the file.
-
-    Parameters
-    ----------
-    path : str, path or PluginFile
-        The file; a `PluginFile` of `files()` is loaded as it was read.
-
-    Returns
-    -------
-    list of str
-        The names of its plugins, in the order of the file.
     """
     file = path if isinstance(path, PluginFile) else PluginFile.read(path)
     names = plugin_file.add(file, registered)
@@ -106,18 +86,7 @@ def load_file(path: str | os.PathLike | PluginFile) -> list[str]:
 
 
 def load_files(files: Iterable[str | os.PathLike | PluginFile]) -> list[str]:
-    """Load several files, as `load_file` does; ``load_files(files)`` in a worker process repeats what its parent did.
-
-    Parameters
-    ----------
-    files : iterable of str, path or PluginFile
-        The files.
-
-    Returns
-    -------
-    list of str
-        The names of their plugins.
-    """
+    """Load several files, as `load_file` does; ``load_files(files())`` in a worker repeats what its parent did."""
     return [name for file in files for name in load_file(file)]
 
 
@@ -228,24 +197,11 @@ def options(plugin: Any) -> dict[str, Any]:
 
 
 def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
-    """Make an instance of a plugin.
+    """Make an instance of a plugin, of its kind and registered name, with values of its options.
 
-    Raises InputError if the plugin cannot be loaded (see `load`), if it has no option of that name (the message lists
-    its options and the solvers that have the option), or if a value is not valid.
-
-    Parameters
-    ----------
-    kind : {"solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"}
-        The kind of plugin.
-    name : str
-        The name under which the plugin is registered.
-    values : dict of str to Any, default=None
-        Values of its options. Text is converted to the type of the option's default.
-
-    Returns
-    -------
-    object
-        The instance.
+    Text is converted to the type of the option's default. Raises InputError if the plugin cannot be loaded (see
+    `load`), if it has no option of that name (the message lists its options and the solvers that have the option), or
+    if a value is not valid.
     """
     plugin = load(kind, name)
     known = options(plugin)

@@ -36,21 +36,10 @@ _loaded: dict[tuple[str, str], tuple[EntryPoint, PluginFile]] = {}  # by kind an
 
 
 def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]]) -> list[str]:
-    """Register the plugins of a file, in place of those of an earlier version of it.
+    """Register the plugins of a file, in place of those of its earlier version; return their names in its order.
 
-    Raises InputError as for `PluginFile.load`, or a name is taken.
-
-    Parameters
-    ----------
-    file : PluginFile
-        The file; one that is loaded already is not run again.
-    registered : callable
-        Returns the entry points of a kind of plugin, whose names are taken.
-
-    Returns
-    -------
-    list of str
-        Their names, in the order of the file.
+    A file that is loaded already is not run again. `registered` returns the entry points of a kind, whose names are
+    taken. Raises InputError as `PluginFile.load`, or if a name is taken.
     """
 
     def require_free(kind: str, name: str, cls: str) -> None:
@@ -153,20 +142,11 @@ class PluginFile:
         return self.path if here.startswith("..") else here
 
     def load(self, require_free: Callable[[str, str, str], None]) -> dict[tuple[str, str], str]:
-        """Run the file as a module, and return its plugins.
+        """Run the file as a module, and return the names of its classes by kind and name of the plugin, in its order.
 
-        Raises InputError: the file is not Python, it raises an exception or defines no plugin, or a class cannot be a
+        `require_free` is called with kind, name and class of each plugin, and raises InputError if the name is taken.
+        Raises InputError, too: the file is not Python, raises an exception or defines no plugin, or a class cannot be a
         plugin. Then the module of an earlier version stays.
-
-        Parameters
-        ----------
-        require_free : callable
-            Called with kind, name and class of each plugin; raises InputError if the name is taken.
-
-        Returns
-        -------
-        dict of (str, str) to str
-            The names of the classes by kind and name of the plugin, in the order of the file.
         """
         before = sys.modules.get(self.module)
         try:

@@ -10,18 +10,11 @@ from typing import Any
 
 
 def njit(function: Callable | None = None, **options: Any) -> Any:
-    """Compile a function by numba's `njit` without a wrapper for callers in C, of whom there are none.
+    """Compile a function by numba's `njit` without a wrapper for callers in C, of whom there are none; or decorate one.
 
     The wrapper would take a sixth of the time. A small function with the `fastmath` of its caller is compiled faster
     with `inline="always"`, which copies it into the caller; a large one is not. Conditions and loops are compiled
     faster than `min`, `max` and assignments to parts of arrays, each of which is a function of its own.
-
-    Parameters
-    ----------
-    function : callable, optional
-        The function; without it a decorator is returned.
-    **options
-        As for `numba.njit`.
     """
     import numba
 

@@ -14,35 +14,14 @@ from svmkit.errors import InputError
 def write(path: str | os.PathLike, content: bytes) -> None:
     """Write a file atomically: a reader sees either the complete old file or the complete new one.
 
-    Raises InputError if the folder is missing or cannot be written to.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. A symbolic link is replaced, not followed. A device or a pipe, such as /dev/stdout, is written to.
-    content : bytes
-        The content.
+    A symbolic link is replaced, not followed; a device or a pipe, such as /dev/stdout, is written to. Raises InputError
+    if the folder is missing or cannot be written to.
     """
     write_parts(path, [content])
 
 
 def write_parts(path: str | os.PathLike, parts: Iterable[bytes]) -> int:
-    """Write a file as `write` does, of which only a part needs to be in memory at a time.
-
-    Raises InputError if the folder is missing or cannot be written to.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    parts : iterable of bytes
-        The content, in order.
-
-    Returns
-    -------
-    int
-        The number of bytes.
-    """
+    """Write a file as `write` does, of which only a part has to be in memory at a time; return its size in bytes."""
     target = Path(path)
     try:
         if not _is_stream(target):
@@ -78,17 +57,8 @@ def _replace(target: Path, parts: Iterable[bytes]) -> int:
 def keep_old(path: str | os.PathLike) -> Path | None:
     """Keep the content of a file that is about to be replaced in FILE.bak; there is a whole file at each name always.
 
-    Raises InputError: fILE.bak cannot be written.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. One that is not there, is empty or is no regular file is not kept.
-
-    Returns
-    -------
-    Path or None
-        FILE.bak, which is replaced if it was there; None if nothing is kept.
+    Returns FILE.bak, which is replaced if it was there; None for a file that is not there, is empty or is not regular.
+    Raises InputError if FILE.bak cannot be written.
     """
     target = Path(path)
     if _is_stream(target) or not target.is_file() or not target.stat().st_size:

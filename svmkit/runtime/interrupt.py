@@ -42,14 +42,11 @@ def asked() -> bool:
 
 @contextmanager
 def catching() -> Iterator[Flag]:
-    """Turn the first SIGINT or SIGTERM inside the block into a flag; a second one raises KeyboardInterrupt.
+    """Turn the first SIGINT or SIGTERM in the block into the flag that is yielded; a second raises KeyboardInterrupt.
 
-    Yields
-    ------
-    Flag
-        The flag. Nested blocks share the flag of the outermost block. Signals reach the main thread only, so that the
-        flag is never raised in other threads. A process that is forked inside a block is not in it: signals end it as
-        they would have ended its parent before the block.
+    Nested blocks share the flag of the outermost block. Signals reach the main thread only, so that the flag is never
+    raised in other threads. A process that is forked inside a block is not in it: signals end it as they would have
+    ended its parent before the block.
     """
     global _flag
     if _left or _flag is not None or threading.current_thread() is not threading.main_thread():

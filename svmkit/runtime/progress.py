@@ -43,14 +43,8 @@ def say(line: str) -> None:
 def live(first: str, *, delay: float = 0.0, lines: bool = False) -> Iterator[Show | None]:
     """Yield a function that replaces the text of a live line, which vanishes at the end.
 
-    Parameters
-    ----------
-    first : str
-        The first text.
-    delay : float, default=0.0
-        The seconds after which the line appears: work that is done by then shows none, and costs nothing.
-    lines : bool, default=False
-        Whether plain lines are written, at growing intervals, where no line can be live; None is yielded otherwise.
+    The line appears after `delay` seconds: work that is done by then shows none, and costs nothing. Where no line can
+    be live, `lines` asks for plain ones at growing intervals; else None is yielded.
     """
     if not (can_be_live() and _drawing.acquire(blocking=False)):
         yield _Lines() if lines else None

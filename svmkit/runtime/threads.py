@@ -57,21 +57,11 @@ def cores() -> int:
 
 @contextmanager
 def using(threads: int | None = None) -> Iterator[int]:
-    """Run the block with a number of threads in compiled loops, and with one thread in BLAS.
+    """Run the block with a number of threads in compiled loops, which is yielded, and with one thread in BLAS.
 
-    The number holds for the calling thread alone. BLAS knows only one number for the whole process: the first block
-    sets it to one, and the last of all blocks that run at the same time sets it back. Raises InputError if `threads` is
-    not between 1 and the number that this machine allows.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Number of threads; by default that of the block around this one, or else all.
-
-    Yields
-    ------
-    int
-        The number of threads.
+    By default the number is that of the block around this one, or else all; it holds for the calling thread alone. BLAS
+    knows only one number for the whole process: the first block sets it to one, and the last of all blocks that run at
+    the same time sets it back. Raises InputError if `threads` is not between 1 and the number that this machine allows.
     """
     if threads is not None and not 1 <= threads <= most():
         raise InputError(f"threads must be between 1 and {most()} on this machine, not {threads}")
@@ -92,8 +82,7 @@ def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None
     Little work is done in the calling thread by one call. A call from within a loop is of this kind, whatever its work.
     What an item computes must not depend on the range in which it is computed, so that results do not depend on the
     number of threads: cut work into items, tiles of rows for instance, and keep sums over all items out of the loop.
-    Raises BaseException: the first exception of a call, or KeyboardInterrupt; no call is running any more when it is
-    raised.
+    The first exception of a call, or KeyboardInterrupt, is raised once no call is running any more.
 
     Parameters
     ----------

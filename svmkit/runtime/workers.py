@@ -17,17 +17,12 @@ _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 
 def end_with(parent: int) -> None:
-    """Bind this worker process to its parent; the initializer of every pool of workers.
+    """Bind this worker process to its parent, given by its id; the initializer of every pool of workers.
 
     SIGTERM ends the worker at once, whatever it computes, and Ctrl-C is left to the parent. When the parent ends, by
     SIGKILL too, so does the worker: the kernel of Linux sees to it at once, even while compiled code holds Python's
-    lock, and on other systems a thread that looks at the parent.
-
-    Parameters
-    ----------
-    parent : int
-        The id of the process that started the worker. The thread that started it has to live as long as the worker
-        is needed, since the kernel counts the end of this thread as the end of the parent.
+    lock, and on other systems a thread that looks at the parent. The thread that started the worker has to live as long
+    as it is needed, since the kernel counts the end of this thread as the end of the parent.
     """
     interrupt.leave_to_parent()
     if sys.platform == "linux":

@@ -99,32 +99,10 @@ class Lane:
             self.executor = None
 
     def call(self, seconds: float, function: Callable[..., T], *args: Any) -> T:
-        """Call a function in the worker.
+        """Call a function of a module, which the worker imports by name, in the worker, and return its value.
 
-        Parameters
-        ----------
-        seconds : float
-            Time limit of the call.
-        function : callable
-            A function of a module, which the worker imports by name.
-        *args : object
-            Its arguments.
-
-        Returns
-        -------
-        object
-            The value that the function returns.
-
-        Raises
-        ------
-        TimeoutError
-            The call took more than `seconds`.
-        WorkerLost
-            The process died.
-        Stopped
-            The user has interrupted.
-        Exception
-            Any that the function itself raises.
+        Raises TimeoutError after `seconds`, WorkerLost if the process died, Stopped if the user has interrupted, and
+        whatever the function raises.
         """
         if self.executor is None:
             self.executor = self._worker()

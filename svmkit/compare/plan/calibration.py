@@ -50,20 +50,9 @@ def calibration_facts(fitted: Fit) -> dict[str, Any] | None:
 def test_scores(model: SVMModel, test: Dataset, train: Dataset) -> dict[str, Any]:
     """Return the scores of probabilities on test rows, and how reliable they are; {} for a model without them.
 
-    Parameters
-    ----------
-    model : SVMModel
-        The model, of as many features as the test rows.
-    test : Dataset
-        The test rows, with labels.
-    train : Dataset
-        The training rows, which decide which of two classes is the positive one, as in `svmkit evaluate`.
-
-    Returns
-    -------
-    dict of str to object
-        test_log_loss, test_brier_score, and test_reliability: "of" names the class whose probabilities are looked at,
-        or it is "predicted label" for more than two classes; "bins" are as in `svmkit evaluate --json`.
+    They are test_log_loss, test_brier_score, and test_reliability: "of" names the class whose probabilities are looked
+    at, the positive one of the training rows as in `svmkit evaluate`, or it is "predicted label" for more than two
+    classes; "bins" are as in `svmkit evaluate --json`.
     """
     assert test.y is not None
     if model.calibration is None:

@@ -31,15 +31,7 @@ MOST = 10_000  # the most problems of one set: three lists of a hundred values w
 
 
 def build_solver(where: str, how: dict[str, Any]) -> Solver:
-    """Build the solver of a `solvers` entry. Raises InputError: the solver, an option or the sampler is unknown.
-
-    Parameters
-    ----------
-    where : str
-        Place of the entry, for messages.
-    how : dict of str to object
-        The entry: solver, options, sampler.
-    """
+    """Build the solver of a `solvers` entry. Raises InputError: the solver, an option or the sampler is unknown."""
     try:
         by_name.sampler(how.get("sampler"))
         return plugins.build("solver", str(how["solver"]), how["options"])
@@ -61,23 +53,10 @@ def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
-    """Return the problems of a data set: a checked entry for each combination of kernel, gamma, C and multiclass.
+    """Return the problems of a set by title: a checked entry for each combination of kernel, gamma, C and multiclass.
 
-    Raises InputError: a key or value cannot be used, or there are more than `MOST` problems.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set in the spec.
-    entry : dict of str to object
-        Its entry, with the keys that all sets share.
-    default_kernel : {"rbf", "linear"}
-        The kernel if the entry does not name one.
-
-    Returns
-    -------
-    dict of str to dict
-        The entries by title.
+    `entry` has the keys that all sets share, too. Raises InputError: a key or value cannot be used, or there are more
+    than `MOST` problems.
     """
     where = f"data.{name}"
     fields.require_keys(where, entry, set(), _DATA)
@@ -117,19 +96,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
 
 
 def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
-    """Build the kernel of an entry {name, gamma | sigma, ...}.
-
-    Raises InputError: a parameter is unknown or out of range.
-
-    Parameters
-    ----------
-    where : str
-        Place of the entry, for messages.
-    entry : dict of str to object
-        The kernel's name and parameters.
-    msd : float, default=1.0
-        The number of which "2 * msd" and the like are multiples.
-    """
+    """Build the kernel of an entry {name, gamma | sigma, ...}; `msd` is the number of which "2 * msd" is a multiple."""
     params = {key: value for key, value in entry.items() if key != "name"}
     if "sigma" in params:
         sigma = fields.number(f"{where}.kernel.sigma", params.pop("sigma"), positive=True)

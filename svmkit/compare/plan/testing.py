@@ -14,21 +14,9 @@ MOST = 10_000  # the most splits or folds of a set
 
 
 def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
-    """Return how a set is tested; by default on the file NAME.t if it exists.
+    """Return how a set is tested, by default on the file NAME.t if it exists; `several`: what is given of splits, cv.
 
-    Parameters
-    ----------
-    where : str
-        Place of the entry, for messages.
-    entry : dict of str to object
-        The entry: test, source.
-    several : dict of str to object
-        Of splits and cv what is given.
-
-    Returns
-    -------
-    str, dict or None
-        The name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
+    The result is the name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
     """
     if several:
         return _splits(where, entry, several)
@@ -73,13 +61,7 @@ def _splits(where: str, entry: dict[str, Any], several: dict[str, Any]) -> dict[
 
 
 def splits(test: Any) -> list[tuple[int | None, Any]]:
-    """Return the splits of a set: number, and test in the settings of a cell; one without a number if it is fixed.
-
-    Parameters
-    ----------
-    test : str, dict or None
-        The test of a problem.
-    """
+    """Return the splits of a set: number, and test in the settings of a cell; one without a number if it is fixed."""
     if isinstance(test, dict) and "cv" in test:
         return [(k, test | {"fold": k}) for k in range(test["cv"])]
     if isinstance(test, dict) and "splits" in test:

@@ -19,15 +19,7 @@ _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 
 
 def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
-    """Return the facts about the environment by name, in the order of the report.
-
-    Parameters
-    ----------
-    command : str, default=""
-        The command line; folders and addresses are removed from it.
-    threads : int, default=None
-        Threads that the runs had; None is all cores.
-    """
+    """Return facts about the environment in the order of the report; `command` loses its folders and addresses."""
     found = {"svmkit": svmkit.__version__, "commit": _commit(), "Python": platform.python_version()}
     found |= {name: _version(name) for name in _PACKAGES}
     found |= {

@@ -40,25 +40,11 @@ Points = list[tuple[float, float]]
 
 
 def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
-    """Write the pictures for which there is something to draw, as STEM-KIND.png.
+    """Write the pictures for which there is something to draw, as STEM-KIND.png in a folder, and return their paths.
 
     The kinds are time-gap, time-accuracy and support-accuracy, with a panel for each set, and cd-METRIC, the diagram of
     critical differences of each tested metric (two sets and three treatments at least), and reliability. Raises
     SvmkitError: a file cannot be written.
-
-    Parameters
-    ----------
-    results : Results
-        The comparison.
-    folder : str or Path
-        Created when missing.
-    stem : str
-        Beginning of the file names.
-
-    Returns
-    -------
-    list of Path
-        The files.
     """
     drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
     drawn["reliability"] = reliability(results)
@@ -221,17 +207,7 @@ def _handle(how: Style, lines: bool) -> Any:
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:
     """Draw mean ranks on a line, the best on the left, with bars over ranks within Nemenyi's critical difference.
 
-    Parameters
-    ----------
-    tests : Tests
-        The tests of a metric.
-    treatments : list of str
-        All treatments of the comparison; their order determines the colours.
-
-    Returns
-    -------
-    Figure or None
-        None for fewer than two sets or three treatments.
+    All treatments of the comparison determine the colours. None for fewer than two sets or three treatments.
     """
     if tests.friedman is None or tests.nemenyi is None or len(tests.treatments) < 3:
         return None

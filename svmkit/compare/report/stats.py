@@ -91,24 +91,10 @@ class Tests:
 
 
 def friedman(values: np.ndarray) -> Friedman:
-    """Friedman's test with Iman and Davenport's correction.
+    """Return Friedman's test of (n_sets, k) values, of which smaller is better, with Iman and Davenport's correction.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_sets, k)
-        Smaller is better; ties have their mean rank.
-
-    Returns
-    -------
-    Friedman
-
-    Notes
-    -----
-    chi2 is Demsar's formula from the mean ranks, which does not correct for ties; without ties it equals scipy's.
-
-    References
-    ----------
-    J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006, section 3.2.2.
+    chi2 is the formula from the mean ranks of J. Demsar, "Statistical comparisons of classifiers over multiple data
+    sets", JMLR 7, 2006, section 3.2.2, which does not correct for ties; without ties it equals scipy's.
     """
     n, k = values.shape
     ranks = stats.rankdata(values, axis=1).mean(axis=0)
@@ -121,21 +107,8 @@ def friedman(values: np.ndarray) -> Friedman:
 def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less", "greater", "two-sided"]) -> float:
     """Return the exact p of the signed-rank test on paired values; zeros are ranked and then left out (Pratt).
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n,)
-        The pairs of values.
-    alternative : {"less", "greater", "two-sided"}
-        The hypothesis about `first` against `second`.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    The distribution runs over all patterns of signs, so that the p-values of few sets and of ties are exact too, where
-    scipy changes to the normal approximation.
+    `alternative` is the hypothesis about `first` against `second`. The distribution runs over all patterns of signs, so
+    that the p-values of few sets and of ties are exact too, where scipy changes to the normal approximation.
     """
     difference = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     if not difference.any():

@@ -18,23 +18,11 @@ _UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFEr
 
 
 def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
-    """Read samples and labels from an NPZ file. Nothing in the file is unpickled.
+    """Read samples and labels from an NPZ file, of which nothing is unpickled; `labelled` requires the array ``y``.
 
-    Raises InputError if it is not an NPZ file, holds object arrays, has no X, or has shapes that do not match.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    labelled : bool
-        Whether a missing ``y`` is an error.
-
-    Returns
-    -------
-    X : float64 ndarray or csr_array of shape (n_samples, n_features)
-        A stored dense matrix stays dense; a sparse one becomes dense when at least half full.
-    y : ndarray of shape (n_samples,) or None
-        int64, float64 or text.
+    X is float64: a stored dense matrix stays dense, a sparse one becomes dense when at least half full. y is int64,
+    float64 or text. Raises InputError if it is no NPZ file, holds object arrays, has no X, or has shapes that do not
+    match.
     """
     arrays = _arrays(path)
     X = _sparse(path, arrays) if "format" in arrays else _dense(path, arrays)

@@ -22,23 +22,11 @@ def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) ->
     """Read samples and labels from an svmlight file, plain or compressed.
 
     Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must ascend within
-    a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused. Raises InputError
-    if a line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are more
-    than `n_features` and `wider` is false.
-
-    Parameters
-    ----------
-    path : Path
-    n_features : int or None
-        Number of columns that a model expects; missing columns become zero. None takes the largest index.
-    wider : bool, default=False
-        Whether the file may have more columns than that; X has them too then.
-
-    Returns
-    -------
-    X : float64 ndarray or csr_array of shape (n_samples, n_features)
-        Dense when at least half of the entries are stored.
-    y : int64 ndarray of shape (n_samples,) when every label is a whole number, else float64
+    a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused. X, of `n_features`
+    columns or by default the largest index, is dense when at least half of its entries are stored; it has more columns
+    only if `wider`. y is int64 when every label is a whole number. Raises InputError if a line is wrong (the message
+    begins with ``FILE:LINE:``), there are no samples or no features, or there are more than `n_features` and `wider` is
+    false.
     """
     data, indices, indptr, y = _parse(path)
     if len(y) == 0:
@@ -71,17 +59,9 @@ def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield the samples of an svmlight file, some 8 MiB of text at a time.
+    """Yield data, indices, counts of entries and labels of an svmlight file, some 8 MiB of text at a time.
 
-    Raises InputError: a line is wrong; the message begins with ``FILE:LINE:``.
-
-    Yields
-    ------
-    data, indices : ndarray of float64, and of int32 or int64
-        The entries and their columns as they are written, from 0 or from 1.
-    counts : ndarray of int
-        The number of entries of each sample.
-    labels : ndarray of float64
+    Indices stay as they are written, from 0 or from 1. Raises InputError if a line is wrong, ``FILE:LINE: ...``.
     """
     from sklearn.datasets import load_svmlight_file
 

@@ -28,13 +28,8 @@ _PATTERNS = {
 def days(text: str, order: str) -> float | None:
     """Return a date in days since 1970-01-01, a time as a fraction of the day; None for any other text.
 
-    Parameters
-    ----------
-    text : str
-        A date such as 2024-12-31, 31.12.2024 or 12/31/2024, followed by a time perhaps. With a time zone it is
-        converted to UTC; without one it is taken as it stands.
-    order : {"ymd", "dmy", "mdy"}
-        Whether year, day or month comes first.
+    A date is written as 2024-12-31 ("ymd"), 31.12.2024 ("dmy") or 12/31/2024 ("mdy"), followed by a time perhaps. With
+    a time zone it is converted to UTC; without one it is taken as it stands.
     """
     found = _PATTERNS[order].fullmatch(text)
     if found is None:
@@ -69,15 +64,7 @@ def text_of(value: float, order: str) -> str:
 
 
 def order_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
-    """Return the orders that make a date of most cells: none, one, or two that cannot be told apart.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The different texts of a column.
-    counts : sequence of int
-        How many cells hold each.
-    """
+    """Return the orders that make a date of most cells, by texts and their counts: none, one, or two that fit alike."""
     likely = [order for order in ORDERS if any(_PATTERNS[order].fullmatch(text) for text in texts[:50])]
     cells = {
         order: sum(count for text, count in zip(texts, counts, strict=True) if days(text, order) is not None)

@@ -230,23 +230,15 @@ def pad_or_refuse_columns(
 ) -> Features:
     """Return X with exactly `n_features` columns. A sparse X may lack the last ones; all else is refused.
 
-    Raises InputError if X has more columns, or a dense X has fewer and `pad` is false.
-
     Parameters
     ----------
     X : ndarray or scipy CSR of shape (n_samples, d)
     n_features : int
         Number of columns that are expected.
-    what : str, default="X"
-        Name of X in the message.
-    name : str, default="SVMModel"
-        Name of the model in the message.
+    what, name : str
+        X and the model in the message.
     pad : bool, default=False
         Pad a dense X as well (a copy); a CSR is always padded, without copying its data.
-
-    Returns
-    -------
-    ndarray or scipy CSR of shape (n_samples, n_features)
     """
     rows, d = X.shape
     if d == n_features:

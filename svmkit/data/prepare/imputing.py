@@ -169,14 +169,7 @@ def require_kind(kind: Any) -> None:
 
 
 def require_values(X: Features, names: Sequence[str] | None = None) -> None:
-    """Raise InputError if a feature has no value in any row, so that nothing tells what fills its holes.
-
-    Parameters
-    ----------
-    X : ndarray or scipy CSR of shape (n_samples, n_features)
-    names : sequence of str, default=None
-        The features' names for the message; None counts the columns.
-    """
+    """Raise InputError if a feature, by name or number, has no value in any row that tells what fills its holes."""
     empty = np.flatnonzero(_holes(X) == X.shape[0])
     if not len(empty):
         return

@@ -180,16 +180,9 @@ class Scaling:
 def scale_hint(X: Any) -> str | None:
     """Return one line of advice if the scales of the features differ 100-fold, else None.
 
-    Parameters
-    ----------
-    X : ndarray or scipy CSR of shape (n_samples, n_features)
-        A CSR is not made dense. Constant features do not count; holes (NaN) count as the median.
-
-    Returns
-    -------
-    str or None
-        None too when the standard deviations differ only because features are rare (0/1 columns): the
-        ranges must differ as well, 10-fold, for scaling to change anything of use.
+    A CSR is not made dense. Constant features do not count; holes (NaN) count as the median. The ranges must differ as
+    well, 10-fold: standard deviations also differ because features are rare (0/1 columns), and scaling changes nothing
+    then.
     """
     sparse = _is_csr(X)
     with np.errstate(all="ignore"):

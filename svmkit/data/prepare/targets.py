@@ -12,24 +12,10 @@ from svmkit.errors import InputError
 
 
 def as_targets(y: Any, *, n_samples: int, varied: bool = True) -> np.ndarray:
-    """Return the targets of regression.
+    """Return the targets of regression as float64, one for each of `n_samples`.
 
     Raises InputError: y is missing, no list of numbers, of another length, not finite, or (`varied`) the same number
     everywhere.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, 1)
-        Numbers.
-    n_samples : int
-        The number of rows of X, which y has to match.
-    varied : bool, default=True
-        Whether targets that are all the same are refused.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float64
-        The targets.
     """
     if y is None:
         raise InputError("regression requires y to be passed, but the target y is None: pass one number a sample")

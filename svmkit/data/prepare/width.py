@@ -11,26 +11,7 @@ from svmkit.errors import SvmkitWarning
 
 
 def without_empty(X: Features, n_features: int, name: str) -> Features:
-    """Return X with its columns beyond those of training, or without them if they are all zeros.
-
-    Parameters
-    ----------
-    X : ndarray or scipy CSR of shape (n_samples, d), d >= n_features
-        The samples.
-    n_features : int
-        The number of columns of the training data.
-    name : str
-        The file, for the warning.
-
-    Returns
-    -------
-    ndarray or scipy CSR of shape (n_samples, d) or (n_samples, n_features)
-
-    Warns
-    -----
-    SvmkitWarning
-        Some of these columns have values; they are counted.
-    """
+    """Return X without its columns beyond those of training if they are all zeros, else X, with a warning."""
     d = X.shape[1]
     if d == n_features:
         return X

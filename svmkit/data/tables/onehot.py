@@ -64,19 +64,9 @@ def apply(
 
 
 def assemble(found: Sequence[Column], rows: int) -> Any:
-    """Return one matrix: dense if it has few columns or is at least half full, else CSR without a dense intermediate.
+    """Return one matrix, in which NaN is a stored entry.
 
-    Parameters
-    ----------
-    found : sequence of Column
-        The columns, in order.
-    rows : int
-        Their length.
-
-    Returns
-    -------
-    float64 ndarray or csr_array of shape (rows, n_features)
-        NaN is a stored entry.
+    It is dense if it has few columns or is at least half full, else CSR without a dense intermediate.
     """
     starts = np.concatenate([[0], np.cumsum([column.width for column in found])])
     width = int(starts[-1])
