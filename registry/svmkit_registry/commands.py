@@ -55,8 +55,8 @@ def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) 
         _show(version)
 
 
-@app.command()
-def register(
+@app.command("register")
+def _register(
     file: str = typer.Argument(help="Model file, as svmkit train --out writes it."),
     name: str = typer.Option(..., "--name", help="Name in the registry, created when missing."),
     experiment: str = typer.Option(None, help="MLflow experiment of the run that goes with it; default svmkit."),
@@ -76,8 +76,8 @@ def register(
         print(f"{file} is {done['uri']}")
 
 
-@app.command()
-def promote(
+@app.command("promote")
+def _promote(
     name: str = NAME,
     version: str = typer.Argument(help="Number of the version, or latest."),
     alias: str = typer.Argument(help="Such as champion: svmkit predict models:/NAME@champion DATA."),
@@ -108,8 +108,8 @@ def promote(
     print(f"{name}@{done['alias']} is version {done['version']}{was}")
 
 
-@app.command()
-def pull(
+@app.command("pull")
+def _pull(
     source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
     out: str = typer.Option(..., "--out", help="Write the model here."),
     force: bool = typer.Option(False, "--force", help="Replace an existing file."),
@@ -128,8 +128,8 @@ def pull(
         print(f"{source} is in {out}")
 
 
-@app.command()
-def delete(
+@app.command("delete")
+def _delete(
     name: str = NAME,
     version: str = typer.Option(None, "--version", help="Number of a version, or latest; default: all of them."),
     yes: bool = typer.Option(False, "--yes", help="Do not ask, and delete a version that has an alias, too."),

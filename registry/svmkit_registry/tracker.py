@@ -90,7 +90,19 @@ class MLflowTracker(Tracker):
         data: Dataset | None = None,
         parent: str | None = None,
     ) -> None:
-        """Open a run of that name. Values of params and tags are cut at 6000 and 8000 characters."""
+        """Open a run of that name. Values of params and tags are cut at 6000 and 8000 characters.
+
+        Parameters
+        ----------
+        name : str
+            Title of the run.
+        params, tags : dict of str to object
+            Values are cut at 6000 and 8000 characters.
+        data : Dataset, default=None
+            The input of the run.
+        parent : str, default=None
+            The run in which it is nested.
+        """
         from mlflow.entities import Param
 
         from svmkit_registry.inputs import dataset_input

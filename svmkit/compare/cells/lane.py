@@ -37,7 +37,21 @@ class WorkerLost(Exception):
 
 
 def run_cell(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracking | None) -> dict[str, Any]:
-    """Run a cell and return its record, whatever happens to the worker."""
+    """Run a cell and return its record, whatever happens to the worker.
+
+    Parameters
+    ----------
+    lane : Lane
+        Where it runs.
+    cell : Cell
+        The cell.
+    limit : float
+        Seconds of fitting.
+    curve : bool
+        Whether test accuracy is measured as the model grows.
+    tracking : Tracking or None
+        Where it is logged.
+    """
     bare = names(cell) | {"time_limit": limit, "settings": cell.settings}
     stoppable = not load("solver", cell.settings["solver"]["solver"]).external
     hard = limit + max(GRACE, limit) if stoppable else limit + 1.0

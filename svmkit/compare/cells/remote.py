@@ -85,6 +85,19 @@ def run_on(
     """Run cells on the workers of a cluster; parameters as for `svmkit.compare.cells.runner.run`.
 
     Raises ClusterLost: the cluster has gone away; the cells that had ended have been told of.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The workers, one cell at a time on each.
+    cells : list of Cell
+        The cells.
+    limit, curve, tracking
+        As for `run_cell`.
+    tell : callable
+        Called with a cell and None when it begins, and with its record when it has ended.
+    stop : object
+        True once the user has interrupted.
     """
     about = (f"{platform.node()}-{os.getpid()}-{id(cells)}", os.getcwd(), platform.node())
     orders = [Order(cell, limit, curve, tracking, *about) for cell in cells]

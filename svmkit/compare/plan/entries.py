@@ -111,7 +111,15 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
 
 
 def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> None:
-    """Raise InputError when the solver cannot take the kernel of the problem, or has no such problem of all classes."""
+    """Raise InputError when the solver cannot take the kernel of the problem, or has no such problem of all classes.
+
+    Parameters
+    ----------
+    name, solver : str
+        The problem and the solver, as the spec names them.
+    about, how : dict of str to object
+        Their entries.
+    """
     kernel = build_kernel(f"data.{name}", about["kernel"])
     try:
         built = build_solver(f"solvers.{solver}", how)

@@ -103,7 +103,17 @@ def as_list(value: Any) -> list:
 
 
 def require_keys(where: str, value: Any, must: Iterable[str], may: Iterable[str] | None = None) -> None:
-    """Raise InputError unless `value` is a map with all keys of `must` and no others than `may` (default `must`)."""
+    """Raise InputError unless `value` is a map with all keys of `must` and no others than `may` (default `must`).
+
+    Parameters
+    ----------
+    where : str
+        Place of the map, for messages.
+    value : object
+        What should be the map.
+    must, may : iterable of str
+        Keys that it has to have, and that it may have; None is no others.
+    """
     require_known(where, as_map(where, value), sorted(must if may is None else may), what="key")
     missing = sorted(set(must) - set(value))
     if missing:
@@ -111,7 +121,17 @@ def require_keys(where: str, value: Any, must: Iterable[str], may: Iterable[str]
 
 
 def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: str = "name") -> None:
-    """Raise InputError, with the unknown names and the closest match, unless all `names` are among `right`."""
+    """Raise InputError, with the unknown names and the closest match, unless all `names` are among `right`.
+
+    Parameters
+    ----------
+    where : str
+        Place of the names, for messages.
+    names, right : iterable of object
+        The names, and those that there are.
+    what : str, default="name"
+        What they are called in the message.
+    """
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
     if unknown:
@@ -135,7 +155,17 @@ def number(where: str, value: Any, *, positive: bool = False) -> float:
 
 
 def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int:
-    """Return the value if it is a whole number from `least` to `most`; raise InputError otherwise."""
+    """Return the value if it is a whole number from `least` to `most`; raise InputError otherwise.
+
+    Parameters
+    ----------
+    where : str
+        Place of the number, for messages.
+    value : object
+        What should be the number.
+    least, most : int
+        Its bounds.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{where} should be a whole number >= {least}, not {_short(value)}")
     if value > most:

@@ -105,6 +105,19 @@ def grid(
     """Return a figure with a panel for each set, which `panel(axes, set)` fills, and a legend of the treatments.
 
     Without `lines` the legend has their markers only.
+
+    Parameters
+    ----------
+    sets : list of str
+        The titles of the panels.
+    looks : dict of str to Style
+        The treatments, for the legend.
+    about : str
+        What the figure shows.
+    panel : callable
+        Draws a set on axes.
+    lines : bool, default=True
+        Whether the legend has lines beside the markers.
     """
     from matplotlib.figure import Figure
 

@@ -146,7 +146,17 @@ def _span(values: np.ndarray) -> np.ndarray:
 
 
 def dress(ax: Axes, x: str, y: str, *, log: bool = False) -> None:
-    """Set the labels, ticks and grid of axes; `log` makes the second one logarithmic."""
+    """Set the labels, ticks and grid of axes; `log` makes the second one logarithmic.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+    x, y : str
+        The metrics on them.
+    log : bool, default=False
+        Whether the second one is logarithmic.
+    """
     from svmkit.compare.report.pictures import tick
 
     if log:

@@ -34,7 +34,17 @@ class Dialect:
 
 
 def records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines."""
+    """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    delimiter, charset : str
+        What separates the fields, and the character encoding.
+    strict : bool, default=False
+        Whether wrong quotes are refused.
+    """
     with open_data(path) as stream:
         text = io.TextIOWrapper(stream, encoding=charset, newline="")
         reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=strict)
@@ -93,6 +103,19 @@ def dialect(
     - or its numbers are only the column positions that pandas writes for unnamed columns.
 
     Raises InputError if there are no records, or records of different lengths; the message names the line.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    tabs : bool
+        Whether the delimiter is known to be the tab.
+    encoding : Encoding or None
+        What training has learnt.
+    label : str, int or None
+        The label column that was given.
+    charset, decimal : str, default=None
+        As for `Reading`.
     """
     charset = charset_of(path, charset)
     delimiter, rows = ("\t", _sample(path, "\t", charset)) if tabs else _choose_delimiter(path, charset, decimal)

@@ -11,7 +11,15 @@ DENSE_FROM = 0.5
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """Return a scipy csr_array of float64 with int32 indices if shape and number of entries fit, else int64."""
+    """Return a scipy csr_array of float64 with int32 indices if shape and number of entries fit, else int64.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The arrays, which are shared where their types fit.
+    shape : tuple of int
+        Rows and columns.
+    """
     from scipy.sparse import csr_array
 
     width = np.int32 if max(*shape, len(data)) <= np.iinfo(np.int32).max else np.int64

@@ -82,6 +82,17 @@ class Scaling:
     def from_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
         """Return the map that `fit` learns from samples of these moments, dense or CSR.
 
+        Parameters
+        ----------
+        kind : {"standard", "minmax", "maxabs"}
+            As for `fit`.
+        moments : Moments
+            Those of the training samples.
+        sparse : bool
+            Whether the samples are CSR.
+        flags : boolean ndarray of shape (n_features,), default=None
+            As for `fit`.
+
         Raises
         ------
         InputError

@@ -179,6 +179,19 @@ def apply(
     """Return a column as training has learnt to read it, and the first text that is none of its categories.
 
     Raises InputError: a cell of a number column is infinite or text, or a cell of a date column is no date.
+
+    Parameters
+    ----------
+    table : Table
+        The table, with its cells.
+    position : int
+        The place of the column.
+    categories : tuple of str or None
+        The texts that training saw; None for numbers and dates.
+    order : {"ymd", "dmy", "mdy"} or None
+        For dates, what comes first.
+    decimal : {".", ","} or None
+        The decimal mark of numbers in text.
     """
     if categories is not None:
         codes, texts = _factorize(table, position)

@@ -17,14 +17,34 @@ _MISSING_LABEL = ("", "NaN", "nan", "NAN")
 
 
 def csv_frame(path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None) -> Any:
-    """Return the cells of a CSV file in a DataFrame with columns 0, 1, ..."""
+    """Return the cells of a CSV file in a DataFrame with columns 0, 1, ...
+
+    Parameters
+    ----------
+    path, layout
+        The file and its layout.
+    at : int or None
+        The label column, in which "NA" is no hole.
+    texts : sequence of int
+        Columns that stay text whatever they contain.
+    decimal : {".", ","} or None
+        The decimal mark.
+    """
     return next(csv_frames(path, layout, at, texts, decimal, None))
 
 
 def csv_frames(
     path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None, rows: int | None
 ) -> Iterator[Any]:
-    """Yield the cells of a CSV file in DataFrames of at most so many rows with columns 0, 1, ..."""
+    """Yield the cells of a CSV file in DataFrames of at most so many rows with columns 0, 1, ...
+
+    Parameters
+    ----------
+    path, layout, at, texts, decimal
+        As for `csv_frame`.
+    rows : int or None
+        The most rows of a DataFrame; None is one of all.
+    """
     import pandas as pd
 
     uneven = False

@@ -49,7 +49,21 @@ def positions_of(table: Table, columns: Sequence[str | int]) -> list[int]:
 def choose(
     table: Table, reading: Reading, dropped: Sequence[int], labelled: bool, n_features: int | None
 ) -> tuple[int | None, str | None]:
-    """Return the position of the label in a training table and how it was chosen; None if there is no label."""
+    """Return the position of the label in a training table and how it was chosen; None if there is no label.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    reading : Reading
+        How it is to be read.
+    dropped : sequence of int
+        The columns that are left out.
+    labelled : bool
+        Whether the last column is the label if no other is.
+    n_features : int or None
+        The number of features that a model expects.
+    """
     if reading.label is not None:
         at = position_of(table, reading.label)
         if at in dropped:

@@ -107,6 +107,19 @@ def read_table(
     (Parquet: row) and column of a missing value, of text among numbers or of an uneven line; or naming the columns that
     are missing, or cannot be features as they are.
 
+    Parameters
+    ----------
+    path, kind
+        The file, and its format.
+    n_features : int or None
+        The number of features that a model expects.
+    encoding : Encoding or None
+        What training has learnt.
+    reading : Reading
+        How the table is to be read.
+    labelled, holes : bool
+        Whether labels are required, and whether NaN may stand in X.
+
     Returns
     -------
     X : float64 ndarray or csr_array of shape (n_samples, n_features)

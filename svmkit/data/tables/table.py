@@ -41,7 +41,15 @@ class Table:
         return f"{self.path}:{line_of(self.path, self.layout, self.first + row)[0]}"
 
     def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
-        """Return the error for a cell, with its line in the file and its text."""
+        """Return the error for a cell, with its line in the file and its text.
+
+        Parameters
+        ----------
+        row, position : int
+            The place of the cell in the frame.
+        problem, mend : str
+            What is wrong, and what helps.
+        """
         if self.layout is None:
             value, place = str(self.frame[position].iloc[row]), self.place(row)
         else:
