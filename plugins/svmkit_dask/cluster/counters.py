@@ -12,25 +12,13 @@ from svmkit_dask.cluster.wire import Reply, peak_memory
 
 @dataclass
 class Traffic:
-    """What one message has cost.
+    """What one message has cost."""
 
-    Attributes
-    ----------
-    sent, received : int
-        Bytes, before what Dask adds to them.
-    seconds : dict of str to float
-        What each worker needed to answer.
-    peaks : dict of str to int
-        The most bytes of memory that each worker has used so far.
-    loaded : list of int
-        The parts that were loaded.
-    """
-
-    sent: int = 0
+    sent: int = 0  # bytes, before what Dask adds to them
     received: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    peaks: dict[str, int] = field(default_factory=dict)
-    loaded: list[int] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # what each worker needed to answer
+    peaks: dict[str, int] = field(default_factory=dict)  # the most bytes of memory that each worker has used so far
+    loaded: list[int] = field(default_factory=list)  # the parts that were loaded
 
     def add(self, worker: str, reply: Reply) -> None:
         """Add a reply."""

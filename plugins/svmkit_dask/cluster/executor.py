@@ -26,24 +26,12 @@ from svmkit_dask.worker.features import Space
 
 @dataclass(frozen=True)
 class HeldPart(Source):
-    """A part that is a result of Dask, such as a chunk of a persisted array; workers pass it on, or make it anew.
+    """A part that is a result of Dask, such as a chunk of a persisted array; workers pass it on, or make it anew."""
 
-    Parameters
-    ----------
-    name : str
-        The part in messages.
-    future : Future or None
-        The result, a `Source`. It stays with the driver.
-    key : str
-        Its key.
-    layout : Layout, default=None
-        The storage of all parts, once it is known.
-    """
-
-    name: str
-    future: Future | None = field(compare=False)
-    key: str
-    layout: Layout | None = None
+    name: str  # the part in messages
+    future: Future | None = field(compare=False)  # the result, a `Source`. It stays with the driver
+    key: str  # its key
+    layout: Layout | None = None  # the storage of all parts, once it is known
 
     def load(self, cache: Path | None, most: int) -> Part:
         source = self._source()

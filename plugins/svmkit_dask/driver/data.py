@@ -138,21 +138,11 @@ Pose = Callable[[int, int, float, Loss], PairQP]
 
 
 class Tally(NamedTuple):
-    """The rows of each class, by number and by weight.
+    """The rows of each class, by number and by weight."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n_classes,)
-        The number of rows.
-    used : ndarray of int64, shape (n_classes,)
-        The number of rows of weight > 0.
-    weight : ndarray of float64, shape (n_classes,)
-        The sum of the weights of the rows.
-    """
-
-    rows: np.ndarray
-    used: np.ndarray
-    weight: np.ndarray
+    rows: np.ndarray  # int64 (n_classes,): the number of rows
+    used: np.ndarray  # int64 (n_classes,): the number of rows of weight > 0
+    weight: np.ndarray  # float64 (n_classes,): the sum of the weights of the rows
 
 
 @dataclass(frozen=True, eq=False)

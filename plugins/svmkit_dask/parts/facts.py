@@ -17,22 +17,12 @@ from svmkit_dask.parts.part import Part, Written
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What gamma and scaling ask of each column.
+    """What gamma and scaling ask of each column."""
 
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    mean, squares : float64 ndarray of shape (d,)
-        The mean, and the sum of the squared distances from it.
-    low, high : float64 ndarray of shape (d,)
-        The least and the largest value; zeros that sparse rows do not store count.
-    """
-
-    n: int
-    mean: np.ndarray
+    n: int  # number of rows
+    mean: np.ndarray  # shape (d,): the mean, and the sum of the squared distances from it
     squares: np.ndarray
-    low: np.ndarray
+    low: np.ndarray  # shape (d,): the least and the largest value; zeros that sparse rows do not store count
     high: np.ndarray
 
     @classmethod
@@ -109,25 +99,14 @@ MOST_LABELS = 100_000  # different labels beyond which they are no classes
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The labels or targets of a part in short.
+    """The labels or targets of a part in short."""
 
-    Attributes
-    ----------
-    is_text : bool
-        Whether they are text.
-    values, counts : ndarray of shape (n_values,), or None
-        The different answers, sorted, and how often each occurs; None if there are more than 100,000.
-    n : int
-        Number of rows.
-    low, high, total : float
-        Least, largest and sum of numbers; NaN of text.
-    """
-
-    is_text: bool
+    is_text: bool  # whether they are text
+    # shape (n_values,): the different answers, sorted, and how often each occurs; None if there are more than 100,000
     values: np.ndarray | None
     counts: np.ndarray | None
-    n: int
-    low: float = np.nan
+    n: int  # number of rows
+    low: float = np.nan  # least, largest and sum of numbers; NaN of text
     high: float = np.nan
     total: float = np.nan
 
@@ -145,46 +124,21 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What the driver must know of a part.
+    """What the driver must know of a part."""
 
-    Attributes
-    ----------
-    name : str
-        The part in messages.
-    n_rows, n_features : int
-        Number of rows and columns.
-    n_stored : int
-        Number of entries that are stored.
-    is_sparse : bool
-        Whether the rows are CSR.
-    dtype : str
-        "float32" or "float64".
-    written : Written
-        What the file leaves open until all parts are known.
-    digest : str
-        A BLAKE2b hash of features, answers and weights, wherever the rows are held.
-    answers : Answers or None
-        The labels or targets; None without rows.
-    moments : Moments
-        Of the columns.
-    flags : ndarray of bool, shape (n_features,), or None
-        The columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats.
-    weights : tuple of float, or None
-        Sum, least and largest of the rows' weights, if they have any.
-    """
-
-    name: str
-    n_rows: int
+    name: str  # the part in messages
+    n_rows: int  # number of rows and columns
     n_features: int
-    n_stored: int
-    is_sparse: bool
-    dtype: str
-    written: Written
-    digest: str
-    answers: Answers | None
-    moments: Moments
+    n_stored: int  # number of entries that are stored
+    is_sparse: bool  # whether the rows are CSR
+    dtype: str  # "float32" or "float64"
+    written: Written  # what the file leaves open until all parts are known
+    digest: str  # A BLAKE2b hash of features, answers and weights, wherever the rows are held
+    answers: Answers | None  # the labels or targets; None without rows
+    moments: Moments  # of the columns
+    # bool (n_features,): the columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats
     flags: np.ndarray | None
-    weights: tuple[float, float, float] | None
+    weights: tuple[float, float, float] | None  # sum, least and largest of the rows' weights, if they have any
 
 
 def facts_of(part: Part, name: str) -> Facts:

@@ -18,44 +18,24 @@ BLOCK = 64 << 20  # bytes of a block of rows, which is what a reader of local di
 
 @dataclass(frozen=True)
 class Written:
-    """What the file of a part leaves open until the other parts are known.
+    """What the file of a part leaves open until the other parts are known."""
 
-    Attributes
-    ----------
-    from_zero : bool or None, default=None
-        Whether a column of index 0 occurs in an svmlight file: if it does in one part, columns count from 0 in all.
-        None for a format without such indices.
-    by_density : bool, default=False
-        Whether the rows are dense or sparse according to their density, as `svmkit.load` decides for svmlight.
-    encoding : Encoding or None, default=None
-        How the columns of a table became features.
-    """
-
+    # whether a column of index 0 occurs in an svmlight file: if it does in one part, columns count from 0 in all.
+    # None for a format without such indices
     from_zero: bool | None = None
+    # whether the rows are dense or sparse according to their density, as `svmkit.load` decides for svmlight
     by_density: bool = False
-    encoding: Encoding | None = None
+    encoding: Encoding | None = None  # how the columns of a table became features
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The storage that the rows of all parts have, once all parts are known (`Summary.layout`).
+    """The storage that the rows of all parts have, once all parts are known (`Summary.layout`)."""
 
-    Attributes
-    ----------
-    n_features : int
-        Number of columns.
-    is_sparse : bool
-        Whether the rows are CSR.
-    dtype : str
-        "float32" or "float64".
-    from_zero : bool
-        Whether the columns of svmlight files count from 0.
-    """
-
-    n_features: int
-    is_sparse: bool
-    dtype: str
-    from_zero: bool = False
+    n_features: int  # number of columns
+    is_sparse: bool  # whether the rows are CSR
+    dtype: str  # "float32" or "float64"
+    from_zero: bool = False  # whether the columns of svmlight files count from 0
 
     def of(self, X: Features, written: Written) -> Features:
         """Return rows of a part in this storage; X itself if nothing changes."""

@@ -62,21 +62,11 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class FilePart(Source):
-    """A part that is a file, which each worker has at the same path.
+    """A part that is a file, which each worker has at the same path."""
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    reading : Reading
-        How a table is to be read.
-    layout : Layout, default=None
-        The storage of all parts, once it is known.
-    """
-
-    path: Path
-    reading: Reading
-    layout: Layout | None = None
+    path: Path  # the file
+    reading: Reading  # how a table is to be read
+    layout: Layout | None = None  # the storage of all parts, once it is known
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -135,27 +125,13 @@ class FilePart(Source):
 
 @dataclass(frozen=True, eq=False)
 class ChunkPart(Source):
-    """A part that is one chunk of Dask collections; the worker that makes it has the chunk.
+    """A part that is one chunk of Dask collections; the worker that makes it has the chunk."""
 
-    Parameters
-    ----------
-    name : str
-        The part in messages.
-    X : ndarray, scipy sparse container or DataFrame
-        The chunk of the features.
-    y : array-like
-        The chunk of the labels or targets.
-    weight : array-like, default=None
-        The chunk of the rows' weights.
-    layout : Layout, default=None
-        The storage of all parts, once it is known.
-    """
-
-    name: str
-    X: Any
-    y: Any
-    weight: Any = None
-    layout: Layout | None = None
+    name: str  # the part in messages
+    X: Any  # the chunk of the features
+    y: Any  # the chunk of the labels or targets
+    weight: Any = None  # the chunk of the rows' weights
+    layout: Layout | None = None  # the storage of all parts, once it is known
 
     def load(self, cache: Path | None, most: int) -> Part:
         """Make the part, in memory whatever its size: the chunk is there already."""

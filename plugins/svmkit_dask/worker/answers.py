@@ -24,21 +24,11 @@ MOST_STEPS = 20  # times the rows of the block that its steps may number
 
 
 class Block(NamedTuple):
-    """What a part has found for its own rows.
+    """What a part has found for its own rows."""
 
-    Attributes
-    ----------
-    positions : ndarray of int64, shape (k,)
-        The rows whose weights change, ascending.
-    values : ndarray of float64, shape (k,)
-        The changes.
-    steps : int
-        The SMO steps that this took.
-    """
-
-    positions: np.ndarray
-    values: np.ndarray
-    steps: int
+    positions: np.ndarray  # int64 (k,): the rows whose weights change, ascending
+    values: np.ndarray  # float64 (k,): the changes
+    steps: int  # the SMO steps that this took
 
 
 def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -> Block:
@@ -156,21 +146,12 @@ class Behind(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The part of a message that is for one part only.
+    """The part of a message that is for one part only."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (k,)
-        Positions of its rows, in the order of `Rows.at`.
-    values : ndarray of float64, shape (k,)
-        Changes of their weights, or the weights.
-    inside : ndarray of int64, shape (q,)
-        Positions of its rows that are in the working set or have weights: the driver asks for their v, and none of
-        them is a candidate.
-    """
-
-    rows: np.ndarray = NONE
-    values: np.ndarray = np.empty(0)
+    rows: np.ndarray = NONE  # int64 (k,): positions of its rows, in the order of `Rows.at`
+    values: np.ndarray = np.empty(0)  # float64 (k,): changes of their weights, or the weights
+    # int64 (q,): positions of its rows that are in the working set or have weights: the driver asks for their v, and
+    # none of them is a candidate
     inside: np.ndarray = NONE
 
 
@@ -182,32 +163,16 @@ class Slope(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a part knows of its rows at the weights of the driver.
+    """What a part knows of its rows at the weights of the driver."""
 
-    Attributes
-    ----------
-    low, high : float
-        The least v of the rows of UP, inf if there is none, and the largest v of those of LOW, -inf.
-    value : float
-        sum beta_i (G_i - 1) / 2, the part of the objective.
-    norm : float
-        sum beta_i y_i h_i, the part of |w|^2.
-    v : ndarray of float64, shape (q,)
-        v of the rows of `Own.inside`.
-    below, above : ndarray of int64
-        Positions of the rows that violate their condition most, with v below and above the level.
-    of_below, of_above : ndarray of float64
-        By how much they do.
-    """
-
-    low: float
+    low: float  # the least v of the rows of UP, inf if there is none, and the largest v of those of LOW, -inf
     high: float
-    value: float
-    norm: float
-    v: np.ndarray
-    below: np.ndarray
+    value: float  # sum beta_i (G_i - 1) / 2, the part of the objective
+    norm: float  # sum beta_i y_i h_i, the part of |w|^2
+    v: np.ndarray  # float64 (q,): v of the rows of `Own.inside`
+    below: np.ndarray  # positions of the rows that violate their condition most, with v below and above the level
     above: np.ndarray
-    of_below: np.ndarray
+    of_below: np.ndarray  # by how much they do
     of_above: np.ndarray
 
 
@@ -353,23 +318,12 @@ def bring(rows: Rows, own: Own, stamp: int, change: Change) -> int:
 
 
 class Message(NamedTuple):
-    """What parts are asked to do.
+    """What parts are asked to do."""
 
-    Attributes
-    ----------
-    do : str
-        A name in `ANSWERS`.
-    stamp : int, default=-1
-        The state that the rows have to be in; -1 for any.
-    mark : int, default=0
-        The certificate whose decision values they have to hold; 0 for none.
-    options : dict
-        Further arguments, small ones.
-    """
-
-    do: str
-    stamp: int = -1
-    mark: int = 0
+    do: str  # A name in `ANSWERS`
+    stamp: int = -1  # the state that the rows have to be in; -1 for any
+    mark: int = 0  # the certificate whose decision values they have to hold; 0 for none
+    # further arguments, small ones
     options: dict[str, Any] = {}  # noqa: RUF012  it is never written to
 
 

@@ -16,24 +16,12 @@ from svmkit_dask.parts.part import Part
 
 
 class Space(NamedTuple):
-    """Where all parts of a set of data lie, and the kernel on it.
+    """Where all parts of a set of data lie, and the kernel on it."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel, resolved on all parts.
-    extent : Extent
-        That of the samples of all parts.
-    width : int
-        The number of columns after preprocessing.
-    preprocessing : Preprocessing or None
-        The scaling, learnt from all parts.
-    """
-
-    kernel: Kernel
-    extent: Extent
-    width: int
-    preprocessing: Preprocessing | None = None
+    kernel: Kernel  # the kernel, resolved on all parts
+    extent: Extent  # that of the samples of all parts
+    width: int  # the number of columns after preprocessing
+    preprocessing: Preprocessing | None = None  # the scaling, learnt from all parts
 
     def features(self, X):
         """Return rows as they were read, scaled and as wide as the space."""

@@ -15,31 +15,15 @@ from svmkit_dask.worker.features import Features
 
 
 class Spec(NamedTuple):
-    """What a part has to know of a problem, besides its own rows.
+    """What a part has to know of a problem, besides its own rows."""
 
-    Attributes
-    ----------
-    a, b : int
-        The codes of the two classes; `b` may be `svmkit.training.class_pair.REST`.
-    n_classes : int
-        The number of classes of all parts.
-    C : float
-        The weight of the summed losses.
-    class_weights : ndarray of float64, shape (n_classes,)
-        The weight of each class.
-    loss : Loss
-        The loss.
-    dtype : dtype
-        Precision of the kernel values that are summed up in a round; those of a certificate are float64.
-    """
-
-    a: int
+    a: int  # the codes of the two classes; `b` may be `svmkit.training.class_pair.REST`
     b: int
-    n_classes: int
-    C: float
-    class_weights: np.ndarray
-    loss: Loss
-    dtype: np.dtype
+    n_classes: int  # the number of classes of all parts
+    C: float  # the weight of the summed losses
+    class_weights: np.ndarray  # float64 (n_classes,): the weight of each class
+    loss: Loss  # the loss
+    dtype: np.dtype  # precision of the kernel values that are summed up in a round; those of a certificate are float64
 
     def chosen(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the rows of a part that take part, int64, ascending: those of the two classes whose weight is > 0."""
@@ -54,18 +38,10 @@ class Spec(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Vectors whose weights change, or all vectors with their weights.
+    """Vectors whose weights change, or all vectors with their weights."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (q, width)
-        The vectors.
-    coef : ndarray of float64, shape (q,)
-        y_i times the change of beta_i.
-    """
-
-    X: Any
-    coef: np.ndarray
+    X: Any  # (q, width): the vectors
+    coef: np.ndarray  # float64 (q,): y_i times the change of beta_i
 
 
 class Rows:
