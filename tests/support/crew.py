@@ -35,7 +35,7 @@ class Deadly(Source):
     def load(self, cache, most):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def laid_out(self, layout):
+    def with_layout(self, layout):
         return self
 
 

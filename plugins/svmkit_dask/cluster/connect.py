@@ -31,19 +31,7 @@ LOOK = 0.1
 
 
 class DaskCluster(Cluster):
-    """The workers of a scheduler of Dask distributed, or worker processes on this machine.
-
-    Parameters
-    ----------
-    client : Client
-        A connected client.
-    address : str
-        How the user named the cluster.
-    needs : Needs
-        What is asked of it.
-    end : ExitStack
-        What is undone at the end.
-    """
+    """The workers of a scheduler of Dask distributed, or worker processes on this machine."""
 
     schemes = ("tcp", "tls", "local", "file")
 
@@ -126,20 +114,7 @@ class DaskCluster(Cluster):
 
 
 def start_local(n: int, memory: str | int | None) -> LocalCluster:
-    """Start a scheduler in this process, and worker processes of one thread each.
-
-    Parameters
-    ----------
-    n : int
-        The number of processes.
-    memory : str or int or None
-        The limit on the memory of each; None sets no limit.
-
-    Raises
-    ------
-    SvmkitError
-        They could not be started.
-    """
+    """Start a scheduler in this process and n worker processes of one thread, each with this limit on memory."""
     from distributed import LocalCluster
 
     made: list[LocalCluster] = []

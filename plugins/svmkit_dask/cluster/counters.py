@@ -39,18 +39,7 @@ class _Kind:
 
 
 class Counters:
-    """What the messages of a crew have cost.
-
-    Parameters
-    ----------
-    n_parts : int
-        The number of parts.
-
-    Attributes
-    ----------
-    moves : int
-        Parts that were moved to workers that have joined.
-    """
+    """What the messages to n_parts parts have cost, and the `moves` of parts to workers that have joined."""
 
     def __init__(self, n_parts: int) -> None:
         self.moves = self.brings = 0

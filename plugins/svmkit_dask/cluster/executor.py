@@ -35,7 +35,7 @@ class HeldPart(Source):
 
     def load(self, cache: Path | None, most: int) -> Part:
         source = self._source()
-        return (source if self.layout is None else source.laid_out(self.layout)).load(cache, most)
+        return (source if self.layout is None else source.with_layout(self.layout)).load(cache, most)
 
     def _source(self) -> Source:
         """Return the result on a worker, which gets it from the one that has it, or from a task that makes it anew."""
@@ -47,7 +47,7 @@ class HeldPart(Source):
             wait(copy)
             return worker.data[copy.key] if copy.key in worker.data else copy.result()
 
-    def laid_out(self, layout: Layout) -> HeldPart:
+    def with_layout(self, layout: Layout) -> HeldPart:
         return replace(self, layout=layout)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -59,15 +59,7 @@ def _same(source: Source) -> Source:
 
 
 class DaskExecutor(Executor):
-    """Parts on the workers of a Dask cluster.
-
-    Parameters
-    ----------
-    watch : Watch
-        The workers of the cluster.
-    patience : float, default=60.0
-        As for `PartQueue`.
-    """
+    """Parts on the workers of a Dask cluster; `patience` is that of `PartQueue`."""
 
     def __init__(self, watch: Watch, patience: float = PATIENCE) -> None:
         self.watch, self.patience = watch, patience

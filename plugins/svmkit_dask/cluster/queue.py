@@ -35,13 +35,7 @@ LOST = (asyncio.CancelledError, Cancelled, FutureCancelledError, KilledWorker, O
 
 
 class Lost(Exception):
-    """The worker of a task has gone, or is slow while there are others, so that the task was given up.
-
-    Parameters
-    ----------
-    is_gone : bool
-        Whether the worker has gone.
-    """
+    """The worker of a task has gone (`is_gone`), or is slow while there are others, so that the task was given up."""
 
     def __init__(self, is_gone: bool) -> None:
         super().__init__(is_gone)
@@ -51,17 +45,8 @@ class Lost(Exception):
 class Queue:
     """Tasks at the workers of a cluster.
 
-    Parameters
-    ----------
-    watch : Watch
-        The workers.
-    silence : float, default=None
-        Seconds without a heartbeat after which a worker counts as slow; None waits for it as long as it is there.
-
-    Attributes
-    ----------
-    name : str
-        A name that no other queue has; the topic of the values that functions send.
+    A worker without a heartbeat for `silence` seconds counts as slow; None waits for it as long as it is there. `name`
+    is that of no other queue, and the topic of the values that functions send.
     """
 
     def __init__(self, watch: Watch, silence: float | None = None) -> None:
@@ -86,12 +71,14 @@ class Queue:
         return self.client.submit(function, *args, key=key, workers=list(workers), **how)
 
     async def run(self, key: str, worker: str, body: bytes, numbers: list[int], shared: Sequence[Any] = ()) -> bytes:
-        """Return what a worker answers to a call; the arguments are those of `wire.run`.
+        """Return what a worker answers to a call; raise Lost if it goes, or is slow while others are not.
 
-        Raises
-        ------
-        Lost
-            The worker has gone, or is slow while there are others.
+        Parameters
+        ----------
+        key, worker : str
+            The name of the task, and the worker's address.
+        body, numbers, shared
+            The call as `wire.pack` returns it, and its shared objects.
         """
         task = self.submit(key, [worker], wire.run, key, self.name, files(), body, numbers, *shared)
         self._clear()
@@ -159,13 +146,7 @@ class _Call:
 
 
 class Calls:
-    """The calls of a `Cluster`: one at a time a worker, in their order, and another worker if one ends.
-
-    Parameters
-    ----------
-    queue : Queue
-        The queue; its watch knows what workers need.
-    """
+    """The calls of a `Cluster`: one at a time a worker, in their order, and another worker if one ends."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue, self.watch = queue, queue.watch

@@ -37,14 +37,8 @@ class Sight(NamedTuple):
 class Watch:
     """The workers as the scheduler sees them; everything but `wait` is done in the loop of the client.
 
-    Parameters
-    ----------
-    client : Client
-        A connected client.
-    address : str, default=""
-        How the user named the cluster.
-    needs : Needs, default=None
-        What each worker must have; None takes every worker as it is.
+    `needs` is what each worker must have; None takes every worker as it is. `on_loss` is called with the address of
+    each worker that has left.
 
     Attributes
     ----------
@@ -52,8 +46,6 @@ class Watch:
         The workers that the scheduler knows and that have what they need, by address.
     answered : float
         When the scheduler last answered, by `time.monotonic`.
-    on_loss : callable
-        Called with the address of each worker that has left.
     """
 
     def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
@@ -185,17 +177,7 @@ class Watch:
 
 
 async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str]) -> dict[str, str]:
-    """Return one line for each worker that cannot be used, by its address.
-
-    Parameters
-    ----------
-    client : Client
-        The client of the cluster, in whose loop this is called.
-    workers : sequence of str
-        The addresses of the workers.
-    solvers : sequence of str
-        The solvers that they need.
-    """
+    """Return one line for each of these workers that cannot be used, by its address."""
     asked = client.scheduler.broadcast(msg={"op": "versions"}, workers=list(workers), on_error="return")
     found = await _answers(asked, workers)
     wrong = {worker: fault for worker in workers if (fault := python_fault(found.get(worker)))}

@@ -78,13 +78,9 @@ def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, number
     Parameters
     ----------
     key, topic : str
-        The name of the task, and the topic of Dask's events by which the values are sent that the function sends.
-    files : tuple of PluginFile
-        The plugin files.
-    call, numbers
-        As `pack` returns them.
-    *shared : object
-        The shared objects with these numbers.
+        The name of the task, and the topic of Dask's events by which values are sent that the function sends.
+    files, call, numbers, *shared
+        The plugin files, the call as `pack` returns it, and its shared objects.
     """
     with cluster.surrounded(DaskHere(get_worker(), key, topic)):
         try:

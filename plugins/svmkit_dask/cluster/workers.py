@@ -36,18 +36,7 @@ WARNING = "distributed.admin.large-graph-warning-threshold"
 
 
 class Placement:
-    """The worker of each part.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        The number of rows of each part.
-
-    Attributes
-    ----------
-    worker_of : dict of int to str
-        The address of the worker of each part.
-    """
+    """The worker of each part (`worker_of`), of parts that have these numbers of rows."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = [max(1, size) for size in sizes]
@@ -56,12 +45,7 @@ class Placement:
     def settle(self, workers: Mapping[str, int], parts: Sequence[int]) -> None:
         """Give each of the parts without one of these workers to the worker that is then least loaded.
 
-        Parameters
-        ----------
-        workers : mapping of str to int
-            The addresses of the workers, at least one, and the number of threads of each.
-        parts : sequence of int
-            The parts.
+        `workers` has at least one address, and the number of threads of each.
         """
         lost = sorted((p for p in parts if self.worker_of.get(p) not in workers), key=lambda p: -self.sizes[p])
         rows = self._rows(workers)
@@ -112,30 +96,9 @@ class PartQueue(Queue):
     """Work for parts that can be done twice without harm, each part by its own worker.
 
     The parts of a worker that is gone, or slow while there are others, go to another one; what the slow one answers
-    later is ignored.
-
-    Parameters
-    ----------
-    watch : Watch
-        The workers.
-    names : sequence of str
-        The parts in messages.
-    sizes : sequence of int
-        How large each part is, in any unit.
-    patience : float, default=60.0
-        Seconds without any sign of work after which work for the parts is given up: no part is done, and none of the
-        workers that are at work has sent a heartbeat. A worker without heartbeats for a quarter of them, or 3, counts
-        as slow: its parts go to other workers, if there are any.
-
-    Attributes
-    ----------
-    placement : Placement
-        The worker of each part.
-
-    Raises
-    ------
-    InputError
-        `patience` is no number > 0.
+    later is ignored. Work is given up after `patience` seconds (> 0, else InputError) without any sign of it: no part
+    is done, and none of the workers that are at work has sent a heartbeat. A worker without heartbeats for a quarter of
+    them, or 3 seconds, counts as slow. `names` are the parts in messages, `sizes` say how large each is, in any unit.
     """
 
     def __init__(self, watch: Watch, names: Sequence[str], sizes: Sequence[int], patience: float = PATIENCE) -> None:
@@ -165,6 +128,8 @@ class PartQueue(Queue):
     ) -> dict[int, Any]:
         """Have all parts worked on, and return the answer of each part, by number.
 
+        Gone is raised once a bound is passed, InputError or SvmkitError if the work on a part failed.
+
         Parameters
         ----------
         parts : sequence of int
@@ -176,13 +141,6 @@ class PartQueue(Queue):
             out is worked on again.
         together : bool, default=True
             Whether the parts of a worker are one task.
-
-        Raises
-        ------
-        Gone
-            A bound is passed.
-        InputError, SvmkitError
-            The work on a part failed.
         """
         return self.watch.wait(_Delivery(self, parts, calls, take, together).run())
 
@@ -291,30 +249,8 @@ class _Delivery:
 class DaskWorkers(Workers):
     """The workers of a Dask cluster; a context manager that lets go of what they hold at its end.
 
-    A worker makes its parts from their sources. A part whose worker is lost, or slow while there are others, goes to
-    another worker, which makes it anew.
-
-    Parameters
-    ----------
-    watch : Watch
-        The workers of the cluster.
-    sources : sequence of Source
-        The parts, in the storage of all parts.
-    sizes : sequence of int
-        The number of rows of each part.
-    space : Space
-        Where the rows lie.
-    classes : ndarray
-        The labels of all parts, sorted.
-    patience : float, default=60.0
-        As for `PartQueue`, for each message.
-
-    Attributes
-    ----------
-    queue : PartQueue
-        The way to the workers, and the part that each has.
-    counters : Counters
-        What the messages have cost so far.
+    A worker makes its parts from their sources, which are in the storage of all parts. `counters` say what the messages
+    have cost so far; the other parameters are those of `Origin` and `PartQueue`.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ class PairQP(ScatteredQP):
         self._found = found
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        decision, numbers = super().decision_function(point, certificate), Point.of(point).numbers
+        decision, numbers = super().decision_function(point, certificate), Point.from_array(point).numbers
         if len(numbers):
             slots = self.candidates.slots(numbers)
             self._found.append(Vectors(numbers, self.candidates.X[slots], self.candidates.codes[slots]))

@@ -97,11 +97,11 @@ class Point(NamedTuple):
     weights: np.ndarray
 
     @classmethod
-    def of(cls, point: np.ndarray) -> Point:
+    def from_array(cls, point: np.ndarray) -> Point:
         """Return the point that an array (n, 2) of float64 holds."""
         return cls(point[:, 0].astype(np.int64), point[:, 1])
 
-    def array(self) -> np.ndarray:
+    def to_array(self) -> np.ndarray:
         """Return the array (n, 2) of the rows whose weights are not 0, in ascending order."""
         order = np.argsort(self.numbers, kind="stable")
         order = order[self.weights[order] != 0.0]
@@ -192,7 +192,7 @@ class ScatteredQP(Problem):
 
     def beta(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of all rows of the roster, which gets those of the point that it lacks."""
-        found = Point.of(point)
+        found = Point.from_array(point)
         slots = self.candidates.slots(found.numbers)
         beta = np.zeros(len(self.candidates))
         beta[slots] = found.weights
@@ -200,15 +200,15 @@ class ScatteredQP(Problem):
 
     def point(self, beta: np.ndarray) -> np.ndarray:
         """Return the point at which the first rows of the roster have these weights."""
-        return Point(self.candidates.number[: len(beta)], beta).array()
+        return Point(self.candidates.number[: len(beta)], beta).to_array()
 
     def infeasible(self, point: np.ndarray) -> str | None:
         if point.ndim != 2 or point.shape[1] != 2 or point.dtype != np.float64:
             return f"it should be float64 of shape (n, 2), not {point.dtype} of shape {point.shape}"
-        numbers = Point.of(point).numbers
+        numbers = Point.from_array(point).numbers
         if not np.isfinite(point).all() or (np.diff(numbers) <= 0).any() or (self.candidates.slots(numbers) < 0).any():
             return "its rows are not rows of these parts, in ascending order"
-        slots, weights = self.candidates.slots(numbers), Point.of(point).weights
+        slots, weights = self.candidates.slots(numbers), Point.from_array(point).weights
         if not len(weights):
             return None
         reason = infeasible_in_box(weights, self.loss.upper_bounds(self.candidates.C[slots]))
@@ -277,7 +277,7 @@ class ScatteredQP(Problem):
         if certificate.bias is None:  # `bound` does not know the bias
             certificate = self.certificate(point)
         assert certificate.bias is not None
-        found = Point.of(point)
+        found = Point.from_array(point)
         return DecisionFunction(
             found.weights * self.candidates.y[self.candidates.slots(found.numbers)], certificate.bias
         )

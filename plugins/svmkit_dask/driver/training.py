@@ -123,7 +123,7 @@ def scattered(
     dealt = Summary(executor.map(facts_of, sources))
     classes, preprocessing = dealt.classes, dealt.preprocessing(scale)
     resolved = dealt.resolve(kernel, preprocessing)
-    filled = [sources[p].laid_out(dealt.layout) for p in dealt.filled]
+    filled = [sources[p].with_layout(dealt.layout) for p in dealt.filled]
     sizes = [dealt.offsets[p + 1] - dealt.offsets[p] for p in dealt.filled]
     space = Space(resolved, Extent(NOWHERE, 0.0), dealt.n_features, preprocessing)
     space = space._replace(extent=_extent(executor, filled, space, dealt))

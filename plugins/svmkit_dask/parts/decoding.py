@@ -36,17 +36,7 @@ class Piece(NamedTuple):
 
 
 class Decoder(ABC):
-    """A file of one format. What is known of all its rows is there once `pieces` has ended.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of columns.
-    base : int
-        The index of the first column of sparse rows.
-    written : Written
-        What the other parts have to settle.
-    """
+    """A file of one format. What is known of all its rows is there once `pieces` has ended."""
 
     n_features = 1
     base = 0
@@ -169,20 +159,8 @@ class _MixedLabels(Exception):
 def decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) -> Part:
     """Return the part in a file.
 
-    Parameters
-    ----------
-    decoder : Decoder
-        The file.
-    writer : callable or None
-        Makes the folder on local disk, for the rows that do not fit and for later loads of those that do; None keeps
-        all in memory.
-    most : int
-        The bytes of rows that fit.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or the folder cannot be written.
+    `writer` makes the folder on local disk, for rows of more than `most` bytes and for later loads of others; None
+    keeps all in memory. A file that cannot be read, or a folder that cannot be written, raises InputError.
     """
     try:
         return _decode(decoder, writer, most)

@@ -33,22 +33,10 @@ class LostCache(InputError):
 
 
 class DiskPart(Part):
-    """A part whose rows are in a folder of local disk; answers and row pointers are in memory.
+    """A part whose rows are in a folder that `Writer` has written; answers and row pointers are in memory.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder, which `Writer` has written.
-
-    Attributes
-    ----------
-    remake : callable or None
-        Decodes the rows to the same folder again, should it be gone.
-
-    Raises
-    ------
-    LostCache
-        The folder is not complete.
+    `remake`, where it is set, decodes the rows to the same folder again, should it be gone. LostCache is raised if the
+    folder is not complete.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +47,8 @@ class DiskPart(Part):
             self._files: dict[str, dict[str, Any]] = header["files"]
             self.n_rows, self.n_features, self._base = header["n_rows"], header["n_features"], header["base"]
             self.is_sparse = "counts" in self._files
-            self.dtype = np.dtype(self._files["data" if self.is_sparse else "rows"]["dtype"])
+            self._rows = ("data", "indices") if self.is_sparse else ("rows",)
+            self.dtype = np.dtype(self._files[self._rows[0]]["dtype"])
             self.answers, self.weights = self._array("answers"), None
             self._indptr = np.append(0, np.cumsum(self._array("counts"))) if self.is_sparse else None
             self._require_sizes()
@@ -68,45 +57,26 @@ class DiskPart(Part):
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
         bounds = list(cuts(self.n_rows, self.n_features, self.dtype.itemsize, self._indptr, rows))
-        if self._indptr is None:
-            buffer = np.empty((max((hi - lo for lo, hi in bounds), default=0), self.n_features), self.dtype)
-            with self._opened("rows") as (stream,):
-                for lo, hi in bounds:
-                    _fill(stream, buffer[: hi - lo])
-                    yield lo, buffer[: hi - lo]
-            return
-        most = max((int(self._indptr[hi] - self._indptr[lo]) for lo, hi in bounds), default=0)
-        data, indices = np.empty(most, self.dtype), np.empty(most, np.int32)
-        with self._opened("data", "indices") as (values, columns):
-            for lo, hi in bounds:
-                pointers = self._pointers(lo, hi)
-                n = int(pointers[-1])
-                _fill(values, data[:n])
-                _fill(columns, indices[:n])
-                indices[:n] -= self._base
-                yield lo, csr(data[:n], indices[:n], pointers, self.n_features)
+        ends = [(int(self._entry(lo)), int(self._entry(hi))) for lo, hi in bounds]
+        buffers = self._arrays(max((end - begin for begin, end in ends), default=0))
+        with self._open_files(*self._rows) as streams:
+            for (lo, hi), (begin, end) in zip(bounds, ends, strict=True):
+                arrays = [buffer[: end - begin] for buffer in buffers]
+                for stream, array in zip(streams, arrays, strict=True):
+                    _fill(stream, array)
+                yield lo, self._features(arrays, self._entry(np.arange(lo, hi + 1)) - begin)
 
     def take(self, rows: np.ndarray) -> Features:
         rows = np.asarray(rows, dtype=np.int64)
         begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)  # of the runs of rows that follow one another
-        ends = np.append(begins, len(rows))[1:]
-        runs = list(zip(rows[begins].tolist(), ends.tolist(), begins.tolist(), strict=True))
-        if self._indptr is None:
-            out = np.empty((len(rows), self.n_features), self.dtype)
-            with self._opened("rows") as (stream,):
-                for row, end, begin in runs:
-                    stream.seek(row * self.n_features * self.dtype.itemsize)
-                    _fill(stream, out[begin:end])
-            return out
-        counts = self._indptr[rows + 1] - self._indptr[rows]
-        pointers = np.append(0, np.cumsum(counts))
-        data, indices = np.empty(int(pointers[-1]), self.dtype), np.empty(int(pointers[-1]), np.int32)
-        with self._opened("data", "indices") as streams:
-            for row, end, begin in runs:
-                for stream, out in zip(streams, (data, indices), strict=True):
-                    stream.seek(int(self._indptr[row]) * out.itemsize)
-                    _fill(stream, out[pointers[begin] : pointers[end]])
-        return csr(data, indices - np.int32(self._base), pointers.astype(_width(pointers)), self.n_features)
+        pointers = np.append(0, np.cumsum(self._entry(rows + 1) - self._entry(rows)))
+        arrays = self._arrays(int(pointers[-1]))
+        with self._open_files(*self._rows) as streams:
+            for begin, end in zip(begins.tolist(), np.append(begins, len(rows))[1:].tolist(), strict=True):
+                for stream, array in zip(streams, arrays, strict=True):
+                    stream.seek(int(self._entry(rows[begin])) * array.itemsize)
+                    _fill(stream, array[pointers[begin] : pointers[end]])
+        return self._features(arrays, pointers)
 
     @property
     def nbytes(self) -> int:
@@ -119,18 +89,11 @@ class DiskPart(Part):
 
     def in_memory_copy(self) -> MemoryPart:
         """Return the part with its rows in memory."""
-        with self._opened(*self._files) as streams:
-            arrays = {name: self._whole(name, stream) for name, stream in zip(self._files, streams, strict=True)}
-        if self._indptr is None:
-            X = arrays["rows"].reshape(self.n_rows, self.n_features)
-        else:
-            arrays["indices"] -= np.int32(self._base)
-            X = csr(arrays["data"], arrays["indices"], self._pointers(0, self.n_rows), self.n_features)
-        return MemoryPart(X, self.answers, self.weights, self.written)
+        return MemoryPart(self.take(np.arange(self.n_rows)), self.answers, self.weights, self.written)
 
     def require_sound(self) -> None:
         """Read everything once, and raise LostCache if it is not what was written."""
-        with _reading(self._folder), self._opened(*self._files) as streams:
+        with _reading(self._folder), self._open_files(*self._files) as streams:
             for (name, facts), stream in zip(self._files.items(), streams, strict=True):
                 crc = 0
                 while chunk := stream.read(CHUNK):
@@ -138,35 +101,43 @@ class DiskPart(Part):
                 if crc != facts["crc"]:
                     raise ValueError(f"{name} holds other bytes than were written")
 
+    def _entry(self, row: Any) -> Any:
+        """Return the place of the first entry of a row, or of each of several rows, in the files of the rows."""
+        return row * self.n_features if self._indptr is None else self._indptr[row]
+
+    def _arrays(self, n: int) -> list[np.ndarray]:
+        """Return room for n entries of each file of the rows."""
+        return [np.empty(n, self._files[name]["dtype"]) for name in self._rows]
+
+    def _features(self, arrays: list[np.ndarray], pointers: np.ndarray) -> Features:
+        """Return the rows that begin at these entries of the arrays, in whose place they stay."""
+        if not self.is_sparse:
+            return arrays[0].reshape(len(pointers) - 1, self.n_features)
+        data, indices = arrays
+        indices -= np.int32(self._base)
+        narrow = pointers[-1] <= np.iinfo(np.int32).max
+        return csr(data, indices, pointers.astype(np.int32 if narrow else np.int64), self.n_features)
+
     def _require_sizes(self) -> None:
         """Raise ValueError unless the files have the sizes that the header and the row pointers say."""
-        n = self.n_rows * self.n_features if self._indptr is None else int(self._indptr[-1])
-        lengths = dict.fromkeys(self._files, n) | dict.fromkeys(("answers", "counts"), self.n_rows)
+        lengths = dict.fromkeys(self._files, int(self._entry(self.n_rows)))
+        lengths |= dict.fromkeys(("answers", "counts"), self.n_rows)
         for name, facts in self._files.items():
             size = (self._folder / name).stat().st_size
             if not size == facts["bytes"] == lengths[name] * np.dtype(facts["dtype"]).itemsize:
                 raise ValueError(f"{name} has {size} bytes")
 
     def _array(self, name: str) -> np.ndarray:
-        with open(self._folder / name, "rb", buffering=0) as stream:
-            return self._whole(name, stream)
-
-    def _whole(self, name: str, stream: Any) -> np.ndarray:
-        facts = self._files[name]
-        dtype = np.dtype(facts["dtype"])
+        dtype = np.dtype(self._files[name]["dtype"])
         if dtype.kind not in "biufSU":
             raise ValueError(f"{name} holds {dtype}")
-        out = np.empty(facts["bytes"] // dtype.itemsize, dtype)
-        _fill(stream, out)
+        out = np.empty(self._files[name]["bytes"] // dtype.itemsize, dtype)
+        with open(self._folder / name, "rb", buffering=0) as stream:
+            _fill(stream, out)
         return out
 
-    def _pointers(self, lo: int, hi: int) -> np.ndarray:
-        assert self._indptr is not None
-        pointers = self._indptr[lo : hi + 1] - self._indptr[lo]
-        return pointers.astype(_width(pointers))
-
     @contextmanager
-    def _opened(self, *names: str) -> Iterator[list[Any]]:
+    def _open_files(self, *names: str) -> Iterator[list[Any]]:
         with ExitStack() as stack:
             try:
                 streams = [stack.enter_context(self._file(name)) for name in names]
@@ -186,7 +157,7 @@ class DiskPart(Part):
             return stream
 
 
-def sound(folder: Path) -> DiskPart | None:
+def open_sound(folder: Path) -> DiskPart | None:
     """Return the part in a folder of the cache if it is there and undamaged, else None."""
     try:
         part = DiskPart(folder)
@@ -194,10 +165,6 @@ def sound(folder: Path) -> DiskPart | None:
     except LostCache:
         return None
     return part
-
-
-def _width(pointers: np.ndarray) -> type:
-    return np.int32 if pointers[-1] <= np.iinfo(np.int32).max else np.int64
 
 
 def _fill(stream: Any, out: np.ndarray) -> None:
@@ -222,21 +189,9 @@ def _reading(folder: Path) -> Iterator[None]:
 
 
 class Writer:
-    """A folder of decoded rows that is being written, beside its place in the cache until it is complete.
+    """A folder of decoded rows that is being written, beside its place (`key`) in the cache until it is complete.
 
-    Parameters
-    ----------
-    cache : Path
-        The folder of all decoded parts, which is made if it is not there.
-    key : str
-        The name of the folder of this part.
-    name : str
-        The part in messages.
-
-    Raises
-    ------
-    InputError
-        The cache cannot be written to, or the disk is full; nothing is left behind. So in all methods.
+    Where the cache cannot be written to, all methods raise InputError, which names the part, and leave nothing behind.
     """
 
     def __init__(self, cache: Path, key: str, name: str) -> None:
@@ -247,21 +202,20 @@ class Writer:
         with self._writing():
             cache.mkdir(parents=True, exist_ok=True)
             _sweep(cache)
-            self._folder = Path(tempfile.mkdtemp(prefix=f".{key}.{_host()}.{os.getpid()}.", dir=cache))
+            self._folder = self._new_folder()
 
     def append(self, name: str, array: np.ndarray) -> None:
         """Add an array to those of this name; all have one type."""
         with self._writing():
-            assert self._folder is not None
             if name not in self._streams:
-                self._streams[name] = open(self._folder / name, "wb", buffering=0)  # noqa: SIM115
+                self._streams[name] = open(self._made / name, "wb", buffering=0)  # noqa: SIM115
                 self._files[name] = {"dtype": array.dtype.str, "bytes": 0, "crc": 0}
             facts, content = self._files[name], np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
             for at in range(0, len(content), CHUNK):
                 chunk = content[at : at + CHUNK]
+                facts["crc"] = zlib.crc32(chunk, facts["crc"])
                 while len(chunk):
                     chunk = chunk[self._streams[name].write(chunk) :]
-                facts["crc"] = zlib.crc32(content[at : at + CHUNK], facts["crc"])
             facts["bytes"] += len(content)
 
     def finish(self, small: Mapping[str, np.ndarray], n_features: int, base: int, written: Written) -> DiskPart:
@@ -284,10 +238,9 @@ class Writer:
         header = {"n_rows": len(small["answers"]), "n_features": n_features, "base": base, "files": self._files}
         header["written"] = vars(written) | {"encoding": encoding}
         with self._writing():
-            assert self._folder is not None
             self._close()
-            (self._folder / HEADER).write_text(json.dumps(header))
-            return self._placed()
+            (self._made / HEADER).write_text(json.dumps(header))
+            return self._move_to_place()
 
     def discard(self) -> None:
         """Remove what was written."""
@@ -295,19 +248,26 @@ class Writer:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _placed(self) -> DiskPart:
+    @property
+    def _made(self) -> Path:
         assert self._folder is not None
+        return self._folder
+
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f".{self._key}.{_host()}.{os.getpid()}.", dir=self._cache))
+
+    def _move_to_place(self) -> DiskPart:
         place = self._cache / self._key
         try:
-            os.rename(self._folder, place)
+            os.rename(self._made, place)
         except OSError:
-            found = sound(place)
-            if found is not None:  # another process was faster
+            part = open_sound(place)
+            if part is not None:  # another process was faster
                 self.discard()
-                return found
-            aside = Path(tempfile.mkdtemp(prefix=f".{self._key}.{_host()}.{os.getpid()}.", dir=self._cache))
+                return part
+            aside = self._new_folder()
             os.rename(place, aside / "damaged")
-            os.rename(self._folder, place)
+            os.rename(self._made, place)
             shutil.rmtree(aside, ignore_errors=True)
         return DiskPart(place)
 

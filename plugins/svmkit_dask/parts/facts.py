@@ -26,7 +26,7 @@ class Moments:
     high: np.ndarray
 
     @classmethod
-    def of(cls, X: Features) -> Moments:
+    def from_rows(cls, X: Features) -> Moments:
         """Return the moments of some rows, at least one."""
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = column_moments(X)
@@ -38,7 +38,7 @@ class Moments:
         """Return the moments of no rows."""
         return cls(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
 
-    def merged(self, other: Moments) -> Moments:
+    def merge(self, other: Moments) -> Moments:
         """Return the moments of these rows and others with as many columns."""
         n = self.n + other.n
         if not n:
@@ -50,7 +50,7 @@ class Moments:
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Moments(n, mean, squares, low, high)
 
-    def widened(self, d: int, shift: int = 0) -> Moments:
+    def widen(self, d: int, shift: int = 0) -> Moments:
         """Return the moments with columns of zeros: `shift` in front, and behind up to a width of d."""
         behind = d - shift - len(self.mean)
         if not (shift or behind):
@@ -58,7 +58,7 @@ class Moments:
         wide = (np.pad(array, (shift, behind)) for array in (self.mean, self.squares, self.low, self.high))
         return Moments(self.n, *wide)
 
-    def scaled(self, by: scaling.Scaling | None) -> Moments:
+    def scale(self, by: scaling.Scaling | None) -> Moments:
         """Return the moments of the same rows after scaling."""
         if by is None:
             return self
@@ -72,7 +72,7 @@ class Moments:
         """The population variance of each column."""
         return self.squares / self.n
 
-    def for_scaling(self) -> scaling.Moments:
+    def to_scaling(self) -> scaling.Moments:
         """Return the moments as scaling takes them."""
         return scaling.Moments(self.n, self.low, self.high, self.mean, self.variance)
 
@@ -105,21 +105,18 @@ class Answers:
     # shape (n_values,): the different answers, sorted, and how often each occurs; None if there are more than 100,000
     values: np.ndarray | None
     counts: np.ndarray | None
-    n: int  # number of rows
     low: float = np.nan  # least, largest and sum of numbers; NaN of text
     high: float = np.nan
     total: float = np.nan
 
     @classmethod
-    def of(cls, answers: np.ndarray) -> Answers:
+    def from_values(cls, answers: np.ndarray) -> Answers:
         """Return the summary of a part's answers."""
         values, counts = np.unique(answers, return_counts=True)
-        n, few = len(answers), len(values) <= MOST_LABELS
-        kept, often = (values, counts) if few else (None, None)
+        kept, often = (values, counts) if len(values) <= MOST_LABELS else (None, None)
         if answers.dtype.kind in "US":
-            return cls(True, kept, often, n)
-        total = float(answers.sum(dtype=np.float64))
-        return cls(False, kept, often, n, float(values[0]), float(values[-1]), total)
+            return cls(True, kept, often)
+        return cls(False, kept, often, float(values[0]), float(values[-1]), float(answers.sum(dtype=np.float64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,23 +135,12 @@ class Facts:
     moments: Moments  # of the columns
     # bool (n_features,): the columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats
     flags: np.ndarray | None
-    weights: tuple[float, float, float] | None  # sum, least and largest of the rows' weights, if they have any
 
 
 def facts_of(part: Part, name: str) -> Facts:
-    """Return the facts of a part, for which its rows are read once.
+    """Return the facts of a part as its source loads it, before `Summary.layout` is known; its rows are read once.
 
-    Parameters
-    ----------
-    part : Part
-        The part as its source loads it, before `Summary.layout` is known.
-    name : str
-        The part in messages.
-
-    Raises
-    ------
-    InputError
-        An entry, an answer or a weight is NaN or infinite; the message names the part, row and column.
+    An entry, an answer or a weight that is not finite raises InputError, which names the part, row and column.
     """
     _require_finite_answers(part, name)
     found, is_flag, stored = [Moments.empty(part.n_features)], np.ones(part.n_features, dtype=bool), 0
@@ -166,13 +152,12 @@ def facts_of(part: Part, name: str) -> Facts:
         except InputError as err:
             raise InputError(f"{err} (--impute is not available on a cluster)") from err
         digest.update(X)
-        found.append(Moments.of(X))
+        found.append(Moments.from_rows(X))
         stored += X.nnz if part.is_sparse else X.size
         if is_table:
             is_flag &= ((X == 0.0) | (X == 1.0)).all(axis=0)
     if part.written.encoding is not None and part.n_rows:
         is_flag &= [order is None for order in part.written.encoding.dates]
-    weights = part.weights
     return Facts(
         name=name,
         n_rows=part.n_rows,
@@ -181,16 +166,11 @@ def facts_of(part: Part, name: str) -> Facts:
         is_sparse=part.is_sparse,
         dtype=np.dtype(part.dtype).name,
         written=part.written,
-        digest=digest.finished(part),
-        answers=Answers.of(part.answers) if part.n_rows else None,
-        moments=reduce(Moments.merged, found),
+        digest=digest.whole(part),
+        answers=Answers.from_values(part.answers) if part.n_rows else None,
+        moments=reduce(Moments.merge, found),
         flags=is_flag if is_table else None,
-        weights=None if weights is None or not len(weights) else _extent(weights),
     )
-
-
-def _extent(weights: np.ndarray) -> tuple[float, float, float]:
-    return float(weights.sum()), float(weights.min()), float(weights.max())
 
 
 def _require_finite_answers(part: Part, name: str) -> None:
@@ -215,7 +195,7 @@ class _Digest:
         for digest, array in zip(self._parts, arrays, strict=True):
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
-    def finished(self, part: Part) -> str:
+    def whole(self, part: Part) -> str:
         whole = blake2b(repr((part.n_rows, part.n_features, part.is_sparse, str(part.dtype))).encode(), digest_size=32)
         for digest in self._parts:
             whole.update(digest.digest())

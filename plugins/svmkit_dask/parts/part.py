@@ -37,9 +37,13 @@ class Layout:
     dtype: str  # "float32" or "float64"
     from_zero: bool = False  # whether the columns of svmlight files count from 0
 
-    def of(self, X: Features, written: Written) -> Features:
+    def shift(self, written: Written) -> int:
+        """Return the number of columns that are put in front of those of a part."""
+        return int(self.from_zero and written.from_zero is False)
+
+    def apply(self, X: Features, written: Written) -> Features:
         """Return rows of a part in this storage; X itself if nothing changes."""
-        shift = int(self.from_zero and written.from_zero is False)
+        shift = self.shift(written)
         width = X.shape[1] + shift
         if X.dtype != self.dtype:
             X = X.astype(self.dtype)
@@ -103,27 +107,20 @@ class Part(ABC):
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> Features:
-        """Return some rows, in an array of their own.
-
-        Parameters
-        ----------
-        rows : ndarray of int64
-            Row numbers in any order; ascending ones are read fastest from disk.
-        """
+        """Return some rows, by number in any order, in an array of their own; ascending ones are read fastest."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
         """The bytes that the part holds in memory."""
 
-    def laid_out(self, layout: Layout) -> Part:
+    def with_layout(self, layout: Layout) -> Part:
         """Return the part in the storage of all parts; the part itself if it has that already."""
         return self if self._fits(layout) else LaidOut(self, layout)
 
     def _fits(self, layout: Layout) -> bool:
-        shifted = layout.from_zero and self.written.from_zero is False
         mine = (self.n_features, self.is_sparse, np.dtype(self.dtype).name)
-        return mine == (layout.n_features, layout.is_sparse, layout.dtype) and not shifted
+        return mine == (layout.n_features, layout.is_sparse, layout.dtype) and not layout.shift(self.written)
 
     @property
     def in_memory(self) -> bool:
@@ -134,16 +131,8 @@ class Part(ABC):
 class MemoryPart(Part):
     """A part whose rows are in memory.
 
-    Parameters
-    ----------
-    X : array-like or scipy sparse container of shape (n_rows, n_features)
-        Copied only if it is not C-contiguous float32 or float64, or CSR with int32 indices. It may be read-only.
-    answers : ndarray of shape (n_rows,)
-        Labels or targets.
-    weights : ndarray of shape (n_rows,), default=None
-        The weight of each row.
-    written : Written, default=Written()
-        What the other parts have to settle.
+    X is an array or a scipy sparse container. It is copied only if it is not C-contiguous float32 or float64, or CSR
+    with int32 indices, and it may be read-only.
     """
 
     def __init__(
@@ -174,10 +163,10 @@ class MemoryPart(Part):
     def in_memory(self) -> bool:
         return True
 
-    def laid_out(self, layout: Layout) -> Part:
+    def with_layout(self, layout: Layout) -> Part:
         if self._fits(layout) or not self.n_rows:
             return self
-        return MemoryPart(layout.of(self.X, self.written), self.answers, self.weights, self.written)
+        return MemoryPart(layout.apply(self.X, self.written), self.answers, self.weights, self.written)
 
 
 class LaidOut(Part):
@@ -193,10 +182,10 @@ class LaidOut(Part):
         if not self.is_sparse:
             rows = min(rows or self.n_rows, max(1, BLOCK // (self.dtype.itemsize * self.n_features)))
         for first, X in self._part.blocks(rows):
-            yield first, self._layout.of(X, self.written)
+            yield first, self._layout.apply(X, self.written)
 
     def take(self, rows: np.ndarray) -> Features:
-        return self._layout.of(self._part.take(rows), self.written)
+        return self._layout.apply(self._part.take(rows), self.written)
 
     @property
     def nbytes(self) -> int:

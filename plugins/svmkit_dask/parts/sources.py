@@ -22,18 +22,12 @@ from svmkit.data.prepare.labels import label_array
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit_dask.parts.decoding import Decoder, NpzDecoder, SvmlightDecoder, TableDecoder, decode
-from svmkit_dask.parts.disk import DiskPart, Writer, sound
+from svmkit_dask.parts.disk import DiskPart, Writer, open_sound
 from svmkit_dask.parts.part import Layout, MemoryPart, Part
 
 
 class Source(ABC):
-    """A description of one part that travels between processes.
-
-    Attributes
-    ----------
-    name : str
-        The part in messages.
-    """
+    """A description of one part, `name` in messages, that travels between processes."""
 
     name: str
 
@@ -41,22 +35,13 @@ class Source(ABC):
     def load(self, cache: Path | None, most: int) -> Part:
         """Make the part.
 
-        Parameters
-        ----------
-        cache : Path or None
-            The folder on local disk for decoded rows, from which later loads of a file read them; None keeps every part
-            in memory.
-        most : int
-            The bytes of rows that the part may hold in memory; the blocks of a larger one are read from `cache`.
-
-        Raises
-        ------
-        InputError
-            The part cannot be read, or the cache cannot be written. The message is one line and names the part.
+        With a folder on local disk as `cache`, a file's decoded rows are read from there by later loads, and the blocks
+        of a part whose rows take more than `most` bytes always. A part that cannot be read, or a cache that cannot be
+        written, raises InputError in one line that names the part.
         """
 
     @abstractmethod
-    def laid_out(self, layout: Layout) -> Source:
+    def with_layout(self, layout: Layout) -> Source:
         """Return the description of the same part in the storage of all parts (`Summary.layout`)."""
 
 
@@ -80,9 +65,9 @@ class FilePart(Source):
             raise InputError(f"{self.path}: no such file: check the path, which every worker must have") from err
         except OSError as err:
             raise InputError(f"{self.path}: cannot be opened: {err.strerror or err}") from err
-        return part if self.layout is None else part.laid_out(self.layout)
+        return part if self.layout is None else part.with_layout(self.layout)
 
-    def laid_out(self, layout: Layout) -> FilePart:
+    def with_layout(self, layout: Layout) -> FilePart:
         return replace(self, layout=layout)
 
     def _load(self, cache: Path | None, most: int) -> Part:
@@ -90,7 +75,7 @@ class FilePart(Source):
             return MemoryPart(np.empty((0, 1)), np.empty(0))
         if cache is None:
             return decode(self._decoder(), None, most)
-        found: Part | None = sound(cache / self._key())
+        found: Part | None = open_sound(cache / self._key())
         if found is None:
             found = self._decoded(cache, most)
         if isinstance(found, DiskPart):
@@ -149,9 +134,9 @@ class ChunkPart(Source):
             part: Part = MemoryPart(X, y, weights)
         except InputError as err:
             raise InputError(f"{self.name}: {err}") from err
-        return part if self.layout is None else part.laid_out(self.layout)
+        return part if self.layout is None else part.with_layout(self.layout)
 
-    def laid_out(self, layout: Layout) -> ChunkPart:
+    def with_layout(self, layout: Layout) -> ChunkPart:
         return replace(self, layout=layout)
 
 
@@ -164,20 +149,9 @@ def _numbers(X: Any) -> Any:
 
 
 def from_paths(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **options: Any) -> list[FilePart]:
-    """Return the parts that a pattern, a folder or a list names, sorted by path.
+    """Return the parts that a pattern, folder, file, data set's name or a list of these names, sorted by path.
 
-    Parameters
-    ----------
-    pattern : str, path-like or sequence of these
-        A pattern such as ``parts/*.svm``, a folder (all data files in it), a file, or a data set by its name. In a
-        list, each of these, and the parts keep its order.
-    **options
-        How tables are to be read, as `Reading.from_options` takes them: label, decimal, encoding, drop, only.
-
-    Raises
-    ------
-    InputError
-        Nothing is found, or a part is named twice.
+    In a list, the parts keep its order. The options, as of `Reading.from_options`, say how tables are to be read.
     """
     reading = Reading.from_options(options)
     named = [pattern] if isinstance(pattern, str | os.PathLike) else list(pattern)

@@ -54,7 +54,7 @@ def test_dealt_out_rows_are_those_of_one_file(tmp_path, form, density):
 
     want = whole.X.toarray() if is_sparse(whole.X) else whole.X
     for cache, kind in ((None, "memory"), (tmp_path / "cache", "disk")):
-        parts = [source.laid_out(together.layout).load(cache, 0) for source in sources]
+        parts = [source.with_layout(together.layout).load(cache, 0) for source in sources]
         np.testing.assert_array_equal(np.vstack([rows(part) for part in parts]), want)
         np.testing.assert_array_equal(np.concatenate([part.answers for part in parts]), whole.y)
         assert all(part.in_memory == (kind == "memory") for part in parts)
@@ -72,7 +72,7 @@ def test_index_0_in_one_part_shifts_the_columns_of_the_others(tmp_path):
     sources = from_paths([tmp_path / "a.svm", tmp_path / "b.svm"])
     layout, whole = dealt(sources).layout, load(tmp_path / "whole.svm").X
     for cache in (None, tmp_path / "cache"):
-        parts = [source.laid_out(layout).load(cache, 0) for source in sources]
+        parts = [source.with_layout(layout).load(cache, 0) for source in sources]
         np.testing.assert_array_equal(np.vstack([rows(part) for part in parts]), whole.toarray())
 
 
@@ -221,6 +221,6 @@ def test_dense_and_sparse_parts_of_one_set_get_one_storage(tmp_path):
         sources = from_paths([write(folder, f"p{i}", "sparse npz", *one) for i, one in enumerate(made)])
         layout = dealt(sources).layout
         assert layout.is_sparse == sparse
-        parts = [source.laid_out(layout).load(None, 0) for source in sources]
+        parts = [source.with_layout(layout).load(None, 0) for source in sources]
         assert {part.is_sparse for part in parts} == {sparse}
         np.testing.assert_array_equal(np.vstack([rows(part) for part in parts]), np.vstack([X for X, _ in made]))
