@@ -123,7 +123,7 @@ def test_what_is_drawn(monkeypatch, n_classes, panels):
     model = SVMModel(RBF(1.0), classes, np.zeros((1, 2)), np.ones(1), np.zeros((n_classes - 1, 1)), np.zeros(pairs), 2)
     positive = "1" if n_classes == 2 else None
     found = Evaluation(model, "made up", scores, truth, predicted, decision, positive)
-    assert evaluation_picture.drawn(found, "p.png") is None
+    assert evaluation_picture.draw(found, "p.png") is None
     axes = figures[0].axes
     assert len(axes) == panels and (len(axes[0].texts) == n_classes**2) == (n_classes <= 20)
     if n_classes == 2:

@@ -11,38 +11,31 @@ def evaluate(options: Options) -> None:
 
     Of a model with a calibration the log loss and the Brier score, too.
     """
-    import time
     from typing import Any
 
-    from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
-    from svmkit.cli.evaluating import evaluation, evaluation_table, quantity_evaluation
-    from svmkit.model.decided import decided
+    from svmkit.cli.common import emit, load_for, load_model, note
+    from svmkit.cli.evaluating import evaluation, evaluation_picture, evaluation_table, quantity_evaluation
 
-    plot, threads = options.plot, options.threads
+    plot = options.plot
     if plot:
-        from svmkit.cli.evaluating import evaluation_picture
-
         evaluation_picture.require_drawable(plot)
-    with warnings_as_notes():
-        loaded = load_model(options.model, options.tracking_uri)
-        test = load_for(loaded, options.data, strict=options.strict)
-        loaded = loaded.widened(test.n_features)
-        regression, began = loaded.task == "regress", time.perf_counter()
-        answers = (loaded.predict(test.X, n_threads=threads),) if regression else decided(loaded, test.X, threads)
-        seconds = time.perf_counter() - began
-        if loaded.calibration is not None:
-            answers = (*answers, loaded.predict_proba(test.X, n_threads=threads))
-    kind: Any = quantity_evaluation.QuantityEvaluation if regression else evaluation.Evaluation
-    found = kind.of(loaded, test, *answers)
-    for line in found.notes:
+    model = load_model(options.model, options.tracking_uri)
+    test = load_for(model, options.data, strict=options.strict)
+    model = model.widened(test.n_features)
+    evaluated: Any
+    if model.regresses:
+        evaluated = quantity_evaluation.QuantityEvaluation.of_model(model, test, options.threads)
+        draw, show = quantity_evaluation.draw, quantity_evaluation.show
+    else:
+        evaluated = evaluation.Evaluation.of_model(model, test, options.threads)
+        draw, show = evaluation_picture.draw, evaluation_table.show
+    for line in evaluated.notes:
         note(line)
-    result = found.result(options.model, seconds) | {"plot": plot}
-    failure = (found.drawn(plot) if regression else evaluation_picture.drawn(found, plot)) if plot else None
-    if failure:
-        result["plot"] = None
+    failure = draw(evaluated, plot) if plot else None
+    result = evaluated.result(options.model) | {"plot": None if failure else plot}
     if options.json:
         emit(result)
     else:
-        (quantity_evaluation if regression else evaluation_table).show(result)
+        show(result)
     if failure:
         raise failure

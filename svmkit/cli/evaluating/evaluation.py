@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.errors import InputError
+from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
@@ -37,6 +39,8 @@ class Evaluation:
         Of two classes the one that ROC, precision and recall curves are about.
     probabilities : ProbabilityScores or None, default=None
         The scores of probabilities on the rows whose label the model knows; None without any.
+    seconds : float, default=0.0
+        The time of the prediction.
     """
 
     model: SVMModel
@@ -47,17 +51,11 @@ class Evaluation:
     decision: np.ndarray
     positive: str | None
     probabilities: ProbabilityScores | None = None
+    seconds: float = 0.0
 
     @classmethod
-    def of(
-        cls,
-        model: SVMModel,
-        test: Dataset,
-        predicted: np.ndarray,
-        decision: np.ndarray,
-        chances: np.ndarray | None = None,
-    ) -> Evaluation:
-        """Bring predictions, and probabilities (n_samples, n_classes) if there are any, and labels together.
+    def of_model(cls, model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation:
+        """Predict the labels of some rows, and probabilities if the model has them, beside the true ones.
 
         Raises
         ------
@@ -66,6 +64,12 @@ class Evaluation:
         """
         if test.y is None:
             raise InputError(f"{test.name} has no labels to compare predictions with: svmkit predict needs none")
+        began = time.perf_counter()
+        predicted, decision = decided(model, test.X, n_threads)
+        seconds, probabilities = time.perf_counter() - began, None
+        if model.calibration is not None:
+            chances = model.predict_proba(test.X, n_threads=n_threads)
+            probabilities = ProbabilityScores.of(chances, model.classes, test.y)
         scores = Scores.of(predicted, test.y, model.classes)
         every = Metric("accuracy", scores.classes)
         of_model = Metric("accuracy", model.classes).codes(test.y)
@@ -74,8 +78,7 @@ class Evaluation:
             known = of_model[of_model < 2]
             positive = Metric.of("average_precision", model.classes, np.bincount(known, minlength=2)).positive
         answers = every.codes(test.y), every.codes(predicted), decision
-        of_chances = None if chances is None else ProbabilityScores.of(chances, model.classes, test.y)
-        return cls(model, test.name, scores, *answers, positive, of_chances)
+        return cls(model, test.name, scores, *answers, positive, probabilities, seconds)
 
     @property
     def labels(self) -> list[str]:
@@ -176,16 +179,8 @@ class Evaluation:
 
         return confusion_matrix(self.truth, self.predicted, labels=np.arange(len(self.labels)))
 
-    def result(self, model: str, seconds: float) -> dict[str, Any]:
-        """Return the keys and values of `svmkit evaluate --json`.
-
-        Parameters
-        ----------
-        model : str
-            The model as the command names it.
-        seconds : float
-            The time of the prediction.
-        """
+    def result(self, model: str) -> dict[str, Any]:
+        """Return the keys and values of `svmkit evaluate --json`; `model` is the model as the command names it."""
         from sklearn.metrics import precision_recall_fscore_support
 
         every = np.arange(len(self.labels))
@@ -215,7 +210,7 @@ class Evaluation:
             **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
             "warning": self.doubt,
             "n_support": int(self.model.n_support.sum()),
-            "predict_s": seconds,
+            "predict_s": self.seconds,
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_reliability
 from svmkit.runtime import files
 from svmkit.scoring.probability_scores import Reliability
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
 NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have
@@ -33,30 +36,42 @@ def require_drawable(path: str) -> None:
     files.require_writable(path)
 
 
-def drawn(found: Evaluation, path: str) -> SvmkitError | None:
-    """Write the picture; return the error if that fails, since the numbers are to be shown all the same."""
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Return a figure that pyplot does not manage, `size` in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    positive, decision = found.one_against_rest()
-    curves = positive.ndim == 1 and positive.any() and not positive.all()
-    reliability, n_curves = found.reliability(), 2 if curves else 0
-    width, height = (14.0, 4.4) if curves else _size(len(found.labels))
-    more = 0 if reliability is None else 1
-    figure = Figure(figsize=(width + more * max(4.6, height), height), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, 1 + n_curves + more, squeeze=False)[0]
-    _confusion(axes[0], found)
-    if curves:
-        _curves(axes[1], axes[2], found, positive, decision)
-    if reliability is not None:
-        _reliability(axes[-1], found, reliability)
-    figure.suptitle(f"{found.data}: {found.scores.accuracy:.2%} accuracy, {found.scores.n_samples:,} rows", fontsize=11)
+    return figure
+
+
+def save(figure: Figure, path: str) -> SvmkitError | None:
+    """Write a picture; return the error if that fails, since the numbers are to be shown all the same."""
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
         return SvmkitError(f"cannot write {path}: {error.strerror or error}; the numbers are whole without it")
     return None
+
+
+def draw(evaluated: Evaluation, path: str) -> SvmkitError | None:
+    """Write the picture of an evaluation; return the error if that fails."""
+    positive, decision = evaluated.one_against_rest()
+    curves = positive.ndim == 1 and positive.any() and not positive.all()
+    reliability, n_curves = evaluated.reliability(), 2 if curves else 0
+    width, height = (14.0, 4.4) if curves else _size(len(evaluated.labels))
+    more = 0 if reliability is None else 1
+    figure = new_figure((width + more * max(4.6, height), height))
+    axes = figure.subplots(1, 1 + n_curves + more, squeeze=False)[0]
+    _confusion(axes[0], evaluated)
+    if curves:
+        _curves(axes[1], axes[2], evaluated, positive, decision)
+    if reliability is not None:
+        _reliability(axes[-1], evaluated, reliability)
+    scores = evaluated.scores
+    figure.suptitle(f"{evaluated.data}: {scores.accuracy:.2%} accuracy, {scores.n_samples:,} rows", fontsize=11)
+    return save(figure, path)
 
 
 def _size(n_classes: int) -> tuple[float, float]:

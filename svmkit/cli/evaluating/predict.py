@@ -10,32 +10,29 @@ def predict(options: Options) -> None:
     """Predict DATA with MODEL: one label or number a line, as CSV, so that a label with a comma is in quotes."""
     import sys
 
-    from svmkit.cli.common import emit, load_for, load_model, note, warnings_as_notes
+    from svmkit.cli.common import emit, load_for, load_model, note
     from svmkit.errors import InputError
     from svmkit.runtime import files
 
     decision, proba, out, as_json = options.decision, options.proba, options.out, options.json
-    with warnings_as_notes():
-        if decision and proba:
-            raise InputError("give --decision or --proba, not both")
-        loaded = load_model(options.model, options.tracking_uri)
-        if proba:
-            loaded.require_calibration()
-        rows = load_for(loaded, options.data, labelled=False, strict=options.strict)
-        loaded = loaded.widened(rows.n_features)
-        ask = loaded.predict_proba if proba else loaded.decision_function if decision else loaded.predict
-        values = ask(rows.X, n_threads=options.threads)
+    if decision and proba:
+        raise InputError("give --decision or --proba, not both")
+    model = load_model(options.model, options.tracking_uri)
+    if proba:
+        model.require_calibration()
+    rows = load_for(model, options.data, labelled=False, strict=options.strict)
+    model = model.widened(rows.n_features)
+    predict = model.predict_proba if proba else model.decision_function if decision else model.predict
+    values = predict(rows.X, n_threads=options.threads)
     values = values.reshape(len(values), -1) if decision else values
-    known = {"classes": loaded.classes} if proba else {}
     if as_json:
-        what = (
-            "probabilities" if proba else "decision" if decision else "values" if loaded.task == "regress" else "labels"
-        )
-        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, what: values} | known)
+        named = "probabilities" if proba else "decision" if decision else "values" if model.regresses else "labels"
+        classes = {"classes": model.classes} if proba else {}
+        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: values} | classes)
         if out is None:
             return
     if proba and not as_json:
-        note(f"probabilities of the classes {', '.join(map(str, loaded.classes.tolist()))}, in this order")
+        note(f"probabilities of the classes {', '.join(map(str, model.classes.tolist()))}, in this order")
     lines = (
         ("\t".join(map(repr, row)) for row in values.tolist()) if decision or proba else map(_field, values.tolist())
     )
