@@ -111,7 +111,7 @@ for _name, _command in {
     "check": check.check,
     "warmup": warmup.warmup,
 }.items():
-    app.command(_name)(_command)  # type: ignore[type-var]
+    app.command(_name)(_command)
 app.add_typer(datasets.app, name="datasets")
 
 

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from svmkit.cli.common import JSON
-from svmkit.cli.option_table import Options, takes
+from svmkit.cli.option_table import Options, argument, option, takes
 
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress
-
-NAMES = typer.Argument(help="Sets such as a9a; the test half (a9a.t) comes with it.")
 
 app = typer.Typer(help="Data sets that can be named.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_(json: bool = JSON) -> None:
+@takes("list")
+def list_(options: Options) -> None:
     """Names of the built-in sets, of files in $SVMKIT_DATA and of the download cache, and of what can be fetched."""
     from svmkit.cli.common import emit
     from svmkit.data import available
@@ -31,7 +29,7 @@ def list_(json: bool = JSON) -> None:
     here = [(e.name, e.origin, e.path and str(e.path)) for e in available()]
     names = {name for name, _, _ in here}
     entries = here + [(name, "fetch", None) for name in REMOTE if name not in names]
-    if json:
+    if options.json:
         emit([{"name": name, "origin": origin, "path": path} for name, origin, path in entries])
         return
     width = max(len(name) for name, _, _ in entries)
@@ -40,7 +38,7 @@ def list_(json: bool = JSON) -> None:
 
 
 @app.command()
-@takes("info")
+@takes("info", argument("name", str, "File, or name of a set."))
 def info(options: Options) -> None:
     """Size and classes of a data set; what train takes each column of a table for, and what it would refuse."""
     from svmkit.cli.columns import report
@@ -56,29 +54,27 @@ def info(options: Options) -> None:
 
 
 @app.command()
-def fetch(
-    names: list[str] = NAMES,
-    mirror: str = typer.Option(
-        None, "--mirror", metavar="URL", help="Folder with the files, packed or not; default $SVMKIT_MIRROR."
-    ),
-    json: bool = JSON,
-) -> None:
+@takes(
+    "fetch",
+    argument("names", list[str], "Sets such as a9a; the test half (a9a.t) comes with it."),
+    option("mirror", str, None, "Folder with the files, packed or not; default $SVMKIT_MIRROR.", metavar="URL"),
+)
+def fetch(options: Options) -> None:
     """Download sets into the cache ($SVMKIT_CACHE) and verify them; an interrupted transfer is resumed."""
-    from svmkit.cli.common import emit, warnings_as_notes
+    from svmkit.cli.common import emit
     from svmkit.data.places import fetching
 
-    wanted = fetching.names_to_fetch(names)
+    wanted = fetching.names_to_fetch(options.names)
     width = max(len(name) for name in wanted)
     done = []
-    with warnings_as_notes():
-        for name in wanted:
-            with _bar(name) as progress:
-                found = fetching.fetch(name, mirror=mirror, progress=progress)
-            done.append(asdict(found) | {"path": str(found.path)})
-            if not json:
-                how = "fetched" if found.fetched else "was here"
-                print(f"{name:<{width}}  {how:<8}  {found.bytes:>13,} bytes  {found.path}", flush=True)
-    if json:
+    for name in wanted:
+        with _bar(name) as progress:
+            fetched = fetching.fetch(name, mirror=options.mirror, progress=progress)
+        done.append(asdict(fetched) | {"path": str(fetched.path)})
+        if not options.json:
+            how = "fetched" if fetched.fetched else "was here"
+            print(f"{name:<{width}}  {how:<8}  {fetched.bytes:>13,} bytes  {fetched.path}", flush=True)
+    if options.json:
         emit(done)
 
 

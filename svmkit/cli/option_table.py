@@ -54,15 +54,53 @@ class Row(NamedTuple):
     info: Any
 
 
-def _row(commands: str, name: str, kind: Any, default: Any, text: str, *flags: str, **more: Any) -> Row:
-    """Return the row of an option: its commands, name, type, default, text and flags, and what else typer takes."""
-    if default is False:
+def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: Any) -> Row:
+    """Return the row of an option that one command alone has.
+
+    Parameters
+    ----------
+    name : str
+        The name of the value.
+    kind : type
+        Its type.
+    default : object
+        The value of an option that is not given.
+    text : str
+        The text of `--help`.
+    *flags : str
+        The options, such as -C, where they are not `--` and the name.
+    **more : object
+        What else typer takes, such as min.
+    """
+    if default is False and not flags:
         flags = (f"--{name.replace('_', '-')}",)  # without --no-...
-    return Row(commands, name, kind, typer.Option(default, *flags, help=text, **more))
+    return Row("", name, kind, typer.Option(default, *flags, help=text, **more))
 
 
-def _argument(commands: str, name: str, kind: Any, text: str, default: Any = ...) -> Row:
-    return Row(commands, name, kind, typer.Argument(default, help=text))
+def argument(name: str, kind: Any, text: str, default: Any = ...) -> Row:
+    """Return the row of an argument that one command alone has.
+
+    Parameters
+    ----------
+    name : str
+        The name of the value.
+    kind : type
+        Its type.
+    text : str
+        The text of `--help`.
+    default : object, default=...
+        The value of an argument that may be left out.
+    """
+    return Row("", name, kind, typer.Argument(default, help=text))
+
+
+def _row(commands: str, *about: Any, **more: Any) -> Row:
+    """Return the row of an option of several commands; the rest is as for `option`."""
+    return option(*about, **more)._replace(commands=commands)
+
+
+def _argument(commands: str, *about: Any) -> Row:
+    return argument(*about)._replace(commands=commands)
 
 
 def _panel(title: str, *rows: Row) -> Iterator[Row]:
@@ -73,22 +111,11 @@ def _panel(title: str, *rows: Row) -> Iterator[Row]:
 
 
 _PANELLESS = (
-    _argument("evaluate predict", "model", str, "Model file, or models:/name@alias."),
     _argument("train", "data", str, "File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, "
               "PARTS.", "breast_cancer"),
     _argument("tune", "data", str, "File, or name of a set (svmkit datasets list).", "breast_cancer"),
     _argument("compare", "data", list[str], "Files, or names of sets.", None),
     _argument("curve", "data", str, "A file, or the name of a set.", "breast_cancer"),
-    _argument("evaluate", "data", str, "Labelled data: file, or name of a set."),
-    _argument("predict", "data", str, "Data, with labels or without: file, or name of a set."),
-    _argument("info", "name", str, "File, or name of a set."),
-    _row("evaluate", "plot", str, None, "Picture of the confusion matrix and, for two classes, the ROC and "
-         "precision-recall curves; how reliable probabilities are; of quantities, predicted over true values and "
-         "residuals."),
-    _row("predict", "out", str, None, "Write here instead of stdout."),
-    _row("predict", "decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
-    _row("predict", "proba", bool, False, "Probabilities of the classes, tab-separated, of a model with a "
-         "calibration."),
     _row("curve", "rows", str, None, "Numbers of training rows joined by commas; default six up to all, in equal "
          "ratios."),
     Row("train tune compare evaluate predict", "strict", bool, STRICT),
@@ -96,10 +123,11 @@ _PANELLESS = (
     _row("train tune", "option", list[str], [], "KEY=VALUE of the solver, such as loss=squared_hinge where it has a "
          "choice; or kernel.KEY=VALUE.", "-o"),
     _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", "-o"),
-    Row("train tune compare evaluate predict", "tracking_uri", str, TRACKING_URI),
+    Row("train tune compare evaluate predict show export", "tracking_uri", str, TRACKING_URI),
     _row("train", "config", str, None, "YAML file of these options; the command line takes precedence."),
-    Row("train tune compare curve evaluate predict", "plugin", list[str], PLUGIN),
-    Row("train tune compare curve evaluate predict info", "json", bool, JSON),
+    Row("train tune compare curve evaluate predict show export plugins check warmup", "plugin", list[str], PLUGIN),
+    Row("train tune compare curve evaluate predict info list fetch show export import plugins new check warmup", "json",
+        bool, JSON),
 )  # fmt: skip
 _WHAT = _panel(
     "What",
@@ -268,7 +296,7 @@ def defaults(command: str) -> dict[str, Any]:
     return {row.name: row.info.default for row in TABLE if command in row.commands.split()}
 
 
-def takes(command: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Give a function the signature of a command, and call it with one object that has the values of all options.
 
     A command with `config` takes options from that file, too. Warnings of svmkit become lines on stderr.
@@ -277,13 +305,14 @@ def takes(command: str) -> Callable[[Callable[[Options], None]], Callable[..., N
     ----------
     command : str
         The name of the command in the table.
+    *own : Row
+        The options that it alone has, which come first.
     """
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     parameters += [
         inspect.Parameter(row.name, keyword, annotation=row.type, default=row.info)
-        for row in TABLE
-        if command in row.commands.split()
+        for row in (*own, *(row for row in TABLE if command in row.commands.split()))
     ]
 
     def decorate(function: Callable[[Options], None]) -> Callable[..., None]:

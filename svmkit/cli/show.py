@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI
+from svmkit.cli.option_table import Options, argument, takes
 
 if TYPE_CHECKING:
     from svmkit.model.model import SVMModel
@@ -22,41 +20,37 @@ _DECISIONS = {
 }
 
 
-def show(
-    model: str = typer.Argument(help="Model file, or models:/name@alias."),
-    tracking_uri: str = TRACKING_URI,
-    plugin: list[str] = PLUGIN,
-    json: bool = JSON,
-) -> None:
+@takes("show", argument("model", str, "Model file, or models:/name@alias."))
+def show(options: Options) -> None:
     """Kernel, classes or task, vectors, columns, scaling, accuracy or R2, and lineage of MODEL."""
-    from svmkit.cli.common import emit, load_model, rows, warnings_as_notes
+    from svmkit.cli.common import emit, load_model, rows
 
-    with warnings_as_notes():
-        found = described(load_model(model, tracking_uri))
-    if json:
-        emit({"model": model} | found)
+    model = options.model
+    about = describe(load_model(model, options.tracking_uri))
+    if options.json:
+        emit({"model": model} | about)
         return
-    kernel, vectors, columns, label = (found[key] for key in ("kernel", "vectors", "columns", "label"))
-    scaling, counts = found["scaling"], [f"{k} ({n:,})" for k, n in found["n_support"].items()]
+    kernel, vectors, columns, label = (about[key] for key in ("kernel", "vectors", "columns", "label"))
+    scaling, counts = about["scaling"], [f"{k} ({n:,})" for k, n in about["n_support"].items()]
     rows(
         [
             ("model", model),
-            ("kernel", kernel["name"] + (f" ({_listed(kernel['params'])})" if kernel["params"] else "")),
-            ("task", _TASKS.get(found["task"])),
-            ("decisions", _DECISIONS[found["multiclass"]] if len(counts) > 2 else None),
+            ("kernel", kernel["name"] + (f" ({_pairs(kernel['params'])})" if kernel["params"] else "")),
+            ("task", _TASKS.get(about["task"])),
+            ("decisions", _DECISIONS[about["multiclass"]] if len(counts) > 2 else None),
             ("classes", f"{len(counts):,} with their vectors: {_first(counts)}" if counts else None),
             ("vectors", f"{vectors['n']:,}, {vectors['storage']}, {vectors['dtype']}"),
-            ("features", f"{found['n_features']:,}"),
+            ("features", f"{about['n_features']:,}"),
             ("columns", columns and f"{len(columns):,}: {_first([_text(column['name']) for column in columns])}"),
             ("label", label and _text(label)),
-            ("imputing", found["imputing"] or "none"),
+            ("imputing", about["imputing"] or "none"),
             ("scaling", scaling or "none"),
-            *((_WORDS.get(key) or _text(key.replace("_", " ")), _text(value)) for key, value in found["about"].items()),
+            *((_WORDS.get(key) or _text(key.replace("_", " ")), _text(value)) for key, value in about["about"].items()),
         ]
     )
 
 
-def described(model: SVMModel) -> dict[str, Any]:
+def describe(model: SVMModel) -> dict[str, Any]:
     """Return what the header of a model file says, as plain values.
 
     Returns
@@ -97,7 +91,7 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES:,} more" if len(names) > NAMES else "")
 
 
-def _listed(values: dict[str, Any]) -> str:
+def _pairs(values: dict[str, Any]) -> str:
     return ", ".join(f"{_text(key)}={_text(value)}" for key, value in values.items())
 
 
@@ -106,7 +100,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):
-        return _listed(value)
+        return _pairs(value)
     if isinstance(value, list):
         return _first([_text(entry) for entry in value])
     text = str(value)

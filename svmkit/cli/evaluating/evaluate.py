@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from svmkit.cli.option_table import Options, takes
+from svmkit.cli.option_table import Options, argument, option, takes
 
 
-@takes("evaluate")
+@takes(
+    "evaluate",
+    argument("model", str, "Model file, or models:/name@alias."),
+    argument("data", str, "Labelled data: file, or name of a set."),
+    option(
+        "plot",
+        str,
+        None,
+        "Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves; how reliable "
+        "probabilities are; of quantities, predicted over true values and residuals.",
+    ),
+)
 def evaluate(options: Options) -> None:
     """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
 
@@ -23,6 +34,7 @@ def evaluate(options: Options) -> None:
     test = load_for(model, options.data, strict=options.strict)
     model = model.widened(test.n_features)
     evaluated: Any
+    draw: Any
     if model.regresses:
         evaluated = quantity_evaluation.QuantityEvaluation.of_model(model, test, options.threads)
         draw, show = quantity_evaluation.draw, quantity_evaluation.show

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from svmkit.cli.option_table import Options, takes
+from svmkit.cli.option_table import Options, argument, option, takes
 
 
-@takes("predict")
+@takes(
+    "predict",
+    argument("model", str, "Model file, or models:/name@alias."),
+    argument("data", str, "Data, with labels or without: file, or name of a set."),
+    option("out", str, None, "Write here instead of stdout."),
+    option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
+    option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model with a calibration."),
+)
 def predict(options: Options) -> None:
     """Predict DATA with MODEL: one label or number a line, as CSV, so that a label with a comma is in quotes."""
     import sys

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.cli.common import JSON, PLUGIN
+from svmkit.cli.option_table import Options, argument, option, takes
 
 if TYPE_CHECKING:
     from svmkit.conformance.result import Result
 
 
-def check(
-    name: str = typer.Argument(None, help="Name of a plugin; default all in the files of --plugin."),
-    kind: str = typer.Option(None, help="solver, kernel, loss, sampler or engine, where the name alone is not clear."),
-    plugin: list[str] = PLUGIN,
-    json: bool = JSON,
-) -> None:
+@takes(
+    "check",
+    argument("name", str, "Name of a plugin; default all in the files of --plugin.", None),
+    option("kind", str, None, "solver, kernel, loss, sampler or engine, where the name alone is not clear."),
+)
+def check(options: Options) -> None:
     """Run the conformance suite on a plugin; exit 1 when a check fails.
 
     Below a check that fails: what was found, what was expected, and where the contract says so.
@@ -26,19 +26,20 @@ def check(
     from svmkit.conformance import check_plugin, told
 
     done: list[dict[str, Any]] = []
-    for one, its_kind in [(name, kind)] if name is not None else _of_files(plugin, kind):
+    name, kind = options.name, options.kind
+    for one, its_kind in [(name, kind)] if name is not None else _brought_by(options.plugin, kind):
         results = check_plugin(one, its_kind)
         done.append(_summary(one, results))
-        if not json:
+        if not options.json:
             print("\n".join(map(told, results)))
             print(f"{one}: {sum(not r.problem for r in results)} of {len(results)} checks hold")
-    if json:
+    if options.json:
         emit(done[0] if len(done) == 1 else {"passed": all(d["passed"] for d in done), "plugins": done})
     if not all(d["passed"] for d in done):
         raise typer.Exit(1)
 
 
-def _of_files(files: list[str], kind: str | None) -> list[tuple[str, str | None]]:
+def _brought_by(files: list[str], kind: str | None) -> list[tuple[str, str | None]]:
     """Return name and kind of each plugin in these files; of one kind alone if it is given."""
     from svmkit.errors import InputError
     from svmkit.plugins import plugin_file

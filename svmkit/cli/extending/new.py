@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from svmkit.cli.common import JSON
+from svmkit.cli.option_table import Options, argument, option, takes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,16 +18,15 @@ USES = {
 }
 
 
-def new(
-    kind: str = typer.Argument(help="solver, kernel, loss or sampler."),
-    name: str = typer.Argument(
-        help="What users will type after --KIND: an identifier of at most 10 characters (a loss: 32)."
-    ),
-    package: bool = typer.Option(False, "--package", help="A package to install, instead of one file."),
-    out: str = typer.Option(".", help="Folder in which it is written.", metavar="DIR"),
-    force: bool = typer.Option(False, "--force", help="Replace files that are there."),
-    json: bool = JSON,
-) -> None:
+@takes(
+    "new",
+    argument("kind", str, "solver, kernel, loss or sampler."),
+    argument("name", str, "What users will type after --KIND: an identifier of at most 10 characters (a loss: 32)."),
+    option("package", bool, False, "A package to install, instead of one file."),
+    option("out", str, ".", "Folder in which it is written.", metavar="DIR"),
+    option("force", bool, False, "Replace files that are there."),
+)
+def new(options: Options) -> None:
     """Write a solver, kernel, loss or sampler to start from, with its tests.
 
     It works as it is, and lines marked CHANGE are where a method of yours goes. NAME.py is for --plugin NAME.py; a
@@ -41,14 +38,15 @@ def new(
     from svmkit.cli.extending.template import Template
     from svmkit.errors import InputError
 
+    kind, name, package = options.kind, options.name, options.package
     if kind not in KINDS:
         raise InputError(f"there is no template of a {kind!r}; there are: {', '.join(KINDS)}")
     template = Template(kind, name, as_package=package)
-    root = Path(out)
+    root = Path(options.out)
     template.require_free(root)
-    written = template.write(root, force=force)
+    written = template.write(root, force=options.force)
     steps = _steps(template.package, kind, name, root) if package else _file_steps(kind, name, root)
-    if json:
+    if options.json:
         emit({"kind": kind, "name": name, "files": [str(path) for path in written], "next": steps})
         return
     print("\n".join(f"wrote {path}" for path in written))

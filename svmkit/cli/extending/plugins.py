@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from svmkit.cli.common import JSON, PLUGIN
+from svmkit.cli.option_table import Options, option, takes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,15 +16,13 @@ _FORMATS = ("text", "markdown")
 _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certificate": "D", "streaming": "streams"}
 
 
-def plugins(
-    kind: str = typer.Option(
-        None, help="solver, kernel, loss, sampler, engine, tracker, cluster or command; default all."
-    ),
-    package: str = typer.Option(None, help="Only those that this package brings, such as svmkit."),
-    format: str = typer.Option("text", help="text, or markdown: a table of all facts."),
-    plugin: list[str] = PLUGIN,
-    json: bool = JSON,
-) -> None:
+@takes(
+    "plugins",
+    option("kind", str, None, "solver, kernel, loss, sampler, engine, tracker, cluster or command; default all."),
+    option("package", str, None, "Only those that this package brings, such as svmkit."),
+    option("format", str, "text", "text, or markdown: a table of all facts."),
+)
+def plugins(options: Options) -> None:
     """List solvers, kernels, losses, samplers, engines and more; what does not work here is listed with the reason.
 
     With --kind solver: also the source of the certificate, papers and options.
@@ -37,6 +33,7 @@ def plugins(
     from svmkit.errors import InputError
     from svmkit.plugins import KINDS, describe
 
+    kind, package, format = options.kind, options.package, options.format
     if kind is not None and kind not in KINDS:
         raise InputError(f"--kind {kind!r} is not known; there are: {', '.join(KINDS)}")
     if format not in _FORMATS:
@@ -45,7 +42,7 @@ def plugins(
     listed = [row for row in every if package in (None, row.package)]
     if not listed and package is not None:
         raise InputError(f"package {package!r} brings none; these do: {', '.join(sorted({r.package for r in every}))}")
-    if json:
+    if options.json:
         emit([as_dict(row) for row in listed])
     elif format == "markdown":
         print("\n\n".join(markdown(rows) for rows in _by_kind(listed)))

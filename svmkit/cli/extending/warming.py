@@ -65,7 +65,7 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
                 yield label, partial(_touch, storage(data(dtype, few.ROWS + 1)[0]), rows)
 
 
-def performed(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
+def perform(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
     """Perform the steps in as many processes as there are cores, and yield each with its seconds as it ends.
 
     Steps that share many loops are for one process: the solvers of a family, and the precisions of a storage.
