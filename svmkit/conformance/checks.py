@@ -40,6 +40,12 @@ def check_plugin(name: str, kind: str | None = None) -> list[Result]:
         If no plugin has that name.
     InputError
         If the plugin cannot be loaded, or if there are no checks for its kind.
+
+    Examples
+    --------
+    >>> from svmkit.conformance import check_plugin
+    >>> [result.check for result in check_plugin("uniform") if result.problem is not None]
+    []
     """
     every = {k: plugins.names(k) for k in CHECKS}  # type: ignore[arg-type]
     kind = kind or next((k for k, names in every.items() if name in names), None)

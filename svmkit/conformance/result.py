@@ -17,6 +17,12 @@ class Check(NamedTuple):
         What holds for a plugin that passes, written for its author.
     where : str
         The parts of the contract that say so, as dotted names separated by ", ": "svmkit.solver.StepInfo".
+
+    Examples
+    --------
+    >>> from svmkit.conformance import SOLVER
+    >>> next(iter(SOLVER))
+    'it reaches the tolerance, and the certificate confirms it'
     """
 
     run: Callable[[Any], str | None]
@@ -37,6 +43,12 @@ class Result(NamedTuple):
         What holds for a plugin that passes.
     where : str
         The parts of the contract that say so, and the function that checks it.
+
+    Examples
+    --------
+    >>> from svmkit.conformance import Result
+    >>> Result("it draws indices", "it draws -1", "indices lie within 0, ..., m - 1", "Sampler.draws").problem
+    'it draws -1'
     """
 
     check: str

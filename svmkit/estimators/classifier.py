@@ -126,6 +126,14 @@ class SVMClassifier(Probabilities, ClassifierMixin, Supervised):
         The certificate of each class pair.
     history_ : list of History
         The history of each class pair.
+
+    Examples
+    --------
+    >>> from svmkit import SVMClassifier
+    >>> X, y = [[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]], ["left", "left", "right", "right"]
+    >>> machine = SVMClassifier("fcsmo", C=10.0).fit(X, y)
+    >>> machine.predict([[0.2, 0.5], [1.8, 0.5]]).tolist(), machine.gap_ < 1e-3
+    (['left', 'right'], True)
     """
 
     @options_by_name("C")

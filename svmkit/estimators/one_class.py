@@ -125,6 +125,13 @@ class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
     Schoelkopf, Platt, Shawe-Taylor, Smola, Williamson: Estimating the support of a high-dimensional distribution.
     Neural Computation 13, 2001.
     Tsang, Kwok, Cheung: Core vector machines. Journal of Machine Learning Research 6, 2005.
+
+    Examples
+    --------
+    >>> from svmkit import SVMOneClass
+    >>> machine = SVMOneClass(nu=0.3, gamma=0.1).fit([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    >>> machine.predict([[2.0], [9.0]]).tolist()
+    [1, -1]
     """
 
     @options_by_name("nu")

@@ -121,6 +121,13 @@ class SVMRegressor(RegressorMixin, Supervised):
     ----------
     Chang, Lin: LIBSVM, a library for support vector machines. ACM TIST 2, 2011, section 2.4.
     Ho, Lin: Large-scale linear support vector regression. Journal of Machine Learning Research 13, 2012.
+
+    Examples
+    --------
+    >>> from svmkit import SVMRegressor
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0]
+    >>> SVMRegressor(kernel="linear", C=100.0, epsilon=0.01).fit(X, y).predict([[1.5]]).round(2).tolist()
+    [1.5]
     """
 
     @options_by_name("C")

@@ -80,6 +80,12 @@ class Form:
         By how much an entry of a row takes longer than in a dot product, and nanoseconds more that a value takes.
     advice : str
         What helps, besides scaling, where values go beyond float64.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import RBF, Form
+    >>> RBF.form is Form.RBF
+    True
     """
 
     number: int

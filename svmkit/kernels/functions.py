@@ -35,6 +35,13 @@ class Kernel:
         Whether k(x, x) is the same for all x, as a core vector machine needs it.
     form : Form or None
         The scalar function of a built-in kernel; None for a kernel that only has `block`.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import Poly
+    >>> kernel = Poly(degree=2)
+    >>> kernel.name, kernel.params["degree"]
+    ('poly', 2)
     """
 
     name: ClassVar[str] = ""
@@ -94,7 +101,15 @@ def _require_finite(coef0: Any) -> None:
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The linear kernel k(x, z) = x'z."""
+    """The linear kernel k(x, z) = x'z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Gram, Linear
+    >>> Gram(Linear(), np.array([[1.0, 2.0], [3.0, 4.0]])).row(0).tolist()
+    [5.0, 11.0]
+    """
 
     name: ClassVar[str] = "linear"
     form: ClassVar[Form | None] = Form.LINEAR
@@ -136,6 +151,13 @@ class RBF(_WithGamma):
     ----------
     gamma : {"scale", "auto", "msd"} or float, default="scale"
         A number > 0, or a rule for one (`resolve_gamma`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF
+    >>> RBF("scale").resolve(np.array([[0.0], [2.0]])).gamma
+    1.0
     """
 
     name: ClassVar[str] = "rbf"
@@ -155,6 +177,13 @@ class Laplacian(_WithGamma):
     ----------
     gamma : {"scale", "auto", "msd"} or float, default="scale"
         A number > 0, or a rule for one (`resolve_gamma`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Gram, Laplacian
+    >>> Gram(Laplacian(0.5), np.array([[0.0], [1.0]])).row(0).round(4).tolist()
+    [1.0, 0.6065]
     """
 
     name: ClassVar[str] = "laplacian"
@@ -180,6 +209,13 @@ class Poly(_WithGamma):
         The degree, from 1 to 1000: the loops take a product for each.
     coef0 : float, default=0.0
         The constant term.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Gram, Poly
+    >>> Gram(Poly(degree=2, gamma=1.0, coef0=1.0), np.array([[1.0], [2.0]])).row(0).tolist()
+    [4.0, 9.0]
     """
 
     degree: int = 3
@@ -214,6 +250,13 @@ class Sigmoid(_WithGamma):
         A number > 0, or a rule for one (`resolve_gamma`).
     coef0 : float, default=0.0
         The constant term.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Gram, Sigmoid
+    >>> Gram(Sigmoid(gamma=0.5), np.array([[1.0], [2.0]])).row(0).round(4).tolist()
+    [0.4621, 0.7616]
     """
 
     coef0: float = 0.0
@@ -232,7 +275,16 @@ class Sigmoid(_WithGamma):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A kernel whose X is the kernel matrix itself: (n, n) to train, (n_test, n) to predict."""
+    """A kernel whose X is the kernel matrix itself: (n, n) to train, (n_test, n) to predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Precomputed
+    >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> Precomputed().resolve(K).diag(K).tolist()
+    [2.0, 3.0]
+    """
 
     name: ClassVar[str] = "precomputed"
 
@@ -262,6 +314,14 @@ class FromFunction(Kernel):
     ----------
     function : callable
         f(X, Z) returns the kernel values of the rows of X and Z, shape (rows of X, rows of Z).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import FromFunction
+    >>> kernel = FromFunction(lambda X, Z: (1.0 + X @ Z.T) ** 2)
+    >>> kernel.block(np.array([[1.0]]), np.array([[2.0]])).tolist()
+    [[9.0]]
     """
 
     function: Callable[[Any, Any], np.ndarray]

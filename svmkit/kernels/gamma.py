@@ -65,6 +65,13 @@ def resolve_gamma(gamma: str | float, X) -> float:
     ------
     InputError
         If `gamma` is another text, or if the number is beyond float64: the columns are far too large or too small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import resolve_gamma
+    >>> resolve_gamma("auto", np.zeros((10, 4))), resolve_gamma(0.5, np.zeros((10, 4)))
+    (0.25, 0.5)
     """
     if not isinstance(gamma, str):
         return float(gamma)

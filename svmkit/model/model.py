@@ -69,6 +69,15 @@ class SVMModel:
         class in the machine of Crammer and Singer.
     calibration : Calibration, default=None
         What turns decisions into probabilities; labels are then the classes of the highest probability.
+
+    Examples
+    --------
+    >>> from svmkit import SVMModel, fit
+    >>> from svmkit.kernels import RBF
+    >>> model = fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"], kernel=RBF(1.0)).model
+    >>> model.save("levels.model")
+    >>> SVMModel.load("levels.model").predict([[0.5], [2.5]]).tolist()
+    ['low', 'high']
     """
 
     kernel: Kernel

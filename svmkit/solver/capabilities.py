@@ -16,6 +16,13 @@ class LearnsFromStreams(Solver):
 
     Each block becomes a small problem. Its first rows are the samples that the state still needs, its other rows are
     the new samples, so that neither samplers nor problems need to know of streams.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> from svmkit.solver import LearnsFromStreams
+    >>> plugins.solvers_where(lambda solver: issubclass(solver, LearnsFromStreams))
+    ['folos', 'msfw', 'norma', 'pegasos', 'sfw', 'sgd']
     """
 
     @abstractmethod
@@ -49,7 +56,15 @@ class LearnsFromStreams(Solver):
 
 
 class LimitsSupport(Solver):
-    """A solver that keeps its iterate within a limit of support vectors and still improves it."""
+    """A solver that keeps its iterate within a limit of support vectors and still improves it.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> from svmkit.solver import LimitsSupport
+    >>> issubclass(plugins.load("solver", "swap2o"), LimitsSupport)
+    True
+    """
 
     @abstractmethod
     def limit_support(self, state: Any, most: int) -> None:

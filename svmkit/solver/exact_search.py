@@ -14,6 +14,12 @@ def line_search(slope: float, curvature: float, lam_max: float) -> float:
         d'A d.
     lam_max : float
         The largest step that is feasible.
+
+    Examples
+    --------
+    >>> from svmkit.solver import line_search
+    >>> line_search(-1.0, 4.0, lam_max=1.0), line_search(-1.0, 0.5, lam_max=1.0), line_search(0.5, 4.0, lam_max=1.0)
+    (0.25, 1.0, 0.0)
     """
     if not slope < 0.0:
         return 0.0

@@ -32,6 +32,12 @@ class HistoryPoint(NamedTuple):
         Accuracy on a validation set; None if it was not measured, and in regression.
     score : float or None, default=None
         Another metric on the validation set; None if none was asked for. In regression R2, or what was asked for.
+
+    Examples
+    --------
+    >>> from svmkit.solver import HistoryPoint
+    >>> HistoryPoint(10, 0.5, 2.0, 1e-3, 7, 1000).is_measured
+    False
     """
 
     n_iter: int
@@ -63,7 +69,15 @@ class Measured(NamedTuple):
 
 
 class History(list[HistoryPoint]):
-    """The points of one solve in order, a list of `HistoryPoint`."""
+    """The points of one solve in order, a list of `HistoryPoint`.
+
+    Examples
+    --------
+    >>> from svmkit.solver import History, HistoryPoint
+    >>> history = History([HistoryPoint(1, 0.1, 5.0, None, 2, 100), HistoryPoint(2, 0.2, 4.0, 1e-3, 3, 200)])
+    >>> history.columns()["objective"]
+    [5.0, 4.0]
+    """
 
     def columns(self) -> dict[str, list]:
         """Return the points as lists by the names of `HistoryPoint`'s fields."""

@@ -8,7 +8,15 @@ from svmkit.kernels.functions import Kernel
 
 
 class Requires(Enum):
-    """What a solver requires of the kernel; checked before a solve."""
+    """What a solver requires of the kernel; checked before a solve.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import RBF, Linear
+    >>> from svmkit.solver import Requires
+    >>> Requires.NORMALISED_KERNEL.holds(RBF(1.0)), Requires.NORMALISED_KERNEL.holds(Linear())
+    (True, False)
+    """
 
     NORMALISED_KERNEL = "a kernel with constant k(x, x), such as rbf or laplacian"
     LINEAR_KERNEL = "the linear kernel"
@@ -19,7 +27,14 @@ class Requires(Enum):
 
 
 class Reads(Enum):
-    """How a solver of a kernel problem reads kernel values, which decides what it costs on many samples."""
+    """How a solver of a kernel problem reads kernel values, which decides what it costs on many samples.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> plugins.load("solver", "fcsmo").reads.name
+    'BLOCKS'
+    """
 
     ROWS = "single kernel rows, the same ones many times: fast while the memory holds them"
     BLOCKS = "many kernel rows in one product: fast also where the memory holds few of them"

@@ -26,6 +26,14 @@ class Sampler(ABC):
         The registered name.
     every : bool, default=False
         Each draw holds all points, in an order that solvers may ignore.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Uniform
+    >>> draws = Uniform(3).draws(np.ones(100), np.random.default_rng(0))
+    >>> len(next(draws)), str(Uniform(3))
+    (3, 'uniform:3')
     """
 
     name: ClassVar[str] = ""
@@ -60,7 +68,15 @@ class Sampler(ABC):
 
 @dataclass(frozen=True)
 class Full(Sampler):
-    """Draw all points, every time."""
+    """Draw all points, every time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Full
+    >>> next(Full().draws(np.ones(4), np.random.default_rng(0))).tolist()
+    [0, 1, 2, 3]
+    """
 
     name: ClassVar[str] = "full"
     every: ClassVar[bool] = True
@@ -73,7 +89,15 @@ class Full(Sampler):
 
 @dataclass(frozen=True)
 class Shuffled(Sampler):
-    """Draw all points, every time in a fresh random order."""
+    """Draw all points, every time in a fresh random order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Shuffled
+    >>> sorted(next(Shuffled().draws(np.ones(4), np.random.default_rng(0))).tolist())
+    [0, 1, 2, 3]
+    """
 
     name: ClassVar[str] = "shuffled"
     every: ClassVar[bool] = True
@@ -118,6 +142,13 @@ class Uniform(_Sized):
     ----------
     size : int, default=59
         Points in a draw, >= 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Uniform
+    >>> len(next(Uniform(59).draws(np.ones(1000), np.random.default_rng(0))))
+    59
     """
 
     name: ClassVar[str] = "uniform"
@@ -135,6 +166,14 @@ class Balanced(_Sized):
     ----------
     size : int, default=59
         Points in a draw, >= 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Balanced
+    >>> y = np.array([1.0] * 90 + [-1.0] * 10)
+    >>> y[next(Balanced(8).draws(y, np.random.default_rng(0)))].sum().item()
+    0.0
     """
 
     name: ClassVar[str] = "balanced"
@@ -154,6 +193,14 @@ class Cyclic(_Sized):
     ----------
     size : int, default=59
         Points in a draw, >= 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Cyclic
+    >>> draws = Cyclic(3).draws(np.ones(5), np.random.default_rng(0))
+    >>> next(draws).tolist(), next(draws).tolist()
+    ([0, 1, 2], [3, 4, 0])
     """
 
     name: ClassVar[str] = "cyclic"
@@ -173,6 +220,14 @@ class Permuted(_Sized):
     ----------
     size : int, default=59
         Points in a draw, >= 1; the last draw of an epoch may be shorter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Permuted
+    >>> draws = Permuted(2).draws(np.ones(4), np.random.default_rng(0))
+    >>> sorted([*next(draws).tolist(), *next(draws).tolist()])
+    [0, 1, 2, 3]
     """
 
     name: ClassVar[str] = "permuted"
@@ -234,6 +289,14 @@ class Draws:
         and returns early with what it has.
     goal : Goal or None
         As the parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Cyclic, Draws
+    >>> draws = Draws(Cyclic(2), np.ones(5), 0)
+    >>> draws().tolist(), draws().tolist()
+    ([0, 1], [2, 3])
     """
 
     def __init__(

@@ -30,6 +30,12 @@ class Status(StrEnum):
         No step makes progress any more, or rounding errors allow none, while the gap is larger than the one asked for.
     NOT_CERTIFIED : str
         The solver's estimates hold, but no lower bound on the optimum exists: `Certificate.flaw` says why.
+
+    Examples
+    --------
+    >>> from svmkit import Status
+    >>> Status("time_limit") is Status.TIME_LIMIT
+    True
     """
 
     CONVERGED = "converged"
@@ -61,6 +67,14 @@ class Solution:
         The points of the history.
     details : dict of str to float
         What `Solver.details` returned at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import minimize_simplex
+    >>> solution = minimize_simplex(np.diag([1.0, 2.0]))
+    >>> str(solution.status), solution.n_support
+    ('converged', 2)
     """
 
     point: np.ndarray

@@ -44,6 +44,12 @@ class StepInfo(NamedTuple):
     -----
     A solver that would need a pass over the data to know its objective reports nan. The loop then certifies the
     iterate from time to time, off the clock, and takes objective and gap from the certificate.
+
+    Examples
+    --------
+    >>> from svmkit.solver import StepInfo
+    >>> StepInfo(objective=1.5, n_support=3, epochs=0.1, gap=1e-2).moved
+    True
     """
 
     objective: float

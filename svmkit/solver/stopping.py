@@ -35,6 +35,12 @@ class Criterion:
     ------
     InputError
         The limit is not > 0 and finite.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Iterations, Seconds
+    >>> Iterations(1000) | Seconds(60.0)
+    Stop(criteria=(Iterations(limit=1000), Seconds(limit=60.0)))
     """
 
     limit: float
@@ -68,7 +74,14 @@ class Criterion:
 
 
 class Gap(Criterion):
-    """The relative gap is at most `limit`, first in the loop's estimate, then in the certificate."""
+    """The relative gap is at most `limit`, first in the loop's estimate, then in the certificate.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Gap, StepInfo
+    >>> Gap(1e-3).holds(StepInfo(objective=1.0, n_support=3, epochs=2.0, gap=1e-4), 10, 2.0, 0.1)
+    True
+    """
 
     status = Status.CONVERGED
 
@@ -83,6 +96,12 @@ class Absolute(Criterion):
     -----
     For SimplexQP the estimate is 2 (f - min g), the epsilon of the SWAP and FW/CVM papers. PARTAN's Delta is half of
     it, so give twice PARTAN's epsilon.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Absolute, StepInfo
+    >>> Absolute(1e-6).holds(StepInfo(objective=1.0, n_support=3, epochs=2.0, gap_abs=1e-4), 10, 2.0, 0.1)
+    False
     """
 
     status = Status.CONVERGED
@@ -97,6 +116,12 @@ class Violation(Criterion):
     Notes
     -----
     This is the eps of LIBSVM and LIBLINEAR.
+
+    Examples
+    --------
+    >>> from svmkit.solver import StepInfo, Violation
+    >>> Violation(1e-3).holds(StepInfo(objective=1.0, n_support=3, epochs=2.0, violation=5e-4), 10, 2.0, 0.1)
+    True
     """
 
     status = Status.CONVERGED
@@ -106,7 +131,14 @@ class Violation(Criterion):
 
 
 class Iterations(Criterion):
-    """A budget of iterations, as the solver counts them."""
+    """A budget of iterations, as the solver counts them.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Iterations
+    >>> Iterations(1000).status.value
+    'max_iter'
+    """
 
     status = Status.MAX_ITER
 
@@ -115,7 +147,14 @@ class Iterations(Criterion):
 
 
 class Epochs(Criterion):
-    """A budget of passes over the training set."""
+    """A budget of passes over the training set.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Epochs, StepInfo
+    >>> Epochs(5).holds(StepInfo(objective=1.0, n_support=3, epochs=2.0), 10, 5.5, 0.1)
+    True
+    """
 
     status = Status.MAX_ITER
 
@@ -124,7 +163,14 @@ class Epochs(Criterion):
 
 
 class Seconds(Criterion):
-    """A budget of wall-clock seconds in the loop; evaluation may add half a second, half of a limit below a second."""
+    """A budget of wall-clock seconds in the loop; evaluation may add half a second, half of a limit below a second.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Seconds
+    >>> Seconds(60.0).status.value
+    'time_limit'
+    """
 
     status = Status.TIME_LIMIT
 
@@ -139,6 +185,12 @@ class Support(Criterion):
     -----
     A solver that `LimitsSupport` keeps within the limit and goes on. Any other solver ends when a step passes the
     limit, and its answer is the best point within it (`svmkit.solver.loop.support_limit`).
+
+    Examples
+    --------
+    >>> from svmkit.solver import Support
+    >>> Support(500).status.value
+    'max_support'
     """
 
     status = Status.MAX_SUPPORT
@@ -160,6 +212,13 @@ class Stop:
     ----------
     criteria : tuple of Criterion
         The criteria; where several hold, the first one names the status.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Gap, Iterations, Seconds
+    >>> stop = Gap(1e-3) | Iterations(1000) | Seconds(60.0)
+    >>> len(stop.criteria), stop.least(Iterations)
+    (3, 1000)
     """
 
     criteria: tuple[Criterion, ...]
@@ -223,6 +282,12 @@ def parse_stop(text: str) -> Criterion | Stop:
     ------
     InputError
         A part is not a rule, or its number is not > 0 and finite.
+
+    Examples
+    --------
+    >>> from svmkit.solver import parse_stop
+    >>> parse_stop("gap:1e-3|seconds:60")
+    Stop(criteria=(Gap(limit=0.001), Seconds(limit=60.0)))
     """
     first, *others = [_parse_rule(part.strip()) for part in text.split("|")]
     rules: Criterion | Stop = first

@@ -44,6 +44,17 @@ class Checkpoint:
     -----
     A file that cannot be written during the training, on a full disk say, costs one SvmkitWarning and not the model.
     What was in it before stays, and it is tried again after `every` seconds.
+
+    Examples
+    --------
+    >>> from svmkit import fit
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.training import Checkpoint
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> fitted = fit(X, y, kernel=RBF(1.0), checkpoint=Checkpoint("run.checkpoint"))
+    >>> again = fit(X, y, kernel=RBF(1.0), checkpoint=Checkpoint("run.checkpoint", resume=True))
+    >>> again.n_iter == fitted.n_iter
+    True
     """
 
     def __init__(self, path: str | Path, *, resume: bool = False, every: float = EVERY) -> None:

@@ -81,6 +81,14 @@ def c_path(
     ------
     InputError
         `Cs` is empty, or the data or options cannot be used.
+
+    Examples
+    --------
+    >>> from svmkit import c_path
+    >>> from svmkit.kernels import RBF
+    >>> fits = c_path([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], [0.1, 1.0, 10.0], kernel=RBF(1.0))
+    >>> [fitted.model.about["C"] for fitted in fits]
+    [0.1, 1.0, 10.0]
     """
     if not len(Cs):
         raise InputError("Cs is empty: give at least one C > 0")

@@ -45,6 +45,14 @@ class Fit:
         Which solvers `auto` has chosen for which class pairs; empty for a solver that does not choose.
     calibration_s : float or None, default=None
         The part of `seconds` that went into the calibration; None without one.
+
+    Examples
+    --------
+    >>> from svmkit import fit
+    >>> from svmkit.kernels import Linear
+    >>> fitted = fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], kernel=Linear(), C=10.0)
+    >>> fitted.gap < 1e-3, fitted.support.tolist()
+    (True, [1, 2])
     """
 
     model: SVMModel

@@ -137,6 +137,14 @@ def fit(
     ------
     InputError
         The data or options cannot be used; the message says in one line how to correct them.
+
+    Examples
+    --------
+    >>> from svmkit import fit
+    >>> from svmkit.kernels import RBF
+    >>> fitted = fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"], kernel=RBF(1.0))
+    >>> str(fitted.status), fitted.model.predict([[0.5], [2.5]]).tolist()
+    ('converged', ['low', 'high'])
     """
     began = time.perf_counter()
     require_C(C)

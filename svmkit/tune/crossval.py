@@ -35,7 +35,15 @@ from svmkit.tune.supervision import supervised
 
 
 class Interrupted(SvmkitError):
-    """A search was ended before any candidate had been tried in all folds."""
+    """A search was ended before any candidate had been tried in all folds.
+
+    Examples
+    --------
+    >>> from svmkit import SvmkitError
+    >>> from svmkit.tune import Interrupted
+    >>> issubclass(Interrupted, SvmkitError)
+    True
+    """
 
 
 def search(
@@ -89,6 +97,14 @@ def search(
         Every candidate failed.
     Interrupted
         The search was ended before any candidate had been tried in all folds.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> from svmkit.tune import search
+    >>> iris = load("iris")
+    >>> search(iris.X, iris.y, solver="smo", grid={"C": [0.1, 10.0]}, cv=3).best.params
+    {'C': 10.0}
     """
     built = by_name.solver(solver)
     paths = plan(built, by_name.kernel(kernel, for_solver=built), grid, C=C, search=search, n_iter=n_iter, seed=seed)
@@ -174,6 +190,16 @@ def run(
         Every candidate failed, a worker process was ended from outside, or the cluster has gone away.
     Interrupted
         The search was ended before any candidate had been tried in all folds.
+
+    Examples
+    --------
+    >>> from svmkit import load, plugins
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.tune import plan, run
+    >>> iris = load("iris")
+    >>> paths = plan(plugins.build("solver", "smo"), RBF("scale"), {"C": [0.1, 10.0]})
+    >>> run(paths, iris.X, iris.y, cv=3).best.params
+    {'C': 10.0}
     """
     backends.require(backend)
     if jobs < 1:

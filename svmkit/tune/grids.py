@@ -28,6 +28,12 @@ class Span:
     ------
     InputError
         The two numbers are not finite, positive and ascending.
+
+    Examples
+    --------
+    >>> from svmkit.tune import Span
+    >>> Span(0.1, 10.0)
+    Span(low=0.1, high=10.0)
     """
 
     low: float

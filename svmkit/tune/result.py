@@ -44,6 +44,15 @@ class Candidate:
         Whether the fits of all folds converged.
     reason : str or None
         Why a fit failed; None if none failed.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> from svmkit.tune import search
+    >>> iris = load("iris")
+    >>> best = search(iris.X, iris.y, solver="smo", grid={"C": [0.1, 10.0]}, cv=3).best
+    >>> best.params, best.failed
+    ({'C': 10.0}, False)
     """
 
     params: dict[str, Any]
@@ -84,6 +93,15 @@ class Result:
         Duration of the whole search.
     interrupted : bool
         Whether the search was ended before all candidates had been tried.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> from svmkit.tune import search
+    >>> iris = load("iris")
+    >>> result = search(iris.X, iris.y, solver="smo", grid={"C": [0.1, 10.0]}, cv=3)
+    >>> len(result.candidates), result.best.params
+    (2, {'C': 10.0})
     """
 
     candidates: list[Candidate]

@@ -34,6 +34,14 @@ class Path:
         The searched values besides C, by the names of the grid.
     has_C : bool
         Whether C is searched; otherwise it has one value.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.tune import Path
+    >>> Path(0, plugins.build("solver", "smo"), RBF(0.5), (1.0, 10.0), {"gamma": 0.5}).params(10.0)
+    {'C': 10.0, 'gamma': 0.5}
     """
 
     number: int
@@ -84,6 +92,15 @@ def plan(
     ------
     InputError
         A name or value is unknown, the solver cannot take a kernel, or there are more than 100,000 points.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.tune import plan
+    >>> paths = plan(plugins.build("solver", "smo"), RBF("scale"), {"C": [1, 10], "gamma": [0.1, 1.0]})
+    >>> [(path.kernel.gamma, path.Cs) for path in paths]
+    [(0.1, (1.0, 10.0)), (1.0, (1.0, 10.0))]
     """
     if search not in SEARCHES:
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")

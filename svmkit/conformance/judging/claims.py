@@ -29,6 +29,14 @@ class Verdict:
         P at the model, the best proven D, and (P - D) / max(|P|, |D|).
     false : list of str
         The claims that do not hold, each with the numbers.
+
+    Examples
+    --------
+    >>> from svmkit import SVMOneClass
+    >>> from svmkit.conformance import judge_one_class
+    >>> verdict = judge_one_class(SVMOneClass(nu=0.5).fit([[0.0], [0.4], [1.0]]), [[0.0], [0.4], [1.0]])
+    >>> verdict.gap < 1e-3, verdict.false
+    (True, [])
     """
 
     primal: float

@@ -72,6 +72,16 @@ def judge_fit(
     list of Verdict
         One for each class pair; empty if the judge does not know the objective. False claims of the whole, such as
         labels, are in the first one.
+
+    Examples
+    --------
+    >>> from svmkit import fit, plugins
+    >>> from svmkit.conformance import judge_fit
+    >>> from svmkit.kernels import RBF
+    >>> X, y, smo = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], plugins.build("solver", "smo")
+    >>> (verdict,) = judge_fit(fit(X, y, solver=smo, kernel=RBF(1.0)), X, y, solver=smo, C=1.0)
+    >>> verdict.false
+    []
     """
     y, model = np.asarray(y), fit.model
     objective = Objective.from_words(solver.formulation(model.kernel), solver.loss_for(model.kernel))
@@ -184,6 +194,16 @@ def judge_regression(
     -------
     Verdict or None
         None if the judge does not know the objective.
+
+    Examples
+    --------
+    >>> from svmkit import fit, plugins
+    >>> from svmkit.conformance import judge_regression
+    >>> from svmkit.kernels import RBF
+    >>> X, y, smo = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.5], plugins.build("solver", "smo")
+    >>> fitted = fit(X, y, solver=smo, kernel=RBF(1.0), task="regress", epsilon=0.1)
+    >>> judge_regression(fitted, X, y, solver=smo, C=1.0, epsilon=0.1).false
+    []
     """
     model = fit.model
     loss = solver.loss_for(model.kernel, "regress", epsilon)
@@ -235,6 +255,14 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     -------
     Verdict
         P = alpha'A alpha and D = 2 min A alpha - P at the weights alpha of the estimator.
+
+    Examples
+    --------
+    >>> from svmkit import SVMOneClass
+    >>> from svmkit.conformance import judge_one_class
+    >>> X = [[0.0], [0.1], [0.2], [0.1], [0.0], [0.2]]
+    >>> judge_one_class(SVMOneClass(nu=0.5, gamma=1.0).fit(X), X).false
+    []
     """
     model, claim = fitted.model_, fitted.certificate_
     values = Values(model.kernel.name, model.kernel.params, X)

@@ -38,6 +38,12 @@ def parse_bytes(size: str | int | float) -> int:
     ------
     InputError
         If `size` is not a positive, finite size.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import parse_bytes
+    >>> parse_bytes("1.5GB"), parse_bytes(1000)
+    (1610612736, 1000)
     """
     text = str(size).strip().lower().removesuffix("ib").removesuffix("b").strip()
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS and text[-1:] else (text, "")
@@ -82,6 +88,15 @@ class Gram:
     ------
     InputError
         If `memory` is not a size, or a kernel value is beyond float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import Linear
+    >>> gram = Gram(Linear(), np.array([[1.0, 0.0], [1.0, 1.0]]))
+    >>> gram.diag.tolist(), gram.row(1).tolist()
+    ([1.0, 2.0], [1.0, 2.0])
     """
 
     def __init__(

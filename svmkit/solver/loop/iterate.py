@@ -30,6 +30,13 @@ class Progress(NamedTuple):
         Time in the loop so far, evaluation excluded.
     rng_state : dict or None, default=None
         State of NumPy's bit generator; None starts from the seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.solver import Progress
+    >>> Progress(np.zeros(3), n_iter=10).epochs
+    0.0
     """
 
     point: np.ndarray

@@ -107,6 +107,14 @@ def minimize_simplex(
     -----
     The smallest ball around the rows of X is given by A = X X' and c = -diag(A) / 2: its squared radius is minus the
     minimum, its centre X'alpha (examples/minimum_enclosing_ball.py).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import minimize_simplex
+    >>> solution = minimize_simplex(np.array([[2.0, 0.0], [0.0, 1.0]]))
+    >>> solution.point.round(4).tolist(), round(solution.certificate.primal, 4)
+    ([0.3333, 0.6667], 0.6667)
     """
     gram = _gram(A, diag, parse_bytes(memory))
     problem = SimplexQP(gram, linear_term=None if c is None else _vector(c, gram.m, "c"))

@@ -30,7 +30,21 @@ def is_true(answer: Any) -> bool:
 
 
 class Saver(Protocol):
-    """Keeps the progress of a solve; `svmkit.training.checkpoint` has a saver that writes files."""
+    """Keeps the progress of a solve; `svmkit.training.checkpoint` has a saver that writes files.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Progress, Saver
+    >>> class Keeper:
+    ...     kept = None
+    ...     def due(self, seconds: float) -> bool:
+    ...         return seconds > 60.0
+    ...     def save(self, progress: Progress) -> None:
+    ...         self.kept = progress
+    >>> saver: Saver = Keeper()
+    >>> saver.due(61.0)
+    True
+    """
 
     def due(self, seconds: float) -> bool:
         """Return whether it is time to save, after so many seconds in the loop."""

@@ -80,6 +80,17 @@ def solve(
         No certificate exists.
     NotFinite
         The solver ended at numbers that are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram, plugins, solve
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.problems import SquaredHinge
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> solution = solve(SquaredHinge(Gram(RBF(1.0), X), y, 1.0), plugins.build("solver", "swap2o"))
+    >>> str(solution.status)
+    'converged'
     """
     solver = solver.solver_for(Task.of(problem))
     solver.check(problem)

@@ -77,6 +77,16 @@ class Online:
     ------
     InputError
         The solver does not learn from streams, or an option cannot be used.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.training import Online
+    >>> online = Online([0, 1], kernel=Linear())
+    >>> for block in ([[0.0], [3.0]], [[1.0], [2.0]]):
+    ...     _ = online.update(block, [0, 1])
+    >>> online.samples, online.model().predict([[0.0], [3.0]]).tolist()
+    (4, [0, 1])
     """
 
     task: ClassVar[str] = "classify"
