@@ -19,9 +19,11 @@ from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.losses.base import Loss
 from svmkit.model import file
 from svmkit.model.calibration import Calibration
 from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction
+from svmkit.problems.certificate import Certificate
 from svmkit.runtime import threads
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
@@ -325,6 +327,106 @@ class SVMModel:
         """Raise InputError unless the model has probabilities."""
         if self.calibration is None:
             raise InputError(WITHOUT)
+
+    def certify(
+        self,
+        X,
+        y=None,
+        *,
+        C: float | None = None,
+        loss: str | Loss | None = None,
+        bias: str | float | None = None,
+        sample_weight: Any = None,
+        dual: np.ndarray | None = None,
+    ) -> list[Certificate]:
+        """Certify the model on rows: how far it is from the best model of its kernel for them.
+
+        P is computed from the definition of the loss. D is known where dual weights are: on the training rows from the
+        coefficients, for weights of columns from the decisions, else from `dual`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows, as for `decision_function`. With a precomputed kernel the training rows.
+        y : array-like of shape (n_samples,), default=None
+            Their labels, each of `classes`, or targets; None for outliers.
+        C : float, default=None
+            The cost of a unit of loss; None takes that of the training, which `about` tells.
+        loss : str or Loss, default=None
+            The loss; None takes that of the training.
+        bias : {"free"} or float, default=None
+            "free", or the value of the column of a bias that is part of the weights, 0 for none; None takes that of
+            the training.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each row, that of its class included; a row of weight 0 takes no part. None is 1.
+        dual : ndarray of shape (n_samples,) or (n_samples, n_decisions), default=None
+            Signed dual weights to prove D with; they are clipped to their bounds.
+
+        Returns
+        -------
+        list of Certificate
+            One for each decision, or one for the machine of Crammer and Singer. Without dual weights `dual` and `gap`
+            are None, and `rounding` bounds the relative rounding error of P.
+
+        Raises
+        ------
+        InputError
+            The rows do not fit the model, or what it minimised is not known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svmkit import fit
+        >>> from svmkit.kernels import Linear
+        >>> X, y = np.array([[1.0], [-1.0]]), np.array([1, -1])
+        >>> (certificate,) = fit(X, y, solver="smo", kernel=Linear()).model.certify(X, y)
+        >>> round(certificate.primal, 9), round(certificate.dual, 9)
+        (0.5, 0.5)
+        """
+        from svmkit.model import certify  # here: problems take long to import, and few models are certified
+        from svmkit.model.objective import read_objective
+
+        X = self._checked(X)
+        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weight.shape != (X.shape[0],) or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
+            raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {X.shape[0]} rows")
+        used = np.flatnonzero(weight)
+        codes, targets = self._answers(y, X.shape[0])
+        given, codes, targets = X[used], codes[used], None if targets is None else targets[used]
+        X = self.preprocessing.apply(given)
+        if self.finds_outliers:
+            nu, slacks = self.about.get("nu"), self.about.get("loss", "hinge") if loss is None else str(loss)
+            if nu is None:
+                raise InputError("the model does not say its nu")
+            samples = certify.Samples(X, codes, None, weight[used])
+            return [certify.certify_one_class(self.kernel, self.machine, samples, float(nu), slacks)]
+        task = "regress" if self.regresses else "classify"
+        cost = self.about.get("C", 1.0 if "nu" in self.about else None) if C is None else C
+        if cost is None:
+            raise InputError("the model does not say its C: give C=NUMBER")
+        if dual is not None:
+            dual = np.asarray(dual, dtype=np.float64).reshape(len(weight), -1)[used]
+        samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
+        if self.multiclass == "crammer_singer":
+            decision = self.decision_function(given).reshape(len(codes), -1)
+            return [certify.certify_all_classes(self.machine, samples, decision, 1.0 if bias is None else float(bias))]
+        objective = read_objective(self.about, self.kernel, task, loss, bias)
+        return certify.certify(self.kernel, self.machine, samples, objective, "nu" in self.about and C is None)
+
+    def _answers(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the class of each row, and the targets of regression."""
+        if self.finds_outliers:
+            return np.ones(n_samples, dtype=np.int64), None
+        y = np.asarray(y)
+        if y.shape != (n_samples,):
+            raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")
+        if self.regresses:
+            return np.zeros(n_samples, dtype=np.int64), y.astype(np.float64)
+        place = {label: code for code, label in enumerate(self.classes.tolist())}
+        codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
+        if (codes < 0).any():
+            raise InputError(f"y holds {y.tolist()[int(np.argmin(codes))]!r}, which is none of the model's classes")
+        return codes, None
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file, atomically.

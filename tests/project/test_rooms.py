@@ -24,8 +24,8 @@ MAY_IMPORT = {
     "data": GROUND,
     "kernels": [*GROUND, "plugins", "data"],
     "problems": [*GROUND, "plugins", "losses", "data", "kernels"],
-    "model": [*GROUND, "plugins", "losses", "data", "kernels"],
-    "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "model"],
+    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems"],  # problems: to certify
+    "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "model"],
     "solver": CORE[:-1],
     "training": [*CORE, "model", "scoring"],
     "plotting": [*GROUND, "data", "solver", "model"],

@@ -1,0 +1,345 @@
+"""Certificates of a trained model on any rows: P from the definition of the loss, D where dual weights are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel, Linear, Precomputed
+from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
+from svmkit.losses.base import Loss
+from svmkit.losses.terms import Terms
+from svmkit.losses.tube import EpsilonInsensitive
+from svmkit.model.machines import ClassFunctions, Machine, OneFunction
+from svmkit.model.matching import match_rows
+from svmkit.model.objective import Objective
+from svmkit.model.one_vs_one import class_pairs, signs
+from svmkit.problems.certificate import Certificate
+from svmkit.problems.loss_sums import reward, reward_error, ridges, total_loss_error
+from svmkit.problems.one_class import OneClassQP, weighted_quantile
+from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.problems.rounding import dot_error
+from svmkit.problems.simplex import SimplexQP
+
+
+class Samples(NamedTuple):
+    """Rows of data on which a model is certified.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, width)
+        The rows, preprocessed; for a precomputed kernel their kernel values with the training samples.
+    codes : ndarray of shape (n_samples,), int
+        The class of each row; 0 in regression, 1 for outliers.
+    targets : ndarray of shape (n_samples,), float64, or None
+        The targets of regression.
+    C : ndarray of shape (n_samples,), float64
+        The cost of a unit of loss of each row, > 0.
+    dual : ndarray of shape (n_samples, n_decisions), float64, or None
+        Signed dual weights, where they are known otherwise than from the coefficients.
+    """
+
+    X: Any
+    codes: np.ndarray
+    targets: np.ndarray | None
+    C: np.ndarray
+    dual: np.ndarray | None = None
+
+
+class Expansion(NamedTuple):
+    """One decision function over points, some of which are the samples of its subproblem.
+
+    Attributes
+    ----------
+    gram : Gram
+        Kernel values of all points.
+    coef : ndarray of shape (n_points,), float64
+        The coefficient of each point.
+    at : ndarray of shape (m,), int
+        The points that are the samples.
+    intercept : float
+        The intercept.
+    is_dual : bool
+        Whether all coefficients are those of samples, which may be dual weights then.
+    """
+
+    gram: Gram
+    coef: np.ndarray
+    at: np.ndarray
+    intercept: float
+    is_dual: bool
+
+
+def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objective, nu: bool) -> list[Certificate]:
+    """Return a certificate for each decision function of a classifier or a regression.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel of the model.
+    machine : Machine
+        Its decision functions.
+    samples : Samples
+        The rows.
+    objective : Objective
+        What is minimised.
+    nu : bool
+        Whether nu has settled C, or epsilon in regression, so that they follow from the coefficients.
+
+    Returns
+    -------
+    list of Certificate
+        In the order of the decisions.
+
+    Raises
+    ------
+    InputError
+        A precomputed kernel without the rows of all support vectors, or an intercept although there is no bias.
+    """
+    support = _match(machine, samples)
+    out = []
+    for k, rows, target in _subproblems(machine, samples):
+        C, loss = samples.C[rows], objective.loss
+        given = None if samples.dual is None else samples.dual[rows, k]
+        if _is_linear(kernel, support) and objective.bias is not None:
+            out.append(_certify_weights(kernel, machine, samples.X[rows], k, target, C, objective))
+            continue
+        expansion = _expand(kernel, machine, samples.X, support, k, rows)
+        if nu and samples.targets is None:
+            C = C * float(np.abs(expansion.coef[expansion.at] / C).max())
+        h, errors = _sums(expansion.gram, expansion.coef)
+        if nu and samples.targets is not None:
+            loss = _settle_epsilon(np.abs(target - h[expansion.at] - expansion.intercept), expansion, C)
+        out.append(_certify_expansion(expansion, (h, errors), target, C, objective._replace(loss=loss), given))
+    return out
+
+
+def _subproblems(machine: Machine, samples: Samples) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the number, the rows and the targets of each subproblem."""
+    codes, every, n_classes = samples.codes, np.arange(len(samples.C)), len(machine.n_support)
+    if samples.targets is not None:
+        yield 0, every, samples.targets
+    elif isinstance(machine, ClassFunctions):
+        for c in range(n_classes):
+            yield c, every, np.where(codes == c, 1.0, -1.0)
+    else:
+        for k, (a, b) in enumerate(class_pairs(n_classes)):
+            rows = np.flatnonzero((codes == a) | (codes == b))
+            yield k, rows, signs(codes[rows], a, b, n_classes)
+
+
+def _match(machine: Machine, samples: Samples) -> np.ndarray:
+    """Return the row of each vector, -1 for a vector that is none of the rows."""
+    owner = np.repeat(np.arange(len(machine.n_support)), machine.n_support)
+    return match_rows(machine.vectors, owner, samples.X, samples.codes)
+
+
+def _is_linear(kernel: Kernel, support: np.ndarray) -> bool:
+    """Whether the vectors are weights of the columns, or no rows at hand: then w is all that is known."""
+    return isinstance(kernel, Linear) and bool((support < 0).any())
+
+
+def _expand(kernel: Kernel, machine: Machine, X: Any, support: np.ndarray, k: int, rows: np.ndarray) -> Expansion:
+    """Return decision function k over its samples alone, or over its vectors and the samples."""
+    coef, intercept = machine.coefficients[:, k], float(machine.intercept[k])
+    used = np.flatnonzero(coef)
+    place = np.full(X.shape[0], -1)
+    place[rows] = np.arange(len(rows))
+    at = np.where(support[used] >= 0, place[support[used]], -1)
+    if (at >= 0).all():
+        own = X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else X[rows]
+        weights = np.zeros(len(rows))
+        weights[at] = coef[used]
+        return Expansion(Gram(kernel, own), weights, np.arange(len(rows)), intercept, True)
+    if isinstance(kernel, Precomputed):
+        raise InputError("a model of a precomputed kernel is certified on its training rows, with all their values")
+    stack = sp.vstack if sp.issparse(X) or sp.issparse(machine.vectors) else np.concatenate
+    points = stack([machine.vectors[used], X[rows]])
+    weights = np.concatenate([coef[used], np.zeros(len(rows))])
+    points = sp.csr_array(points) if sp.issparse(points) else points
+    return Expansion(Gram(kernel, points), weights, np.arange(len(used), len(weights)), intercept, False)
+
+
+def _sums(gram: Gram, coef: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return K coef of all points, and a bound on the error of each of these numbers."""
+    used = np.flatnonzero(coef)
+    shift = gram.definiteness.shift * float(np.abs(coef).max(initial=0.0))
+    return gram.matvec(coef[used], used), gram.product_error(coef[used]) + shift
+
+
+def _settle_epsilon(size: np.ndarray, expansion: Expansion, C: np.ndarray) -> Loss:
+    """Return the loss of nu-SVR, for the epsilon that minimises sum C max(0, |e| - epsilon) + epsilon |beta|_1."""
+    outside = float(np.abs(expansion.coef).sum())
+    return EpsilonInsensitive(max(-weighted_quantile(-size, C, min(outside, float(C.sum()))), 0.0))
+
+
+def _certify_expansion(
+    expansion: Expansion,
+    sums: tuple[np.ndarray, float],
+    target: np.ndarray,
+    C: np.ndarray,
+    objective: Objective,
+    dual: np.ndarray | None,
+) -> Certificate:
+    """Return the certificate of a kernel expansion, given K coef of all points and the bound on their errors."""
+    (own, of_own), (gram, coef, at, b, is_dual), column = sums, expansion, objective.bias
+    if column == 0.0 and b != 0.0:
+        raise InputError("the model has an intercept, and its problem no bias: give bias='free', or the column's value")
+    terms, h = objective.loss.terms(target, C), own[at] + b
+    norm, of_norm = float(coef @ own), float(np.abs(coef).sum()) * of_own + dot_error(coef * own)
+    square = (b / column) ** 2 if column else 0.0
+    primal = 0.5 * (norm + square) + float(C @ objective.loss.value(target, h))
+    of_primal = 0.5 * of_norm + total_loss_error(terms, h, np.full(len(h), of_own) + U * np.abs(h))
+    of_primal += 4.0 * U * abs(primal)
+    if dual is None and is_dual:
+        dual = coef[at]
+    if dual is None:
+        return Certificate(primal, None, None, bias=b, rounding=float(of_primal / abs(primal)) if primal else 0.0)
+    beta = _feasible(terms, dual, column is None)
+    if not is_dual or not np.array_equal(beta, coef[at]):
+        weights = np.zeros(len(coef))
+        weights[at] = beta
+        own, of_own = _sums(gram, weights)
+        norm, of_norm = float(beta @ own[at]), float(np.abs(beta).sum()) * of_own + dot_error(beta * own[at])
+    value, of_value = _dual_value(terms, beta, norm, of_norm, column)
+    if column is None:  # a sum other than 0 moves D by its product with the bias of the optimum
+        kink = max(float(terms.kink_up.max()), float(terms.kink_down.max()))
+        reach = float(np.ptp(target)) + kink + np.sqrt(2.0 * max(primal, 0.0) * max(float(gram.diag.max()), 0.0))
+        of_value += (abs(float(beta.sum())) + dot_error(beta)) * reach
+    flaw = gram.definiteness.flaw
+    return Certificate.of(primal, float(value), None, b, errors=(float(of_primal), float(of_value)), flaw=flaw)
+
+
+def _feasible(terms: Terms, beta: np.ndarray, free: bool) -> np.ndarray:
+    """Clip dual weights to their bounds; with a free bias those of the sign with the larger sum shrink to sum 0."""
+    beta = np.clip(beta, terms.lower, terms.upper)
+    up, down = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
+    least, most = min(up, down), max(up, down)
+    if not free or most - least <= 1e-12 * most:
+        return beta
+    return np.where(beta > 0.0, least / (up or 1.0), least / (down or 1.0)) * beta
+
+
+def _dual_value(
+    terms: Terms, beta: np.ndarray, norm: float, of_norm: float, column: float | None
+) -> tuple[float, float]:
+    """Return D at feasible weights with |w|^2 = norm, and a bound on its error.
+
+    With a free bias targets count from the median; with another one a factor <= 1 makes D as large as possible.
+    """
+    if column is None:
+        terms = terms._replace(target=terms.target - np.median(terms.target))
+    total = float(beta.sum())
+    ridged, square = beta * (beta * ridges(terms, beta)), (column * total) ** 2 if column else 0.0
+    gain, curvature = reward(terms, beta), norm + square + float(ridged.sum())
+    scale = 1.0 if column is None or curvature <= 0.0 else min(max(gain / curvature, 0.0), 1.0)
+    of_square = 2.0 * column * abs(column * total) * dot_error(beta) if column else 0.0
+    error = reward_error(terms, beta) + U * (float(np.abs(terms.target) @ np.abs(beta)) + 4.0 * abs(gain))
+    error += 0.5 * (of_norm + of_square + dot_error(ridged)) + 4.0 * U * (abs(norm) + curvature)
+    return scale * gain - 0.5 * scale * scale * curvature, error
+
+
+def _certify_weights(
+    kernel: Kernel, machine: Machine, X: Any, k: int, target: np.ndarray, C: np.ndarray, objective: Objective
+) -> Certificate:
+    """Return the certificate of weights of the columns, whose D the decisions on the rows suggest."""
+    kind = LinearRisk if objective.loss.task == "classify" else LinearTubeRisk
+    penalty = "l1" if objective.l1 else "l2"
+    risk = kind(Gram(kernel, X), target, C, objective.loss, bias=objective.bias, penalty=penalty)
+    point = risk.start_weights(machine.weights[k], float(machine.intercept[k]))
+    assert point is not None
+    return risk.certificate(point)
+
+
+def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias: float) -> Certificate:
+    """Return the certificate of Crammer and Singer's machine, whose D the slacks suggest.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its decision functions: one for each class, or of two classes their difference.
+    samples : Samples
+        The rows.
+    h : ndarray of shape (n_samples, n_decisions), float64
+        Its decisions on the rows.
+    bias : float
+        The value of the column of the bias; 0.0 for none.
+
+    Returns
+    -------
+    Certificate
+        P = 1/2 sum_c |w_c|^2 + sum_i C_i max(0, 1 + max_c h_c - h_y), c other than the class y of the row.
+    """
+    (X, codes, _, C, _), W, b = samples, machine.weights, machine.intercept
+    if isinstance(machine, OneFunction):  # w_1 = -w_0, the shortest two with this difference
+        W, b, h = (np.concatenate([-0.5 * part, 0.5 * part], axis=axis) for part, axis in ((W, 0), (b, 0), (h, 1)))
+    every = np.arange(len(codes))
+    others = h.copy()
+    others[every, codes] = -np.inf
+    rival = others.argmax(axis=1)
+    slack = 1.0 + others[every, rival] - h[every, codes]
+    squares = np.append(W.ravel(), b / bias if bias else 0.0)
+    primal = 0.5 * float(squares @ squares) + float(C @ np.maximum(slack, 0.0))
+    sizes = np.sqrt((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)) * np.linalg.norm(W, axis=1).max()
+    of_slack = 2.0 * (W.shape[1] + 4) * U * (sizes + np.abs(b).max()) + 4.0 * U * (1.0 + np.abs(slack))
+    of_primal = dot_error(squares * squares) + float(C @ of_slack) + dot_error(C * np.maximum(slack, 0.0))
+    alpha = np.zeros(h.shape)
+    weights = np.where(slack > 0.0, C, 0.0)
+    alpha[every, rival], alpha[every, codes] = -weights, weights
+    pull = np.append((X.T @ alpha).ravel(), bias * alpha.sum(axis=0))
+    total, curvature = float(weights.sum()), float(pull @ pull)
+    scale = min(1.0, total / curvature) if curvature > 0.0 else 1.0
+    dual = scale * total - 0.5 * scale * scale * curvature
+    of_dual = scale * dot_error(weights) + 2.0 * scale * scale * (len(C) + 4) * U * curvature
+    return Certificate.of(primal, dual, errors=(of_primal, of_dual))
+
+
+def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: float, loss: str) -> Certificate:
+    """Return the certificate of a one-class model at the best rho for its scores.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel of the model.
+    machine : Machine
+        Its decision function.
+    samples : Samples
+        The rows; their costs are the sample weights.
+    nu : float
+        nu of the training.
+    loss : {"hinge", "squared_hinge"}
+        The loss of the slacks.
+
+    Returns
+    -------
+    Certificate
+        That of `OneClassQP` or, with squared slacks, of `SimplexQP` where all vectors are rows; else P alone.
+
+    Raises
+    ------
+    InputError
+        Squared slacks on rows that lack support vectors.
+    """
+    support, every = _match(machine, samples), np.arange(len(samples.C))
+    expansion = _expand(kernel, machine, samples.X, support, 0, every)
+    gram, coef, weights = expansion.gram, expansion.coef, samples.C
+    if loss != "hinge":
+        if not expansion.is_dual:
+            raise InputError("a one-class model with squared slacks is certified on its training rows")
+        return SimplexQP(gram, ridge=0.5 * nu * weights.sum() / weights).certificate(coef / coef.sum())
+    if expansion.is_dual:
+        problem = OneClassQP(gram, nu, weights)
+        point = problem.start(coef)
+        assert point is not None
+        return problem.certificate(point)
+    own, of_own = _sums(gram, coef)
+    h, total = own[expansion.at], nu * float(weights.sum())
+    rho = weighted_quantile(h, weights, total)
+    primal = 0.5 * float(coef @ own) - rho * total + float(weights @ np.maximum(rho - h, 0.0))
+    of_primal = (0.5 * float(np.abs(coef).sum()) + float(weights.sum())) * of_own + 4.0 * U * abs(rho) * total
+    return Certificate(primal, None, None, bias=-rho, rounding=of_primal / abs(primal) if primal else 0.0)

@@ -1,0 +1,227 @@
+"""SVMModel.certify: the certificate of the fit on its rows, P alone on others, for every kind of model."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+
+from svmkit import SVMModel, SVMOneClass, fit, plugins
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.losses import Hinge, Huber, SquaredHinge
+from svmkit.solver.requirements import Requires
+from svmkit.solver.stopping import Gap, Iterations
+
+pytestmark = pytest.mark.usefixtures("one_pool")
+
+M = 60
+RNG = np.random.default_rng(0)
+Y = np.where(np.arange(M) % 2, 1, -1)
+X = RNG.normal(size=(M, 3)) + 0.7 * Y[:, None]
+THREE = np.where(np.arange(M) % 5 == 0, 2, Y)
+T = X[:, 0] + 0.3 * RNG.normal(size=M)
+STOP = Gap(1e-3) | Iterations(2000)
+
+
+def kernel_for(solver):
+    return Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
+
+
+def same(done, certificates, *, bound=True):
+    """P of each subproblem is that of the fit, and its bounds are those of the fit, or better ones."""
+    assert len(certificates) == len(done.solutions)
+    for solution, ours in zip(done.solutions, certificates, strict=True):
+        theirs = solution.certificate
+        assert ours.primal == pytest.approx(theirs.primal, rel=1e-9)
+        if theirs.gap is not None and bound:
+            assert ours.gap == pytest.approx(theirs.gap, abs=1e-7)
+            assert ours.dual == pytest.approx(theirs.dual, rel=1e-7)
+        elif ours.dual is not None:
+            assert ours.dual <= ours.primal and 0.0 <= ours.rounding <= ours.gap
+
+
+@pytest.mark.parametrize("name", plugins.solvers_where(lambda solver: True))
+def test_it_is_the_certificate_of_the_fit(name):
+    solver = plugins.build("solver", name)
+    done = fit(X, Y, solver=solver, kernel=kernel_for(solver), C=2.0, stop=STOP)
+    # weights of columns have no dual weights, and a stochastic solver none of its own: D is another bound there
+    same(done, done.model.certify(X, Y), bound=solver.certified and not solver.problem_for(done.model.kernel).is_linear)
+
+
+REGRESSING = plugins.solvers_where(lambda s: s.regression_for(RBF(0.5)) or s.regression_for(Linear()))
+
+
+@pytest.mark.parametrize("name", REGRESSING)
+def test_it_is_the_certificate_of_a_regression(name):
+    solver = plugins.build("solver", name)
+    kernel = kernel_for(solver)
+    done = fit(X, T, task="regress", solver=solver, kernel=kernel, C=2.0, epsilon=0.2, stop=STOP)
+    linear = solver.problem_of(kernel, "regress").is_linear
+    same(done, done.model.certify(X, T), bound=solver.certified and not linear)
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+@pytest.mark.parametrize("name", ["smo", "fcfw", "dcd", "pegasos"])
+def test_each_subproblem_of_three_classes(name, multiclass):
+    solver = plugins.build("solver", name)
+    done = fit(X, THREE, solver=solver, kernel=kernel_for(solver), multiclass=multiclass, stop=STOP)
+    same(done, done.model.certify(X, THREE), bound=name in ("smo", "fcfw"))
+
+
+@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
+def test_the_machine_of_all_classes(labels):
+    done = fit(X, labels, solver="dcd", kernel=Linear(), multiclass="crammer_singer", stop=Gap(1e-6))
+    (ours,) = done.model.certify(X, labels)
+    assert ours.primal == pytest.approx(done.objective, rel=1e-9)
+    assert 0.0 < ours.dual <= done.objective
+    (sparse,) = done.model.certify(sp.csr_array(X), labels)
+    assert sparse.primal == pytest.approx(ours.primal, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_outliers(loss):
+    weights = np.arange(M) % 4 + 0.0
+    machine = SVMOneClass(nu=0.3, kernel=RBF(0.5), loss=loss, tol=1e-4).fit(X, sample_weight=weights)
+    (ours,) = machine.model_.certify(X, sample_weight=weights)
+    theirs = machine.certificate_
+    assert (ours.primal, ours.gap) == (pytest.approx(theirs.primal, rel=1e-9), pytest.approx(theirs.gap, abs=1e-9))
+
+
+def test_outliers_on_other_rows():
+    """P = 1/2 |w|^2 - nu sum(w) rho + sum w max(0, rho - h), at the best rho."""
+    machine = SVMOneClass(nu=0.3, kernel=RBF(0.5), loss="hinge").fit(X)
+    (ours,) = machine.model_.certify(X[:20] + 0.1)
+    model = machine.model_
+    h = model.decision_function(X[:20] + 0.1) - model.intercept[0]
+    K = np.exp(-0.5 * np.square(model.vectors[:, None] - model.vectors[None]).sum(axis=2))
+    values = [0.5 * model.coef[0] @ K @ model.coef[0] - 6.0 * r + np.maximum(r - h, 0.0).sum() for r in h]
+    assert ours.dual is None and ours.primal == pytest.approx(min(values), rel=1e-9)
+    squared = SVMOneClass(nu=0.3, kernel=RBF(0.5), loss="squared_hinge").fit(X)
+    with pytest.raises(InputError, match="certified on its training rows"):
+        squared.model_.certify(X[:20] + 0.1)
+
+
+def test_two_points_by_hand():
+    """x = 1 and -1: w = 1, b = 0. At 1/2 and -2 the hinges are 1/2 and 0: P = 1/2 + C/2."""
+    points, labels = np.array([[1.0], [-1.0]]), np.array([1, -1])
+    model = fit(points, labels, solver="smo", kernel=Linear()).model
+    (own,) = model.certify(points, labels)
+    assert (own.primal, own.bias) == (0.5, 0.0) and 0.5 - 1e-14 < own.dual <= 0.5 and own.gap < 1e-13
+    (other,) = model.certify([[0.5], [-2.0]], labels, C=3.0)
+    assert (other.primal, other.dual, other.gap) == (2.0, None, None) and other.rounding < 1e-13
+    (huber,) = fit(points, labels + 0.0, task="regress", solver="smo", kernel=Linear(), epsilon=0.0).model.certify(
+        [[3.0], [-1.0]], labels, C=2.0, loss=Huber(delta=0.5)
+    )
+    assert huber.primal == pytest.approx(0.5 + 2.0 * (2.0 * 0.5 * 2.0 - 0.25))  # w = 1; residuals -2 and 0
+
+
+def test_other_rows_have_p_alone_unless_dual_weights_are_given():
+    done = fit(X, Y, solver="smo", kernel=RBF(0.5), C=2.0, stop=Gap(1e-6))
+    new, labels = X[:30] + 0.05, Y[:30]
+    (ours,) = done.model.certify(new, labels)
+    h = done.model.decision_function(new)
+    norm = done.model.coef[0] @ done.model.decision_function(done.model.vectors) - 0.0
+    norm -= done.model.coef[0].sum() * done.model.intercept[0]
+    assert ours.primal == pytest.approx(0.5 * norm + 2.0 * np.maximum(1.0 - labels * h, 0.0).sum(), rel=1e-9)
+    assert ours.dual is None and ours.gap is None
+    best = fit(new, labels, solver="smo", kernel=RBF(0.5), C=2.0, stop=Gap(1e-6))
+    dual = np.zeros(30)
+    dual[best.support] = best.model.coef[0]
+    (proven,) = done.model.certify(new, labels, dual=dual)
+    assert proven.primal == ours.primal
+    assert proven.dual == pytest.approx(best.dual_objective, rel=1e-7) and proven.dual < proven.primal
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
+def test_weights_storage_and_preprocessing(storage):
+    weights = np.arange(M) % 3 + 0.0
+    rows = storage(np.where(np.abs(X) > 0.3, X, 0.0))
+    done = fit(rows, THREE, solver="smo", kernel=RBF(0.5), C=5.0, sample_weight=weights, scale="maxabs", stop=STOP)
+    same(done, done.model.certify(rows, THREE, sample_weight=weights))
+
+
+def test_repeated_rows_with_other_labels():
+    rows, labels = np.repeat(X[:20], 2, axis=0), np.tile([1, -1, 1, 1], 10)
+    done = fit(rows, labels, solver="fcfw", kernel=RBF(0.5), C=5.0, stop=STOP)
+    same(done, done.model.certify(rows, labels))
+
+
+def test_a_precomputed_kernel():
+    K = np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))
+    done = fit(K, THREE, solver="smo", kernel=Precomputed(), stop=STOP)
+    same(done, done.model.certify(K, THREE))
+    with pytest.raises(InputError, match="certified on its training rows"):
+        done.model.certify(K[:10], THREE[:10])
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_nu_settles_costs_and_epsilon(task):
+    answers = Y if task == "classify" else T
+    done = fit(X, answers, task=task, solver="smo", kernel=RBF(0.5), nu=0.4, C=2.0, stop=Gap(1e-4))
+    same(done, done.model.certify(X, answers))
+
+
+IMPORTED = [
+    (SVC(C=3.0, gamma=0.5, tol=1e-8), Y, {}),
+    (NuSVC(nu=0.4, gamma=0.5, tol=1e-8), THREE, {}),
+    (SVR(C=3.0, gamma=0.5, epsilon=0.2, tol=1e-8), T, {}),
+    (NuSVR(C=3.0, gamma=0.5, nu=0.4, tol=1e-8), T, {}),
+    (LinearSVC(C=3.0, tol=1e-8, max_iter=100_000), Y, {"loss": "squared_hinge", "bias": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("estimator", "answers", "options"), IMPORTED, ids=lambda value: type(value).__name__)
+def test_models_of_scikit_learn_are_near_their_optimum(estimator, answers, options):
+    for certificate in SVMModel.from_sklearn(estimator.fit(X, answers)).certify(X, answers, **options):
+        assert 0.0 <= certificate.gap < 1e-4
+
+
+def test_a_one_class_model_of_scikit_learn():
+    (certificate,) = SVMModel.from_sklearn(OneClassSVM(nu=0.3, gamma=0.5, tol=1e-8).fit(X)).certify(X)
+    assert 0.0 <= certificate.gap < 1e-4
+
+
+def test_another_loss_and_cost_than_those_of_the_training():
+    model = fit(X, Y, solver="smo", kernel=RBF(0.5), C=2.0, stop=STOP).model
+    (hinge,), (squared,) = (model.certify(X, Y, C=0.5, loss=loss) for loss in (Hinge(), "squared_hinge"))
+    h = model.decision_function(X)
+    slack = np.maximum(1.0 - Y * h, 0.0)
+    assert hinge.primal - squared.primal == pytest.approx(0.5 * (slack.sum() - np.square(slack).sum()), rel=1e-9)
+    assert hinge.dual < hinge.primal and squared.dual < squared.primal
+    (given,) = model.certify(X, Y, C=0.5, loss=SquaredHinge())
+    assert given == squared and math.isclose(given.bias, model.intercept[0])
+
+
+def test_a_saved_model_knows_its_objective(tmp_path):
+    done = fit(X, Y, solver="smo", kernel=RBF(0.5), C=7.0, stop=STOP)
+    done.model.save(tmp_path / "a.model")
+    assert SVMModel.load(tmp_path / "a.model").certify(X, Y) == done.model.certify(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"y": Y[:5]}, r"y must hold an answer for each of the 60 rows"),
+        ({"y": np.full(M, 7)}, r"y holds 7, which is none of the model's classes"),
+        ({"sample_weight": np.full(M, -1.0)}, r"sample_weight must hold a finite number >= 0 for each of the 60 rows"),
+        ({"loss": "huber"}, r"loss=huber is for regression"),
+        ({"loss": "hing"}, r"loss='hing' is not known"),
+        ({"bias": 0.0}, r"the model has an intercept, and its problem no bias"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, words):
+    model = fit(X, Y, solver="smo", kernel=RBF(0.5), stop=STOP).model
+    with pytest.raises(InputError, match=words):
+        model.certify(X, **({"y": Y} | given))
+
+
+def test_a_model_that_says_nothing_of_its_training_asks_for_it():
+    model = fit(X, Y, solver="smo", kernel=RBF(0.5), stop=STOP).model
+    model.about.clear()
+    with pytest.raises(InputError, match="the model does not say its C"):
+        model.certify(X, Y)
+    with pytest.raises(InputError, match="does not say with which loss"):
+        model.certify(X, Y, C=1.0)
+    assert model.certify(X, Y, C=1.0, loss="hinge")[0].gap <= 1e-3
