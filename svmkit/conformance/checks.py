@@ -7,7 +7,7 @@ with a sentence on what is expected and with the names of the parts of the contr
 from __future__ import annotations
 
 from svmkit import plugins
-from svmkit.conformance import honesty, isolation, kernels, losses, regression, samplers, solvers
+from svmkit.conformance import engines, honesty, isolation, kernels, losses, regression, samplers, solvers
 from svmkit.conformance.description import description
 from svmkit.conformance.result import Result, outcome
 from svmkit.errors import InputError, UnknownName
@@ -15,7 +15,7 @@ from svmkit.errors import InputError, UnknownName
 SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | regression.SOLVER
 KERNEL = kernels.KERNEL | isolation.KERNEL
 SAMPLER = samplers.SAMPLER | isolation.SAMPLER
-CHECKS = {"solver": SOLVER, "kernel": KERNEL, "loss": losses.LOSS, "sampler": SAMPLER}
+CHECKS = {"solver": SOLVER, "kernel": KERNEL, "loss": losses.LOSS, "sampler": SAMPLER, "engine": engines.ENGINE}
 """The checks of each kind of plugin that has some, by the sentence that each tests."""
 
 
@@ -26,7 +26,7 @@ def check_plugin(name: str, kind: str | None = None) -> list[Result]:
     ----------
     name : str
         The name under which the plugin is registered.
-    kind : {"solver", "kernel", "loss", "sampler"}, default=None
+    kind : {"solver", "kernel", "loss", "sampler", "engine"}, default=None
         The kind of plugin; None for the first kind that has a plugin of that name.
 
     Returns
@@ -55,5 +55,5 @@ def check_plugin(name: str, kind: str | None = None) -> list[Result]:
         raise UnknownName(f"there is no {', '.join(others)} or {last} {name!r}; there are: {known}")
     if kind not in CHECKS:
         raise InputError(f"--kind {kind!r} has no checks; there are: {', '.join(CHECKS)}")
-    plugin = plugins.build(kind, name)  # type: ignore[arg-type]
+    plugin = plugins.load("engine", name) if kind == "engine" else plugins.build(kind, name)  # type: ignore[arg-type]
     return [outcome(sentence, check, plugin) for sentence, check in (description(name, kind) | CHECKS[kind]).items()]

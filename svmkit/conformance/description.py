@@ -14,6 +14,7 @@ BASE = {
     "kernel": "svmkit.kernels.Kernel",
     "loss": "svmkit.losses.Loss",
     "sampler": "svmkit.solver.Sampler",
+    "engine": "svmkit.kernels.Engine",
 }
 
 
@@ -28,7 +29,7 @@ def description(name: str, kind: str) -> dict[str, Check]:
         return None
 
     short = f", of at most {LONGEST} characters: MLflow's comparison cuts longer ones" if kind == "solver" else ""
-    return {
+    checks = {
         "its name is the one that it is registered under": Check(
             named, f"The class attribute `name` is the entry point's name{short}.", f"{BASE[kind]}.name"
         ),
@@ -42,11 +43,13 @@ def description(name: str, kind: str) -> dict[str, Check]:
             BASE[kind],
         ),
     }
+    return dict(list(checks.items())[:2]) if kind == "engine" else checks  # engines have no options
 
 
 def _documented(plugin: Any) -> str | None:
-    doc = (type(plugin).__dict__.get("__doc__") or "").strip()
-    generated = doc.startswith(f"{type(plugin).__name__}(")  # by dataclass
+    own = plugin if isinstance(plugin, type) else type(plugin)
+    doc = (own.__dict__.get("__doc__") or "").strip()
+    generated = doc.startswith(f"{own.__name__}(")  # by dataclass
     return "it has no docstring of its own" if generated or not doc else None
 
 
