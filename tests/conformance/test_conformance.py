@@ -21,7 +21,7 @@ def test_conforms(kind, name):
     except Unavailable as missing:
         pytest.skip(str(missing))
     results = check_plugin(name, kind)
-    assert len(results) == 3 + len(CHECKS[kind])
+    assert len(results) == len(description(name, kind)) + len(CHECKS[kind])
     assert not [told(r) for r in results if r.problem]
 
 
