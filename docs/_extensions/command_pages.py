@@ -20,7 +20,7 @@ def commands() -> dict[str, Any]:
     for name in top.list_commands(None):
         command = top.get_command(None, name)
         if name in top.plugged:
-            command = typer.main.get_command(command_line._loaded(name))
+            command = typer.main.get_command(command_line._load(name))
         inner = getattr(command, "commands", {})
         found |= {f"svmkit {name} {below}": inner[below] for below in inner} or {f"svmkit {name}": command}
     return found

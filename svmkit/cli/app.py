@@ -36,12 +36,12 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of a name with the line that the help page shows."""
-        found = super().get_command(ctx, cmd_name)
-        if found and not found.help and cmd_name in self.plugged:
-            found.help = _line(self.plugged[cmd_name])
-        if found and found.help and not found.short_help:
-            found.short_help = " ".join(found.help.partition("\n\n")[0].split())  # else its end would be cut off
-        return found
+        command = super().get_command(ctx, cmd_name)
+        if command and not command.help and cmd_name in self.plugged:
+            command.help = _line(self.plugged[cmd_name])
+        if command and command.help and not command.short_help:
+            command.short_help = " ".join(command.help.partition("\n\n")[0].split())  # else its end would be cut off
+        return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands as plain text, since rich takes as long to import as everything else."""
@@ -50,7 +50,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called, and the rest of `args`."""
         if args[0] in self.plugged:
-            self.add_command(typer.main.get_command(_loaded(args[0])), args[0])
+            self.add_command(typer.main.get_command(_load(args[0])), args[0])
         return super().resolve_command(ctx, args)
 
 
@@ -61,16 +61,16 @@ def _line(point: EntryPoint) -> str:
         summary = point.dist.metadata["Summary"] if point.dist else None
         return f"{summary} ({package})" if summary else f"From the package {package}."
     try:
-        return str(_loaded(point.name).info.help)
+        return str(_load(point.name).info.help)
     except InputError as error:
         return str(error)
 
 
-def _loaded(name: str) -> typer.Typer:
-    found = plugin_registry.load("command", name)
-    if not isinstance(found, typer.Typer):
-        raise InputError(f"command {name!r} is broken: its entry point names a {type(found).__name__}, no typer.Typer")
-    return found
+def _load(name: str) -> typer.Typer:
+    app = plugin_registry.load("command", name)
+    if not isinstance(app, typer.Typer):
+        raise InputError(f"command {name!r} is broken: its entry point names a {type(app).__name__}, no typer.Typer")
+    return app
 
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ _WIDE = 40  # characters of a cell
 
 
 def report(about: dict[str, Any]) -> None:
-    """Print what `svmkit.data.survey.survey` found."""
+    """Print what `svmkit.data.survey.survey` returned."""
     size = {key: about[key] for key in ("name", "n_samples", "n_features", "density", "sparse", "dtype")}
     label = about["label"]
     named = label and f"{label['position'] + 1 if label['column'] is None else label['column']} ({label['chosen']})"

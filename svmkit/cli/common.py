@@ -62,13 +62,13 @@ def warnings_as_notes() -> Iterator[None]:
     """Print each warning of svmkit as one line on stderr, without Python's file and line number."""
     from svmkit.errors import SvmkitWarning
 
-    def show(message, category, filename, lineno, file=None, line=None):
+    def _show(message, category, filename, lineno, file=None, line=None):
         if issubclass(category, SvmkitWarning):
             note(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", SvmkitWarning)
-        warnings.showwarning = show
+        warnings.showwarning = _show
         yield
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import typer
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
-from svmkit.cli.options import merged
+from svmkit.cli.options import merge_file
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
@@ -319,7 +319,7 @@ def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Call
         @wraps(function)
         def call(context: typer.Context, **values: Any) -> None:
             with warnings_as_notes():
-                function(Options(**merged(context, values)))
+                function(Options(**merge_file(context, values)))
 
         vars(call)["__signature__"] = inspect.Signature(parameters)
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svmkit.solver.stopping import Criterion, Stop
 
 
-def merged(context: Any, given: dict[str, Any]) -> dict[str, Any]:
+def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the command line, completed by the YAML file that `config` among them names, if any.
 
     Parameters
@@ -74,10 +74,10 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
 
 def seconds(text: str, what: str) -> float:
     """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise InputError, which names `what`."""
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", text.strip(), re.ASCII)
-    if not found or not float(found[1]) > 0.0:
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", text.strip(), re.ASCII)
+    if not match or not float(match[1]) > 0.0:
         raise InputError(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
-    return float(found[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(found[2], 1.0)
+    return float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)
 
 
 def class_weights(text: str | None) -> str | dict[str, float] | None:

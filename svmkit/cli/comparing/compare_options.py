@@ -83,7 +83,7 @@ class CompareOptions(Options):
     @property
     def names(self) -> list[str]:
         """The names in --solvers."""
-        return _listed(self.solvers)
+        return _split(self.solvers)
 
     @property
     def store(self) -> str:
@@ -127,7 +127,7 @@ class CompareOptions(Options):
             "strict": self.strict or None,
         }
         raw |= {key: value for key, value in named.items() if value not in (None, [])}
-        return read(raw | ({"metrics": _listed(self.metrics)} if self.metrics else {}))
+        return read(raw | ({"metrics": _split(self.metrics)} if self.metrics else {}))
 
     def _own_options(self) -> tuple[dict[str, dict[str, str]], Any]:
         """Return the options of each solver, and the kernel: a name, a map with its parameters, or None by default."""
@@ -144,6 +144,6 @@ class CompareOptions(Options):
         return own, {"name": self.kernel or "rbf", **of_kernel} if of_kernel else self.kernel
 
 
-def _listed(text: str | None) -> list[str]:
+def _split(text: str | None) -> list[str]:
     """Return the names in a text of names separated by commas."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]

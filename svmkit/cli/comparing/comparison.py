@@ -136,9 +136,9 @@ class Comparison:
             except SvmkitError:
                 continue
             for cell in cells:
-                found = advice.advise(cell, sets)
-                line = f"{cell.solver} on {cell.settings['data']['source']}: {found}"
-                if found and line not in told:
+                words = advice.advise(cell, sets)
+                line = f"{cell.solver} on {cell.settings['data']['source']}: {words}"
+                if words and line not in told:
                     told.add(line)
                     note(line)
 

@@ -56,7 +56,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
         table.add_column(titles[metric], justify="right", no_wrap=True)
     best = {metric: results.best(name, metric) for metric in fitting}
     for row in rows:
-        cells = [Text(_shown(row, metric), "bold" if row in best[metric] else "") for metric in fitting]
+        cells = [Text(_format(row, metric), "bold" if row in best[metric] else "") for metric in fitting]
         table.add_row(Text(row.treatment), Text(row.status), *cells)
     console.print(table)
     if len(fitting) < len(metrics):
@@ -75,7 +75,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
 def _fitting(width: int, rows: list[Row], metrics: Sequence[str], titles: dict[str, str]) -> list[str]:
     """Return the metrics for which there is room, in their order; the most important ones are kept."""
-    wide = {m: max(len(titles[m]), *(len(_shown(row, m)) for row in rows)) + GAP for m in metrics}
+    wide = {m: max(len(titles[m]), *(len(_format(row, m)) for row in rows)) + GAP for m in metrics}
     left = width - max(6, *(len(row.treatment) for row in rows)) - max(6, *(len(row.status) for row in rows)) - GAP
     kept: list[str] = []
     for metric in sorted(metrics, key=PRIORITY.index):
@@ -85,7 +85,7 @@ def _fitting(width: int, rows: list[Row], metrics: Sequence[str], titles: dict[s
     return [metric for metric in metrics if metric in kept]
 
 
-def _shown(row: Row, metric: str) -> str:
+def _format(row: Row, metric: str) -> str:
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return ""
@@ -99,14 +99,14 @@ def _tests(console: Console, results: Results) -> None:
 
     if len(results.treatments) < 2:
         return
-    found = over_sets(results)
-    tested = [test for test in found if test.friedman is not None]
+    every = over_sets(results)
+    tested = [test for test in every if test.friedman is not None]
     if tested:
         console.print(_ranks(tested, results.treatments))
         for test in tested:
             _one_test(console, test)
-    elif found:
-        console.print(f"no test of significance: {found[0].notes[-1]}", markup=False)
+    elif every:
+        console.print(f"no test of significance: {every[0].notes[-1]}", markup=False)
     console.print()
 
 

@@ -93,17 +93,17 @@ class Learning:
 
     def show(self, as_json: bool) -> None:
         """Print one JSON object, or a table and how fast times grow."""
-        found = growth(self.frame)
+        trends = growth(self.frame)
         if as_json:
             emit({
                 "fits": [as_line(record) for record in self.records],
-                "growth": [{k: getattr(g, k) for k in ("solver", "exponent", "low", "high", "sizes")} for g in found],
+                "growth": [{k: getattr(g, k) for k in ("solver", "exponent", "low", "high", "sizes")} for g in trends],
                 "is_whole": self.is_whole,
                 "plot": self.plot,
             })  # fmt: skip
         else:
             print_table(self.frame)
-            for line in found:
+            for line in trends:
                 print(line)
             if self.out:
                 print(f"results  {self.out}")

@@ -36,10 +36,10 @@ def evaluate(options: Options) -> None:
     evaluated: Any
     draw: Any
     if model.regresses:
-        evaluated = quantity_evaluation.QuantityEvaluation.of_model(model, test, options.threads)
+        evaluated = quantity_evaluation.QuantityEvaluation.from_model(model, test, options.threads)
         draw, show = quantity_evaluation.draw, quantity_evaluation.show
     else:
-        evaluated = evaluation.Evaluation.of_model(model, test, options.threads)
+        evaluated = evaluation.Evaluation.from_model(model, test, options.threads)
         draw, show = evaluation_picture.draw, evaluation_table.show
     for line in evaluated.notes:
         note(line)

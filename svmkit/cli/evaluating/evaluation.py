@@ -54,8 +54,17 @@ class Evaluation:
     seconds: float = 0.0
 
     @classmethod
-    def of_model(cls, model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation:
+    def from_model(cls, model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation:
         """Predict the labels of some rows, and probabilities if the model has them, beside the true ones.
+
+        Parameters
+        ----------
+        model : SVMModel
+            The model.
+        test : Dataset
+            The rows.
+        n_threads : int or None
+            The number of threads; None uses all.
 
         Raises
         ------
@@ -168,9 +177,9 @@ class Evaluation:
         place = None if self.positive is None else list(map(str, self.model.classes)).index(self.positive)
         return self.probabilities.reliability(place)
 
-    def _of_probabilities(self) -> dict[str, Any]:
-        found, reliability = self.probabilities, self.reliability()
-        known = {"log_loss": None, "brier_score": None} if found is None else found.summary()
+    def _probability_scores(self) -> dict[str, Any]:
+        scores, reliability = self.probabilities, self.reliability()
+        known = {"log_loss": None, "brier_score": None} if scores is None else scores.summary()
         return {**known, "reliability": None if reliability is None else reliability.plain()}
 
     def confusion(self) -> np.ndarray:
@@ -205,7 +214,7 @@ class Evaluation:
             "unknown_labels": self.unknown,
             "positive": self.positive,
             **self.areas(),
-            **self._of_probabilities(),
+            **self._probability_scores(),
             "confusion": {"labels": self.labels, "matrix": self.confusion().tolist()},
             **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
             "warning": self.doubt,

@@ -79,12 +79,12 @@ def _size(n_classes: int) -> tuple[float, float]:
     return side + 0.8, side
 
 
-def _confusion(axes: Any, found: Evaluation) -> None:
+def _confusion(axes: Any, evaluated: Evaluation) -> None:
     """Draw the matrix in shares of the true class, so that a rare class is as visible as a frequent one."""
     from matplotlib.colors import PowerNorm
     from sklearn.metrics import ConfusionMatrixDisplay
 
-    counts, labels = found.confusion(), found.labels
+    counts, labels = evaluated.confusion(), evaluated.labels
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     numbered = len(labels) <= NUMBERED
     shown = ConfusionMatrixDisplay(shares, display_labels=labels)
@@ -107,39 +107,41 @@ def _confusion(axes: Any, found: Evaluation) -> None:
     axes.set_ylabel("true class")
 
 
-def _curves(left: Any, right: Any, found: Evaluation, positive: np.ndarray, decision: np.ndarray) -> None:
+def _curves(left: Any, right: Any, evaluated: Evaluation, positive: np.ndarray, decision: np.ndarray) -> None:
     from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay
 
-    areas, prevalence = found.areas(), positive.mean()
+    areas, prevalence = evaluated.areas(), positive.mean()
     roc = RocCurveDisplay.from_predictions(positive, decision, ax=left)
     roc.line_.set(color=COLOURS[0], label=f"ROC (area {areas['roc_auc']:.3f})")
     left.plot([0, 1], [0, 1], "--", color="0.5", linewidth=1, label="chance (area 0.5)")
     curve = PrecisionRecallDisplay.from_predictions(positive, decision, ax=right)
     curve.line_.set(color=COLOURS[0], label=f"precision (average {areas['average_precision']:.3f})")
     right.plot([0, 1], [prevalence, prevalence], "--", color="0.5", linewidth=1, label=f"chance ({prevalence:.3f})")
-    at = found.labels.index(str(found.positive))
-    chosen = found.predicted == at
-    right_ones = chosen & (found.truth == at)
+    at = evaluated.labels.index(str(evaluated.positive))
+    chosen = evaluated.predicted == at
+    right_ones = chosen & (evaluated.truth == at)
     hit = right_ones.sum() / max(positive.sum(), 1)
     false = (chosen & ~right_ones).sum() / max((~positive).sum(), 1)
     star = {"marker": "*", "markersize": 14, "linestyle": "", "color": COLOURS[1], "zorder": 5, "label": "the model"}
     left.plot([false], [hit], **star)
     if chosen.any():
         right.plot([hit], [right_ones.sum() / chosen.sum()], **star)
-    left.set(title=f"ROC, class {found.positive}", xlabel="false positive rate", ylabel="recall (true positive rate)")
-    right.set(title=f"precision and recall, class {found.positive}", xlabel="recall", ylabel="precision")
+    left.set(
+        title=f"ROC, class {evaluated.positive}", xlabel="false positive rate", ylabel="recall (true positive rate)"
+    )
+    right.set(title=f"precision and recall, class {evaluated.positive}", xlabel="recall", ylabel="precision")
     for axes in (left, right):
         axes.title.set_fontsize(10)
         axes.grid(alpha=0.3)
         axes.legend(loc="best", fontsize=8)
 
 
-def _reliability(axes: Any, found: Evaluation, reliability: Reliability) -> None:
+def _reliability(axes: Any, evaluated: Evaluation, reliability: Reliability) -> None:
     """Draw how often what was predicted came true, with the range of chance."""
-    assert found.probabilities is not None
+    assert evaluated.probabilities is not None
     look = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5, "label": "observed, 95%"}
     draw_reliability(axes, [(reliability, look)])
-    scores = found.probabilities
-    title = f"class {found.positive}" if found.positive is not None else "each class"
+    scores = evaluated.probabilities
+    title = f"class {evaluated.positive}" if evaluated.positive is not None else "each class"
     axes.set_title(f"reliability, {title}: log loss {scores.log_loss:.4f}, Brier {scores.brier_score:.4f}", fontsize=10)
     axes.legend(loc="upper left", fontsize=8)

@@ -47,7 +47,7 @@ def by_class(result: dict[str, Any]) -> list[str]:
     for name in names:
         shares = [_share(result[key].get(name)) for key in ("precision", "recall", "f1")]
         lines.append([name, *shares, f"{result['rows'][name]:,}"])
-    return aligned(lines)
+    return align(lines)
 
 
 def confusion(labels: list[str], matrix: list[list[int]]) -> list[str]:
@@ -55,18 +55,18 @@ def confusion(labels: list[str], matrix: list[list[int]]) -> list[str]:
     if len(labels) <= WHOLE:
         head = ["true \\ predicted", *labels]
         body = [[name, *(f"{n:,}" for n in line)] for name, line in zip(labels, matrix, strict=True)]
-        return aligned([head, *body])
+        return align([head, *body])
     entries = ((n, i, j, sum(line)) for i, line in enumerate(matrix) for j, n in enumerate(line))
     wrong = [(n, labels[i], labels[j], of) for n, i, j, of in entries if n and i != j]
-    wrong.sort(key=lambda found: (-found[0], found[1], found[2]))
+    wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     if not wrong:
         return ["no row was confused"]
     lines = [["most often confused", "taken for", "rows", "of"]]
     lines += [[true, taken, f"{n:,}", f"{of:,}"] for n, true, taken, of in wrong[:MOST]]
-    return aligned(lines)
+    return align(lines)
 
 
-def aligned(lines: list[list[str]]) -> list[str]:
+def align(lines: list[list[str]]) -> list[str]:
     """Return lines of cells as text, the first column to the left and all others to the right."""
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return [

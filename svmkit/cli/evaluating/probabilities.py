@@ -9,23 +9,23 @@ from svmkit.model.calibration import Calibration
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.training.result import Fit
 
-Found = Mapping[str, ProbabilityScores | None]
+Parts = Mapping[str, ProbabilityScores | None]
 """The scores of probabilities on the train and the test rows, as far as there are any."""
 
 
-def result(fitted: Fit, found: Found) -> dict[str, Any] | None:
+def result(fitted: Fit, parts: Parts) -> dict[str, Any] | None:
     """Return the key "calibration" of `svmkit train --json`; None for a model without probabilities."""
     calibration: Calibration | None = fitted.model.calibration
     if calibration is None:
         return None
-    summaries = {part: None if scores is None else scores.summary() for part, scores in found.items()}
+    summaries = {part: None if scores is None else scores.summary() for part, scores in parts.items()}
     told = {"train": None, "test": None} | summaries
     return {**fitted.model.about["calibration"], "seconds": fitted.calibration_s, **told}
 
 
-def scalars(found: Found) -> dict[str, float]:
+def scalars(parts: Parts) -> dict[str, float]:
     """Return the scores by the full names of the tracker, such as test/log_loss."""
-    known = {part: scores.summary() for part, scores in found.items() if scores is not None}
+    known = {part: scores.summary() for part, scores in parts.items() if scores is not None}
     return {f"{part}/{name}": value for part, summary in known.items() for name, value in summary.items()}
 
 

@@ -50,8 +50,23 @@ class QuantityEvaluation:
     seconds: float = 0.0
 
     @classmethod
-    def of_model(cls, model: SVMModel, test: Dataset, n_threads: int | None) -> QuantityEvaluation:
-        """Predict the targets of some rows; raise InputError for data without labels or with text."""
+    def from_model(cls, model: SVMModel, test: Dataset, n_threads: int | None) -> QuantityEvaluation:
+        """Predict the targets of some rows, beside the true ones.
+
+        Parameters
+        ----------
+        model : SVMModel
+            The model.
+        test : Dataset
+            The rows.
+        n_threads : int or None
+            The number of threads; None uses all.
+
+        Raises
+        ------
+        InputError
+            The data have no labels, or text.
+        """
         began = time.perf_counter()
         predicted = model.predict(test.X, n_threads=n_threads)
         return cls(model, test.name, targets_of(test), predicted, time.perf_counter() - began)

@@ -17,10 +17,10 @@ def points(fitted: Fit) -> list[dict[str, Any]] | None:
     if len(fitted.solutions) != 1:
         return None
     measured = [p for p in fitted.solutions[0].history if p.is_measured]
-    found = [{key: getattr(p, key) for key in KEPT} for p in measured]
-    for row, p in zip(found, measured, strict=True):
-        row |= {} if p.score is None else {"score": p.score}
-    return found or None
+    rows = [{key: getattr(p, key) for key in KEPT} for p in measured]
+    for point, p in zip(rows, measured, strict=True):
+        point |= {} if p.score is None else {"score": p.score}
+    return rows or None
 
 
 def lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
@@ -36,11 +36,11 @@ def lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
         shown = [shown[round(k * (len(shown) - 1) / (LINES - 2))] for k in range(LINES - 1)]
     width = len(f"{last['n_support']:,}")
 
-    def measured(p: dict[str, Any]) -> str:
+    def describe(p: dict[str, Any]) -> str:
         if p.get("score") is None:
             return f"{p['accuracy']:.2%} test"
         if p["accuracy"] is None:
             return f"{in_words(metric, p['score'])} test {title(metric)}"
         return f"{in_words(metric, p['score'])} test {title(metric)}, {p['accuracy']:.2%} accuracy"
 
-    return [f"{p['n_support']:>{width},} vectors  {measured(p)}" for p in [*shown, last]]
+    return [f"{p['n_support']:>{width},} vectors  {describe(p)}" for p in [*shown, last]]

@@ -46,10 +46,10 @@ def _brought_by(files: list[str], kind: str | None) -> list[tuple[str, str | Non
 
     if not files:
         raise InputError("name a solver, kernel, loss, sampler or engine to check, or your own file: --plugin FILE.py")
-    found = [pair for file in files for pair in plugin_file.brought_by(file) if kind in (None, pair[1])]
-    if not found:
+    brought = [pair for file in files for pair in plugin_file.brought_by(file) if kind in (None, pair[1])]
+    if not brought:
         raise InputError(f"{', '.join(files)}: there is no {kind} in it")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(brought))
 
 
 def _summary(name: str, results: list[Result]) -> dict[str, Any]:

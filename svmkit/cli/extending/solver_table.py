@@ -51,7 +51,7 @@ def facts(row: Listed) -> dict[str, Any]:
     cited = [inside for inside in _BRACKETS.findall(row.doc) if _SOURCE.search(inside)]
     names = [name for task in ("classify", "regress") for name in solver.loss_names(task)]
     return {
-        "method": _BRACKETS.sub(lambda found: "" if found[1] in cited else found[0], row.doc).rstrip("."),
+        "method": _BRACKETS.sub(lambda match: "" if match[1] in cited else match[0], row.doc).rstrip("."),
         "problem": list(dict.fromkeys(problems)),
         "regression": list(dict.fromkeys(regressions)),
         "loss": list(dict.fromkeys(LIBLINEAR_NAMES.get(name, name) for name in names)),

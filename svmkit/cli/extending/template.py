@@ -76,26 +76,26 @@ class Template:
     def require_free(self, root: Path) -> None:
         """Raise InputError if the code would hide a module that is installed, as random.py would hide Python's."""
         module = self.module if self.as_package else self.name
-        found = find_spec(module)
-        elsewhere = found is not None and found.origin and Path(found.origin).resolve().parent != root.resolve()
+        spec = find_spec(module)
+        elsewhere = spec is not None and spec.origin and Path(spec.origin).resolve().parent != root.resolve()
         if module in sys.stdlib_module_names or elsewhere:
             raise InputError(f"{module} is a module that is installed, which {module}.py would hide: take another name")
 
     def files(self) -> dict[str, str]:
         """Return the texts of the files by their paths."""
-        code, tests = self._filled(f"{self.kind}.py"), self._filled(f"test_{self.kind}.py")
+        code, tests = self._fill(f"{self.kind}.py"), self._fill(f"test_{self.kind}.py")
         if not self.as_package:
             return {f"{self.name}.py": code, f"test_{self.name}.py": tests}
         about = f'"""The {self.kind} {self.name} for svmkit."""\n'
         return {
-            f"{self.package}/pyproject.toml": self._filled("pyproject.toml"),
-            f"{self.package}/README.md": self._filled("README.md"),
+            f"{self.package}/pyproject.toml": self._fill("pyproject.toml"),
+            f"{self.package}/README.md": self._fill("README.md"),
             f"{self.package}/src/{self.module}/__init__.py": about,
             f"{self.package}/src/{self.module}/{self.name}.py": code,
             f"{self.package}/tests/test_{self.name}.py": tests,
         }
 
-    def _filled(self, file: str) -> str:
+    def _fill(self, file: str) -> str:
         """Return the text of a template; lines that begin with @file are for a plugin in one file."""
         lines = (FOLDER / f"{file}.txt").read_text(encoding="utf-8").splitlines()
         if self.as_package:

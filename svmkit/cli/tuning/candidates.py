@@ -11,15 +11,15 @@ from svmkit.scoring.metric import Metric
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 
 
-def table(found: tune.Result, most: int) -> list[str]:
+def table(result: tune.Result, most: int) -> list[str]:
     """Return the best candidates as lines of aligned columns, best first."""
-    names = list(found.best.params)
-    halved = len({c.n_rows for c in found.candidates}) > 1
-    metric = found.metric
-    other = [] if metric.name == "accuracy" or math.isnan(found.best.mean_accuracy) else ["accuracy"]
+    names = list(result.best.params)
+    halved = len({c.n_rows for c in result.candidates}) > 1
+    metric = result.metric
+    other = [] if metric.name == "accuracy" or math.isnan(result.best.mean_accuracy) else ["accuracy"]
     head = ["", *names, metric.title, *other, *(["rows"] if halved else []), "support", "fit"]
     lines = [head]
-    for k, c in enumerate(c for c in found.candidates[:most] if not c.failed):
+    for k, c in enumerate(c for c in result.candidates[:most] if not c.failed):
         spread = f"{100 * c.std_score:.2f}" if metric.is_share else f"{c.std_score:.4f}"
         score = [f"{metric.shown(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
         rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
@@ -38,10 +38,10 @@ def row(c: tune.Candidate, search: str) -> dict[str, Any]:
 
 def numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
     """Return the numbers that are logged for a candidate, by the names of `tracking.METRICS`, or the full names."""
-    found = {key: getattr(c, key) for key in ("mean_accuracy", "std_accuracy", "fit_s", "n_support", "n_rows")}
+    values = {key: getattr(c, key) for key in ("mean_accuracy", "std_accuracy", "fit_s", "n_support", "n_rows")}
     if metric.name != "accuracy":
-        found |= {f"cv/mean_{metric.name}": c.mean_score, f"cv/std_{metric.name}": c.std_score}
-    return found
+        values |= {f"cv/mean_{metric.name}": c.mean_score, f"cv/std_{metric.name}": c.std_score}
+    return values
 
 
 def text(value: Any) -> str:
