@@ -47,19 +47,19 @@ class Needs:
         Limit on the memory of each process of local:N, such as "1GB"; None sets no limit.
     wait : float, default=WAIT
         Seconds that the cluster may be without workers.
-    told : callable, default=None
+    notify : callable, default=None
         Called with one line when a worker is waited for, lost or refused, from any thread; None gives an SvmkitWarning.
     """
 
     solvers: Sequence[str] = ()
     memory: str | int | None = None
     wait: float = WAIT
-    told: Callable[[str], Any] | None = None
+    notify: Callable[[str], Any] | None = None
 
     def tell(self, line: str) -> None:
         """Pass on one line."""
-        if self.told is not None:
-            self.told(line)
+        if self.notify is not None:
+            self.notify(line)
         else:
             warnings.warn(line, SvmkitWarning, stacklevel=2)
 
@@ -236,7 +236,7 @@ def here() -> Here | None:
 
 
 @contextmanager
-def surrounded(by: Here) -> Iterator[None]:
+def enter_surroundings(by: Here) -> Iterator[None]:
     """Let `here` return these surroundings in the block; for plugins."""
     token = _here.set(by)
     try:
@@ -251,7 +251,7 @@ def connect(
     solvers: Sequence[str] = (),
     memory: str | int | None = None,
     wait: float = WAIT,
-    told: Callable[[str], Any] | None = None,
+    notify: Callable[[str], Any] | None = None,
 ) -> Cluster:
     """Connect to a cluster, or start one on this machine.
 
@@ -260,7 +260,7 @@ def connect(
     address : str
         tcp://HOST:PORT or tls://HOST:PORT of a scheduler, the path of its scheduler file, or local:N, which starts N
         worker processes with one thread each on this machine; they end with the cluster, and with this process.
-    solvers, memory, wait, told
+    solvers, memory, wait, notify
         As for `Needs`.
 
     Returns
@@ -281,7 +281,7 @@ def connect(
     missing: Unavailable | None = None
     for row in describe("cluster"):
         if row.status == "ok" and scheme in row.plugin.schemes:
-            return row.plugin.open(address, Needs(tuple(solvers), memory, wait, told))
+            return row.plugin.open(address, Needs(tuple(solvers), memory, wait, notify))
         if row.status == "unavailable" and scheme in getattr(row.plugin, "schemes", (scheme,)):
             missing = Unavailable(f"scheduler {address}: {row.error}", row.plugin)
         elif row.status == "broken":

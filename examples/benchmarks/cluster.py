@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster, performance_report
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.driver.training import scattered
+from svmkit_dask.driver.training import make_training_data
 from svmkit_dask.parts.sources import from_paths
 
 import svmkit
@@ -77,7 +77,9 @@ def on_cluster(
         warm = from_paths(paths[:1])
         for measured in (False, True):  # the first fit compiles
             began = time.perf_counter()
-            data = scattered(DaskExecutor(Watch(client)), from_paths(paths) if measured else warm, kernel=RBF(gamma))
+            data = make_training_data(
+                DaskExecutor(Watch(client)), from_paths(paths) if measured else warm, kernel=RBF(gamma)
+            )
             prepared = time.perf_counter() - began
             stop = svmkit.solver.Gap(tol if measured else 0.5)
             if measured and report is not None:

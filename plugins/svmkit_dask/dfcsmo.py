@@ -1,4 +1,4 @@
-"""Fully corrective SMO over the parts of data that are in several places, or are dealt into parts in this process."""
+"""Fully corrective SMO over the parts of data that are in several places, or are cut into parts in this process."""
 
 from __future__ import annotations
 
@@ -27,15 +27,7 @@ from svmkit_dask.worker.rows import Portion, Spec
 
 
 class Stretch(Features):
-    """Consecutive samples of a Gram as the features of a part.
-
-    Parameters
-    ----------
-    gram : Gram
-        The Gram of all samples, whose engine is used.
-    lo, hi : int
-        The samples.
-    """
+    """The samples lo to hi - 1 of a Gram as the features of a part; the Gram's own engine computes."""
 
     def __init__(self, gram: Gram, lo: int, hi: int) -> None:
         X = gram.engine.X[lo:hi]
@@ -56,15 +48,10 @@ class Stretch(Features):
             yield slice(0, len(at)), self._gram.engine, at + self._lo
 
 
-def dealt(problem: BoxQP, n_parts: int) -> Session:
-    """Return the session of a BoxQP whose samples are dealt into parts of nearly equal size, in their order.
+def split(problem: BoxQP, n_parts: int) -> Session:
+    """Return the session of a BoxQP whose samples are cut into parts of nearly equal size, in their order.
 
-    Parameters
-    ----------
-    problem : BoxQP
-        The problem; its costs become the weights of the rows.
-    n_parts : int
-        The number of parts; fewer if there are fewer samples.
+    Its costs become the weights of the rows; there are fewer parts if there are fewer samples.
     """
     gram = problem.gram
     codes = (problem.y > 0.0).astype(np.int64)
@@ -89,7 +76,7 @@ class DFCSMO(FCSMO):
     loss : str, default="hinge"
         "hinge" or "squared_hinge".
     parts : int, default=4
-        The number of parts into which data are dealt that are in the memory of this process.
+        The number of parts into which data are cut that are in the memory of this process.
     first, growth, inner : optional
         As for `Corrective`.
 
@@ -118,7 +105,7 @@ class DFCSMO(FCSMO):
             gram = CandidateGram(candidates, session.workers.space, problem.gram.budget, session.spec.dtype)
             beta = np.zeros(len(candidates)) if start is None else problem.beta(start)
         else:
-            session = dealt(problem, self.parts)
+            session = split(problem, self.parts)
             candidates = CandidateSet(session)
             gram = SharedGram(candidates, problem.gram)
             beta = np.zeros(0) if start is None else candidates.weights_at(start)

@@ -21,7 +21,7 @@ from svmkit.solver.solution import Status
 from svmkit.training.display import displayed, tell_end
 from svmkit.training.result import Fit
 from svmkit.training.train import fit_prepared
-from svmkit_dask.parts.collections import as_array, is_collection, mapped
+from svmkit_dask.parts.collections import as_array, is_collection, map_chunks
 
 _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
     "nu": (None, "nu"),
@@ -95,7 +95,7 @@ class DaskSVMClassifier(SVMClassifier):
         client = self._client()  # before anything is read
         from svmkit_dask.cluster.executor import DaskExecutor, sources_from
         from svmkit_dask.cluster.watch import Watch
-        from svmkit_dask.driver.training import scattered
+        from svmkit_dask.driver.training import make_training_data
 
         solver, rules, began = self._solver(), self._rules(), time.perf_counter()
         trained: Fit
@@ -103,7 +103,7 @@ class DaskSVMClassifier(SVMClassifier):
         def train(tasks: Tasks | None) -> None:
             nonlocal trained
             with displayed(self.verbose) as display:
-                data = scattered(
+                data = make_training_data(
                     DaskExecutor(Watch(client)),
                     sources_from(client, X, y, sample_weight),
                     kernel=self._kernel(solver),
@@ -192,7 +192,7 @@ class DaskSVMClassifier(SVMClassifier):
         """
         if not is_collection(X):
             return super().predict(X)
-        return mapped(_labels, self.to_local(), self._checked(X), None, self.classes_.dtype)
+        return map_chunks(_labels, self.to_local(), self._checked(X), None, self.classes_.dtype)
 
     def decision_function(self, X):
         """Compute the decisions of samples, as `SVMClassifier.decision_function` does.
@@ -212,7 +212,7 @@ class DaskSVMClassifier(SVMClassifier):
         X, k = self._checked(X), len(self.classes_)
         by_pair = self.decision_function_shape == "ovo"
         width = None if k == 2 else len(self.intercept_) if by_pair else k
-        return mapped(_decisions, self.to_local(), X, width, np.float64)
+        return map_chunks(_decisions, self.to_local(), X, width, np.float64)
 
     def score(self, X, y, sample_weight=None) -> float:
         """Return the accuracy on labelled samples; of Dask collections the workers compute it.

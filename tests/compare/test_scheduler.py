@@ -26,7 +26,7 @@ SAME = ("key", "status", "objective", "dual_objective", "gap", "n_iter", "n_supp
 
 @pytest.fixture(scope="module")
 def pair():
-    with connect("local:2", told=print) as cluster:
+    with connect("local:2", notify=print) as cluster:
         yield cluster
 
 
@@ -75,7 +75,7 @@ def test_limits_and_crashes_are_those_of_a_cell(misbehaving, tmp_path, monkeypat
         processes.worker(path=misbehaving)
         told = []
         cells = read({"data": str(svmlight(n=200)), "solvers": ["refuse", "crash", "broken", "smo"]}).cells()
-        with connect(processes.address, solvers=["crash"], told=told.append) as cluster:
+        with connect(processes.address, solvers=["crash"], notify=told.append) as cluster:
             found = {record["label"]: record for record in records(cells, cluster=cluster, limit=5.0)}
         assert {name: record["status"] for name, record in found.items()} == {
             "refuse": "failed", "crash": "failed", "broken": "failed", "smo": "converged"

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.driver.training import LocalExecutor, scattered
+from svmkit_dask.driver.training import LocalExecutor, make_training_data
 from svmkit_dask.parts.sources import ChunkPart
 
 from svmkit.errors import Gone
@@ -22,9 +22,9 @@ def chunks(X, y, ends, weights=None):
     ]
 
 
-def dealt(X, y, ends=(40, 41, 90), weights=None, *, executor=None, kernel=SCALED, **options):
+def data_in_parts(X, y, ends=(40, 41, 90), weights=None, *, executor=None, kernel=SCALED, **options):
     """The training data of rows that are dealt into parts."""
-    return scattered(executor or LocalExecutor(), chunks(X, y, ends, weights), kernel=kernel, **options)
+    return make_training_data(executor or LocalExecutor(), chunks(X, y, ends, weights), kernel=kernel, **options)
 
 
 def three_classes(n=150, seed=0):

@@ -24,7 +24,7 @@ GRID = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
 
 @pytest.fixture(scope="module")
 def pair():
-    with connect("local:2", told=print) as cluster:
+    with connect("local:2", notify=print) as cluster:
         yield cluster
 
 
@@ -50,7 +50,7 @@ def test_a_scheduler_that_goes_away_ends_the_search(tmp_path):
     try:
         processes.worker()
         X, y = clouds(400, spread=3.0)
-        with connect(processes.address, told=[].append) as cluster, pytest.raises(ClusterLost, match="has gone away"):
+        with connect(processes.address, notify=[].append) as cluster, pytest.raises(ClusterLost, match="has gone away"):
             tune.search(X, y, **ENDLESS, cluster=cluster, report=lambda at: at.fits and processes.scheduler.kill())
     finally:
         processes.end()

@@ -1,4 +1,4 @@
-"""What the messages of a crew have cost: bytes, seconds and memory."""
+"""What the messages of the workers have cost: bytes, seconds and memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Counters:
         self._busy: dict[str, float] = defaultdict(float)
         self._peaks: dict[str, int] = {}
 
-    def asked(self, do: str, traffic: Traffic, wall: float, n_parts: int) -> None:
+    def add(self, do: str, traffic: Traffic, wall: float, n_parts: int) -> None:
         """Add a message to n_parts parts that took `wall` seconds."""
         kind = self._kinds[do]
         kind.messages += 1

@@ -164,7 +164,7 @@ class Calls:
 
     def start(self) -> None:
         """Find and check the workers, then serve calls; errors as for `Watch.first`."""
-        self.queue.client.subscribe_topic(self.queue.name, self._received)
+        self.queue.client.subscribe_topic(self.queue.name, self._pass_on)
         self.watch.wait(self.watch.first())
         self.watch.on_loss = self._note_loss
         self._service = self.watch.begin(self._serve())
@@ -305,7 +305,7 @@ class Calls:
             else:
                 call.future.set_exception(value)
 
-    def _received(self, event: tuple[float, Any]) -> None:
+    def _pass_on(self, event: tuple[float, Any]) -> None:
         """Pass on a value that a function has sent."""
         said = event[1]
         for call in list(self._with.values()):

@@ -82,7 +82,7 @@ def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, number
     files, call, numbers, *shared
         The plugin files, the call as `pack` returns it, and its shared objects.
     """
-    with cluster.surrounded(DaskHere(get_worker(), key, topic)):
+    with cluster.enter_surroundings(DaskHere(get_worker(), key, topic)):
         try:
             load_files(files)
             function, args = _Unpickler(io.BytesIO(call), dict(zip(numbers, shared, strict=True))).load()

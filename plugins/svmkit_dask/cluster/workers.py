@@ -303,14 +303,14 @@ class DaskWorkers(Workers):
             answers = self.queue.deliver(parts, asking.calls, asking.take)
         finally:
             asking.end()
-        self.counters.asked(message.do, asking.traffic, time.perf_counter() - began, len(answers))
+        self.counters.add(message.do, asking.traffic, time.perf_counter() - began, len(answers))
         return [answers[p] for p in parts]
 
     def details(self) -> dict[str, Any]:
         """Return what the messages have cost, for JSON."""
         return self.counters.details()
 
-    def held(self, worker: str) -> Task:
+    def held_by(self, worker: str) -> Task:
         """Return what a worker holds."""
         held = self._held.get(worker)
         if held is None or held.status in ("cancelled", "lost", "error"):
@@ -318,7 +318,7 @@ class DaskWorkers(Workers):
         return held
 
     def call(self, problem: int, message: Message, own: dict[int, Own], lacking: set[int]) -> wire.Call:
-        """Return a message to some parts of a worker, which may have to be told how to make them."""
+        """Return a message to some parts of a worker, which may have to learn how to make them."""
         origins = {p: self._origin(p) for p in own if p in lacking}
         return wire.Call(problem, tuple(self._problems), self._problems[problem], message, own, origins)
 
@@ -336,16 +336,16 @@ class _Asking:
         self.workers, self.problem, self.message, self.own, self.change = workers, problem, message, own, change
         self.traffic = Traffic()
         self._carriers: list[Task] = []
-        self._lacking: set[int] = set()  # parts whose worker has to be told how to make them
+        self._lacking: set[int] = set()  # parts whose worker has to learn how to make them
         self._body = b"" if change is None else wire.pack(Change, change)[0]
 
     def calls(self, groups: list[Group]) -> list[tuple[str, bytes, list[int], list[Any]]]:
         """Return a call for each group."""
         queue, found = self.workers.queue, []
-        carried = self._carried(sorted({worker for worker, _ in groups}))
+        carried = self._carrier(sorted({worker for worker, _ in groups}))
         for worker, parts in groups:
             call = self.workers.call(self.problem, self.message, {p: self.own[p] for p in parts}, self._lacking)
-            shared: list[Any] = [self.workers.held(worker), *carried]
+            shared: list[Any] = [self.workers.held_by(worker), *carried]
             change = carried[0] if carried else self.change
             body, numbers = wire.pack(wire.work, (call, shared[0], change), shared)
             self.traffic.sent += len(body)
@@ -368,7 +368,7 @@ class _Asking:
         for carrier in self._carriers:
             self.workers.queue.spend(carrier)
 
-    def _carried(self, to: list[str]) -> list[Task]:
+    def _carrier(self, to: list[str]) -> list[Task]:
         """Return the task that brings a large change to workers, which pass it on to each other; none for small ones.
 
         Unlike data that are scattered, it is made again by Dask if the worker that holds it is lost.

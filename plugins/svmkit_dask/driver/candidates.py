@@ -20,11 +20,6 @@ from svmkit_dask.worker.rows import Change
 class CandidateSet:
     """The rows that the driver knows, in the order in which they came.
 
-    Parameters
-    ----------
-    session : Session
-        The problem.
-
     Attributes
     ----------
     X : ndarray or CSR of shape (n, width)
@@ -33,10 +28,8 @@ class CandidateSet:
         Their labels, costs and k(x, x).
     part, position : ndarray of int64, shape (n,)
         Where they are: the number of the part, and the position among its rows that take part in the problem.
-    number : ndarray of int64, shape (n,)
-        Their numbers among the rows of all parts.
-    codes : ndarray of int64, shape (n,)
-        Their classes.
+    number, codes : ndarray of int64, shape (n,)
+        Their numbers among the rows of all parts, and their classes.
     """
 
     def __init__(self, session: Session) -> None:
@@ -53,16 +46,8 @@ class CandidateSet:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Let rows join that are not known yet; return the weights and the v that they have on their parts.
 
-        Parameters
-        ----------
-        positions : sequence of ndarray of int64
-            For each part of `Session.parts` the positions of the rows, ascending.
-        mend : callable, optional
-            As for `Session.ask`, in the state of the session; without it weights and v are those of any state.
-
-        Returns
-        -------
-        beta, v : ndarray of float64, shape (n,)
+        `positions` are those of the rows in each part of `Session.parts`, ascending. `mend` is that of `Session.ask`,
+        in the state of the session; without it weights and v are those of any state.
         """
         session = self.session
         wanted = [(p, at) for p, at in zip(session.parts, positions, strict=True) if len(at)]
@@ -112,7 +97,7 @@ class CandidateSet:
         return np.array([self._slot.get(r, -1) for r in numbers.tolist()], dtype=np.int64)
 
     def weights_at(self, point: np.ndarray) -> np.ndarray:
-        """Return the weights of all rows of the roster, which gets those of a point (m,) of all rows that are not 0."""
+        """Return the weights of all candidates, which get those rows of a point (m,) that are not 0."""
         numbers = np.flatnonzero(point)
         slots = self.slots(numbers)
         beta = np.zeros(len(self))
@@ -130,7 +115,7 @@ class CandidateSet:
         return Change(self.X[slots] if self.X is not None else np.empty((0, 0)), self.y[slots] * values)
 
     def own(self, slots: np.ndarray, values: np.ndarray, inside: np.ndarray | None = None) -> list[Own]:
-        """Return for each part of the crew what concerns its own rows among these slots."""
+        """Return for each part of the workers what concerns its own rows among these slots."""
         shares = []
         for p in range(self.session.workers.n_parts):
             mine = np.flatnonzero(self.part[slots] == p)
@@ -145,27 +130,10 @@ class CandidateSet:
 
 
 class CandidateGram:
-    """The kernel among the rows of a roster, in the form that a `Square` takes.
+    """The kernel among the candidates, in the form that a `Square` takes; it follows as they become more.
 
-    Parameters
-    ----------
-    roster : Roster
-        The rows; the Gram follows as they become more.
-    space : Space
-        Where they lie.
-    budget : int
-        Bytes for the matrix of the working set.
-    dtype : dtype
-        Type of the values that are kept.
-
-    Attributes
-    ----------
-    m : int
-        The number of samples of the problem: no working set is larger.
-    diag : ndarray of float64, shape (1,)
-        The largest k(x, x) of the problem.
-    kernel_values : int
-        The number of values computed so far.
+    `m` is the number of samples of the problem, beyond which no working set grows, and `diag` holds the largest k(x,
+    x).
     """
 
     def __init__(self, candidates: CandidateSet, space: Space, budget: int, dtype: np.dtype) -> None:
@@ -186,7 +154,7 @@ class CandidateGram:
         return gram.block(I, J, out, rough=rough)
 
     def renew(self) -> None:
-        """Take the rows of the roster anew, some of which it has forgotten."""
+        """Take the rows of the candidates anew, some of which it has forgotten."""
         self._gram = None
 
     def promote(self) -> bool:
@@ -198,13 +166,7 @@ class CandidateGram:
 
 
 class SharedGram:
-    """The kernel among the rows of a roster, in the form that a `Square` takes, from the Gram of all samples.
-
-    Attributes
-    ----------
-    kernel_values : int
-        Always 0: the Gram counts its own.
-    """
+    """The kernel among the candidates, in the form that a `Square` takes, from the Gram of all samples."""
 
     kernel_values = 0
 
@@ -223,7 +185,7 @@ class SharedGram:
         return self._gram.block(number[I], number[J], out, rough=rough)
 
     def renew(self) -> None:
-        """Nothing is kept of the roster's rows."""
+        """Nothing is kept of the candidates's rows."""
 
     def promote(self) -> bool:
         """Change to float64 values, as the Gram does."""
@@ -231,17 +193,17 @@ class SharedGram:
 
 
 class CandidateWorkingSet(WorkingSet):
-    """The working set among the rows of a roster, which become more."""
+    """The working set among the rows of the candidates, which become more."""
 
     def __init__(self, gram: CandidateGram | SharedGram) -> None:
         self.square = Square(gram)  # type: ignore[arg-type]
         self.slot_of, self.joined, self.round = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0
 
     def widen(self, n: int) -> None:
-        """Make room for a roster of n rows."""
+        """Make room for the candidates of n rows."""
         self.slot_of = np.append(self.slot_of, np.full(n - len(self.slot_of), -1, dtype=np.int64))
 
     def renumber(self, kept: np.ndarray) -> None:
-        """Follow a roster of which only the rows `kept`, ascending, remain; the rows of the set are among them."""
+        """Follow the candidates of which only `kept`, ascending, remain; the rows of the set are among them."""
         self.slot_of = self.slot_of[kept]
         self.square.idx = np.searchsorted(kept, self.square.idx)

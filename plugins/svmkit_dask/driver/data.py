@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features as Rows
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.extent import fits_float32_rows
-from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, pair_classes
@@ -34,54 +32,43 @@ from svmkit_dask.parts.summary import Summary
 from svmkit_dask.worker.answers import Message
 from svmkit_dask.worker.rows import Change, Spec
 
-NO_ROWS = np.empty(0, dtype=np.int64)
+
+@dataclass(frozen=True, eq=False)
+class OwnRows(DecisionFunction):
+    """A decision function whose rows are those of all parts, with their features and classes."""
+
+    X: Any = None
+    codes: np.ndarray | None = None
+
+    def restrict(self, rows: np.ndarray) -> OwnRows:
+        at = np.flatnonzero(self.coef)
+        if len(at) == len(self.coef):
+            return self
+        assert self.rows is not None and self.codes is not None
+        return OwnRows(self.coef[at], self.intercept, None, self.rows[at], self.X[at], self.codes[at])
 
 
-class Vectors(NamedTuple):
-    """Support vectors of one problem: the numbers of their rows, ascending, their features and their classes."""
+class PairQP(ScatteredQP):
+    """The problem of two classes, whose decision function brings the features of its support vectors."""
 
-    numbers: np.ndarray
-    X: Any
-    codes: np.ndarray
-
-
-def gathered(found: list[Vectors], wanted: np.ndarray, width: int) -> tuple[Any, np.ndarray]:
-    """Return the features (n, width) and the classes (n,) of the rows with these numbers, ascending."""
-    if not len(wanted):
-        return np.empty((0, width)), NO_ROWS
-    numbers = np.concatenate([vectors.numbers for vectors in found])
-    _, first = np.unique(numbers, return_index=True)
-    at = first[np.searchsorted(numbers[first], wanted)]
-    blocks = [vectors.X for vectors in found]
-    X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
-    return X[at], np.concatenate([vectors.codes for vectors in found])[at]
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> OwnRows:
+        decision, numbers = super().decision_function(point, certificate), Point.from_array(point).numbers
+        slots = self.candidates.slots(numbers)
+        X = self.candidates.X[slots] if len(slots) else None
+        return OwnRows(decision.coef, decision.intercept, None, numbers, X, self.candidates.codes[slots])
 
 
 class ScatteredPair:
     """One of the problems of scattered data, for every C; a `svmkit.training.class_pair.ClassPair` without its rows.
 
-    Parameters
-    ----------
-    pose : callable
-        Opens the problem of two classes: pose(a, b, C, loss).
-    k, name, a, b : int, str, int, int
-        As the attributes.
-
-    Attributes
-    ----------
-    k : int
-        The number of the problem, from 0.
-    name : str
-        "a vs b", with the labels of the two classes, or "a vs rest".
-    a, b : int
-        The codes of the two classes, where b may be `REST`.
-    rows : ndarray
-        Empty: a decision function on a cluster knows its rows.
+    `pose(a, b, C, loss)` opens the problem of two classes. `rows` is empty: a decision function on a cluster knows its
+    rows.
     """
 
-    rows = NO_ROWS
+    rows = np.empty(0, dtype=np.int64)
+    kernel_values = 0
 
-    def __init__(self, pose: Pose, k: int, name: str, a: int, b: int) -> None:
+    def __init__(self, pose: Callable[[int, int, float, Loss], PairQP], k: int, name: str, a: int, b: int) -> None:
         self.k, self.name, self.a, self.b = k, name, a, b
         self._pose = pose
         self._problem: PairQP | None = None
@@ -90,8 +77,6 @@ class ScatteredPair:
     def gram(self) -> Any:
         """What has counted kernel values so far."""
         return self if self._problem is None else self._problem.gram
-
-    kernel_values = 0
 
     def problem(self, solver: Solver, C: float) -> PairQP:
         """Return the problem that `solver` solves for this C."""
@@ -102,198 +87,81 @@ class ScatteredPair:
         return self._problem
 
 
-class PairQP(ScatteredQP):
-    """The problem of two classes, which keeps the features of its support vectors once it is solved.
-
-    Parameters
-    ----------
-    session, budget : Session, int
-        As for `ScatteredQP`.
-    found : list of Vectors
-        Where support vectors are kept.
-    """
-
-    def __init__(self, session: Session, budget: int, found: list[Vectors]) -> None:
-        super().__init__(session, budget)
-        self._found = found
-
-    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        decision, numbers = super().decision_function(point, certificate), Point.from_array(point).numbers
-        if len(numbers):
-            slots = self.candidates.slots(numbers)
-            self._found.append(Vectors(numbers, self.candidates.X[slots], self.candidates.codes[slots]))
-        return OwnRows(decision.coef, decision.intercept, None, numbers)
-
-
-class OwnRows(DecisionFunction):
-    """A decision function whose rows are those of all parts."""
-
-    def restrict(self, rows: np.ndarray) -> DecisionFunction:
-        support = np.flatnonzero(self.coef)
-        assert self.rows is not None
-        return DecisionFunction(self.coef[support], self.intercept, None, self.rows[support])
-
-
-Pose = Callable[[int, int, float, Loss], PairQP]
-
-
 class Tally(NamedTuple):
-    """The rows of each class, by number and by weight."""
+    """The rows of each class, by number and by weight, as arrays (n_classes,)."""
 
-    rows: np.ndarray  # int64 (n_classes,): the number of rows
-    used: np.ndarray  # int64 (n_classes,): the number of rows of weight > 0
-    weight: np.ndarray  # float64 (n_classes,): the sum of the weights of the rows
+    rows: np.ndarray  # int64: the number of rows
+    used: np.ndarray  # int64: the number of rows of weight > 0
+    weight: np.ndarray  # float64: the sum of the weights of the rows
 
 
-@dataclass(frozen=True, eq=False)
 class ScatteredData:
-    """Training data on a crew, ready for dfcsmo and any C; a `svmkit.training.data.TrainingData` without its rows.
+    """Training data on workers, ready for dfcsmo and any C; a `svmkit.training.data.TrainingData` without its rows.
 
-    Parameters
-    ----------
-    crew : Crew
-        Holds the parts; its space has the resolved kernel.
-    dealt : Dealt
-        What the parts make up together.
-    few : callable
-        Returns the first rows of the first part, as many as it is asked for, and their labels.
-    class_weight : {"balanced"} or dict of label to float, default=None
-        As for `svmkit.fit`.
-    multiclass : {"ovo", "ovr"}, default="ovo"
-        As for `svmkit.fit`.
-    memory : str or int, default="1GB"
-        The budget of the driver for the matrix of its working set.
-
-    Raises
-    ------
-    InputError
-        There is one class only, or an option cannot be used on a cluster.
+    `few(n)` returns the first rows of the first part, and their labels; `memory` is the budget of the driver for the
+    matrix of its working set. The other options are those of `svmkit.fit`. InputError is raised if one cannot be used
+    on a cluster, or if there is one class only.
     """
 
     task = "classify"
     epsilon = 0.0
 
-    workers: Workers
-    dealt: Summary
-    few: Callable[[int], tuple[Rows, np.ndarray]]
-    class_weight: Any = None
-    multiclass: str = "ovo"
-    memory: str | int = "1GB"
-    _open: list[PairQP] = field(default_factory=list, repr=False)
-    _found: list[Vectors] = field(default_factory=list, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.multiclass == "crammer_singer":
+    def __init__(
+        self,
+        workers: Workers,
+        summary: Summary,
+        few: Callable[[int], tuple[Rows, np.ndarray]],
+        *,
+        class_weight: Any = None,
+        multiclass: str = "ovo",
+        memory: str | int = "1GB",
+    ) -> None:
+        self.workers, self.few, self.class_weight, self.memory = workers, few, class_weight, memory
+        self.classes, self.n_features, self.encoding = summary.classes, summary.n_features, summary.encoding
+        self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
+        self.kernel, self.preprocessing = workers.space.kernel, workers.space.preprocessing or Preprocessing()
+        self.n_parts, self.n_samples = workers.n_parts, int(workers.offsets[-1])
+        self._open: list[PairQP] = []
+        if multiclass == "crammer_singer":
             raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
-        require_multiclass(self.multiclass, self.task, self.kernel)
-        parse_bytes(self.memory)
-        if len(self.classes) == 2:
-            object.__setattr__(self, "multiclass", "ovo")  # the same problem
+        require_multiclass(multiclass, self.task, self.kernel)
+        parse_bytes(memory)
+        k = len(self.classes)
+        self.multiclass = "ovo" if k == 2 else multiclass  # the same problem
+        self.has_class_pairs = self.multiclass == "ovo"
+        self.pairs = class_pairs(k) if self.has_class_pairs else [(c, REST) for c in range(k)]
+        self.tally, self._dtype = self._count(summary.class_counts)
         none = np.flatnonzero(self.tally.used == 0)
         if len(none):
             raise InputError(
                 f"sample weights are zero for all of class {self.classes[none[0]]}: training needs every class"
             )
+        self.class_weights = (
+            training_weights(np.arange(k), self.classes, class_weight, self.tally.weight) / self.tally.weight
+        )
+        self.sizes, self.used = self._pair_sizes(self.tally.rows), self._pair_sizes(self.tally.used)
 
-    @property
-    def classes(self) -> np.ndarray:
-        """The labels in ascending order."""
-        return self.dealt.classes
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns before preprocessing."""
-        return self.dealt.n_features
-
-    @property
-    def n_parts(self) -> int:
-        """The number of parts that have rows."""
-        return self.workers.n_parts
-
-    @property
-    def encoding(self) -> Encoding | None:
-        """How the columns of the parts became features, of tables."""
-        return self.dealt.encoding
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user should know of the parts."""
-        return self.dealt.notes
-
-    @property
-    def quantity(self) -> str | None:
-        """Why the labels look like a quantity; None if they do not."""
-        return self.dealt.quantity
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """The scaling of all rows."""
-        return self.workers.space.preprocessing or Preprocessing()
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel with all its parameters resolved on the rows of all parts."""
-        return self.workers.space.kernel
-
-    @property
-    def n_samples(self) -> int:
-        """The number of rows of all parts."""
-        return int(self.workers.offsets[-1])
-
-    # what is known of all rows
-
-    def _of_all(self, dtype=np.float64) -> Session:
+    @contextmanager
+    def _all_rows(self) -> Iterator[Session]:
         """Open the problem in which all rows of weight > 0 take part."""
-        spec = Spec(0, REST, len(self.classes), 1.0, np.ones(len(self.classes)), Loss.HINGE, np.dtype(dtype))
-        return Session(self.workers, spec)
-
-    @cached_property
-    def _counted(self) -> tuple[Tally, np.dtype]:
-        """The rows of each class, and the precision that the kernel values of a round may have."""
-        session = self._of_all()
+        k = len(self.classes)
+        session = Session(self.workers, Spec(0, REST, k, 1.0, np.ones(k), Loss.HINGE, np.dtype(np.float64)))
         try:
-            found = session.ask(Message("tally", options={"n_classes": len(self.classes)}))
-            used, weight = (np.sum(values, axis=0) for values in zip(*found, strict=True))
-            narrow = fits_float32_rows(session.bounds[1])
+            yield session
         finally:
             session.close()
-        return Tally(self.dealt.class_counts, used, weight), np.dtype(np.float32 if narrow else np.float64)
 
-    @property
-    def tally(self) -> Tally:
-        """The rows of each class."""
-        return self._counted[0]
+    def _count(self, rows: np.ndarray) -> tuple[Tally, np.dtype]:
+        """Return the rows of each class, and the precision that the kernel values of a round may have."""
+        with self._all_rows() as session:
+            counted = session.ask(Message("tally", options={"n_classes": len(self.classes)}))
+            used, weight = (np.sum(values, axis=0) for values in zip(*counted, strict=True))
+            return Tally(rows, used, weight), np.dtype(
+                np.float32 if fits_float32_rows(session.bounds[1]) else np.float64
+            )
 
-    @cached_property
-    def class_weights(self) -> np.ndarray:
-        """The weight of each class, float64 (n_classes,)."""
-        codes, sums = np.arange(len(self.classes)), self.tally.weight
-        return training_weights(codes, self.classes, self.class_weight, sums) / sums
-
-    # the problems
-
-    @property
-    def has_class_pairs(self) -> bool:
-        """Whether each problem is that of two classes."""
-        return self.multiclass == "ovo"
-
-    @cached_property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The codes of the two classes of each problem, the second of which may be `REST`."""
-        k = len(self.classes)
-        return class_pairs(k) if self.has_class_pairs else [(c, REST) for c in range(k)]
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """The number of samples of each problem, samples of weight 0 included: int64, shape (n_pairs,)."""
-        return self._sizes(self.tally.rows)
-
-    @property
-    def used(self) -> np.ndarray:
-        """The number of samples of each problem, without samples of weight 0: int64, shape (n_pairs,)."""
-        return self._sizes(self.tally.used)
-
-    def _sizes(self, counts: np.ndarray) -> np.ndarray:
+    def _pair_sizes(self, counts: np.ndarray) -> np.ndarray:
+        """Return the number of samples of each problem, int64 (n_pairs,), from those of the classes."""
         if not self.has_class_pairs:
             return np.full(len(self.pairs), counts.sum())
         a, b = pair_classes(len(self.classes))
@@ -310,12 +178,21 @@ class ScatteredData:
         return ScatteredPair(self.pose, k, f"{self.classes[a]} vs {'rest' if b == REST else self.classes[b]}", a, b)
 
     def pose(self, a: int, b: int, C: float, loss: Loss) -> PairQP:
-        """Open the problem of two classes on the crew, once the one before is closed."""
+        """Open the problem of two classes on the workers, once the one before is closed.
+
+        Parameters
+        ----------
+        a, b : int
+            The codes of the classes, the second of which may be `REST`.
+        C : float
+            The weight of the summed losses.
+        loss : Loss
+            The loss.
+        """
         self._let_go()
-        spec = Spec(a, b, len(self.classes), C, self.class_weights, loss, self._counted[1])
-        problem = PairQP(Session(self.workers, spec), parse_bytes(self.memory), self._found)
-        self._open.append(problem)
-        return problem
+        spec = Spec(a, b, len(self.classes), C, self.class_weights, loss, self._dtype)
+        self._open.append(PairQP(Session(self.workers, spec), parse_bytes(self.memory)))
+        return self._open[-1]
 
     def _let_go(self) -> None:
         """Let the workers forget the rows of the open problem."""
@@ -330,17 +207,21 @@ class ScatteredData:
     def bind(self, checkpoint: Checkpoint, C: float, nu: float | None = None) -> None:
         """Tie a checkpoint to the contents of all parts, the problems and C."""
         kernel, weights = self.kernel, (C * self.class_weights).tolist()
-        checkpoint.bind_to(repr((self.dealt.digest, kernel.name, kernel.params, self.multiclass, weights)))
-
-    # the model
+        checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, self.multiclass, weights)))
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
         """Join the decision functions of all problems into a model; arguments and result as for `TrainingData`."""
         self._let_go()
-        wanted = np.unique(np.concatenate([d.rows for d in decisions if d.rows is not None]))
-        X, codes = gathered(self._found, wanted, self.workers.space.width)
-        own = [DecisionFunction(d.coef, d.intercept, None, np.searchsorted(wanted, d.rows)) for d in decisions]
-        parts = joined(own, codes, len(self.classes), X.shape[1], class_pairs=self.has_class_pairs)
+        own = [decision for decision in decisions if isinstance(decision, OwnRows) and decision.X is not None]
+        X, codes = np.empty((0, self.workers.space.width)), np.empty(0, dtype=np.int64)
+        wanted = codes
+        if own:
+            wanted, first = np.unique(np.concatenate([decision.rows for decision in own]), return_index=True)
+            blocks = [decision.X for decision in own]
+            X = (sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks))[first]
+            codes = np.concatenate([decision.codes for decision in own])[first]
+        placed = [DecisionFunction(d.coef, d.intercept, None, np.searchsorted(wanted, d.rows)) for d in decisions]
+        parts = joined(placed, codes, len(self.classes), X.shape[1], class_pairs=self.has_class_pairs)
         model = SVMModel(
             kernel=self.kernel,
             classes=self.classes,
@@ -357,10 +238,7 @@ class ScatteredData:
 
     def scores(self, model: SVMModel) -> Scores:
         """Return what the predictions of a model are worth on the rows of weight > 0; the workers predict and count."""
-        session = self._of_all()
-        try:
-            found = session.ask(Message("hits"), change=Change(model, np.empty(0)))
-        finally:
-            session.close()
-        rows, predicted, hits = np.sum(found, axis=0)
+        with self._all_rows() as session:
+            counted = session.ask(Message("hits"), change=Change(model, np.empty(0)))
+        rows, predicted, hits = np.sum(counted, axis=0)
         return Scores(self.classes, rows, predicted, hits)

@@ -33,7 +33,8 @@ def least_loss(
     """Return a bias of nearly the least summed loss, and that loss.
 
     The summed loss is convex in the bias. Each pass tries a grid, whose best point and neighbours enclose the minimum;
-    a minimum at the end of the grid asks for a wider one.
+    a minimum at the end of the grid asks for a wider one. Any bias proves an upper bound, so that an inexact one costs
+    nothing but a part of the gap.
 
     Parameters
     ----------
@@ -41,15 +42,8 @@ def least_loss(
         Returns the summed loss at each of several biases (k,).
     around, width : float
         Where the minimum probably is, and how far it may be from there, > 0.
-    passes : int, default=64
-        The most passes.
-    tol : float, default=1e-11
-        A pass is the last one once convexity proves that no loss is below the least one by more than this part of it.
-
-    Returns
-    -------
-    bias, loss : float
-        Any bias proves an upper bound, so that an inexact one costs nothing but a part of the gap.
+    passes, tol : int, float
+        The most passes; the last one is that after which no loss is below the least one by more than this part of it.
     """
     centre, best = around, (around, np.inf)
     for _ in range(passes):
@@ -116,13 +110,7 @@ class Estimate(NamedTuple):
 
 
 class ScatteredGram:
-    """What the loop asks of a Gram, of kernel values that parts compute.
-
-    Attributes
-    ----------
-    kernel_values : int
-        The number of kernel values that the solve has asked for; those of certificates are not counted.
-    """
+    """What the loop asks of a Gram, of kernel values that parts compute; those of certificates are not counted."""
 
     def __init__(self, session: Session, budget: int) -> None:
         self.kernel, self.m, self.budget = session.workers.space.kernel, session.m, budget
@@ -151,28 +139,10 @@ def known_of(kernel: Kernel) -> Definiteness:
 
 
 class ScatteredQP(Problem):
-    """The problem of a BoxQP whose samples are the rows of a crew's parts.
+    """The problem of a BoxQP whose samples are the rows of parts; InputError if all have the same label.
 
     A point is an array (n, 2) of float64, see `Point`, so that neither a point nor a message grows with the rows.
-
-    Parameters
-    ----------
-    session : Session
-        The problem on its crew.
-    budget : int
-        Bytes for the matrix of the driver's working set.
-
-    Attributes
-    ----------
-    roster : Roster
-        The rows that the driver knows.
-    estimate : Estimate or None
-        What the solver says of its last round.
-
-    Raises
-    ------
-    InputError
-        All samples have the same label.
+    `candidates` are the rows that the driver knows, and `budget` the bytes for the matrix of its working set.
     """
 
     name: ClassVar[str] = "BoxQP"
@@ -191,7 +161,7 @@ class ScatteredQP(Problem):
         return self.session.spec.loss
 
     def beta(self, point: np.ndarray) -> np.ndarray:
-        """Return the weights of all rows of the roster, which gets those of the point that it lacks."""
+        """Return the weights of all rows of the candidates, which gets those of the point that it lacks."""
         found = Point.from_array(point)
         slots = self.candidates.slots(found.numbers)
         beta = np.zeros(len(self.candidates))
@@ -199,7 +169,7 @@ class ScatteredQP(Problem):
         return beta
 
     def point(self, beta: np.ndarray) -> np.ndarray:
-        """Return the point at which the first rows of the roster have these weights."""
+        """Return the point at which the first rows of the candidates have these weights."""
         return Point(self.candidates.number[: len(beta)], beta).to_array()
 
     def infeasible(self, point: np.ndarray) -> str | None:
@@ -226,7 +196,7 @@ class ScatteredQP(Problem):
     def certificate(self, point: np.ndarray) -> Certificate:
         """Return the certificate; the parts compute the decision values anew, and only sums come back.
 
-        Once the crew is gone, the values are the estimates of the last round, and nothing is proven.
+        Once the workers is gone, the values are the estimates of the last round, and nothing is proven.
         """
         gone, estimate = self.session.gone, self.estimate
         if gone is None or estimate is None:
@@ -244,7 +214,7 @@ class ScatteredQP(Problem):
         def again(parts: list[int]) -> None:
             begin(parts)
 
-        totals = whole(begin(session.parts))
+        totals = merge_totals(begin(session.parts))
         bounds = self._bounds()
         of_h, squared = float(error_of_h(totals, bounds)), self.loss is Loss.SQUARED_HINGE
 
@@ -286,7 +256,7 @@ class ScatteredQP(Problem):
         raise InputError("training on a cluster cannot start from a model: use --checkpoint and --resume")
 
 
-def whole(totals: list[Totals]) -> Totals:
+def merge_totals(totals: list[Totals]) -> Totals:
     """Return the totals of several parts as those of all rows."""
     m, support, total, most, widest = zip(*totals, strict=True)
     return Totals(sum(m), sum(support), math.fsum(total), max(most), max(widest))

@@ -15,17 +15,7 @@ from svmkit_dask.worker.rows import Change, Portion, Rows, Spec
 
 
 class Workers(ABC):
-    """The workers of all parts.
-
-    Attributes
-    ----------
-    names : list of str
-        The name of each part, for messages.
-    offsets : ndarray of int64, shape (n_parts + 1,)
-        The number of rows before each part, and of all: row r of part p has the number offsets[p] + r.
-    space : Space
-        Where the rows lie.
-    """
+    """The workers of all parts, `names` in messages; row r of part p has the number offsets[p] + r of all rows."""
 
     names: list[str]
     offsets: np.ndarray
@@ -57,6 +47,9 @@ class Workers(ABC):
     ) -> list[Any]:
         """Send a message to some parts and return their answers, once all of them have answered.
 
+        A part whose worker was lost answers `Behind`, as its rows begin anew. SvmkitError is raised for one that cannot
+        be brought back within the bounds of the workers.
+
         Parameters
         ----------
         problem : int
@@ -69,30 +62,11 @@ class Workers(ABC):
             What is for all parts, and large.
         parts : sequence of int
             The parts, in ascending order.
-
-        Returns
-        -------
-        list
-            For each of `parts` what `svmkit_dask.worker.answers.answer` returns. A part whose worker was lost answers
-            `Behind`, as its rows begin anew.
-
-        Raises
-        ------
-        SvmkitError
-            A part cannot be brought back within the bounds of the crew.
         """
 
 
 class LocalWorkers(Workers):
-    """The crew of parts that are in this process.
-
-    Parameters
-    ----------
-    portions : sequence of Portion
-        The parts.
-    space : Space
-        Where their rows lie.
-    """
+    """This process as the worker of all parts."""
 
     def __init__(self, portions: Sequence[Portion], space: Space) -> None:
         self.portions, self.space = list(portions), space
@@ -129,14 +103,7 @@ Weights = tuple[Change, list[Own]]
 
 
 class Session:
-    """One problem on a crew.
-
-    Parameters
-    ----------
-    crew : Crew
-        Holds the parts.
-    spec : Spec
-        The problem.
+    """One problem on workers.
 
     Attributes
     ----------
@@ -150,10 +117,8 @@ class Session:
         The largest k(x, x).
     bounds : tuple of float, float, int
         The largest error and size of a kernel value, and the panel of the sums.
-    kernel_values : int
-        The kernel values that the parts have been asked for.
     gone : Gone or None
-        Why the crew answers no more.
+        Why the workers answer no more.
     """
 
     def __init__(self, workers: Workers, spec: Spec) -> None:
@@ -188,26 +153,19 @@ class Session:
         parts: Sequence[int] | None = None,
         mend: Callable[[list[int]], Message | None] | None = None,
     ) -> list[Any]:
-        """Send a message to all parts of the problem, or to some, and return their answers.
+        """Return the answers of the parts to a message.
+
+        A part that loses its rows too often raises SvmkitError, workers that are gone raise `Gone`.
 
         Parameters
         ----------
-        message : Message
-            What to do.
-        own : sequence or mapping of Own, optional
-            What is for one part only, by the number of the part in the crew.
-        change : Change, optional
-            What is for all parts.
+        message, own, change
+            As for `Workers.ask`, where `own` is by part.
         parts : sequence of int, optional
             The parts, ascending; by default all that have rows in the problem.
         mend : callable, optional
             Brings parts, given by number, to the state that the message belongs to; it returns the message that they
             then get instead, None for the same message.
-
-        Raises
-        ------
-        SvmkitError
-            A part has lost its rows too often, or the crew gives up; `Gone` if there is no workers any more.
         """
         parts = self.parts if parts is None else list(parts)
         if change is not None:
@@ -228,7 +186,7 @@ class Session:
         raise SvmkitError(f"{lost} loses its rows again and again: look at the memory and the log of its worker")
 
     def _ask(self, message: Message, own: list[Own], change: Change | None, parts: list[int]) -> list[Any]:
-        """Ask the crew, unless it is gone."""
+        """Ask the workers, unless it is gone."""
         if self.gone is not None:
             raise self.gone
         try:
@@ -243,6 +201,6 @@ class Session:
         self.ask(Message("bring", options={"stamp": stamp}), own, change, parts=parts)
 
 
-def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def concatenate(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return arrays of several parts as one."""
     return np.concatenate(parts) if parts else np.empty(0)

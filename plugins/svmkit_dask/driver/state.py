@@ -14,39 +14,19 @@ from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, CandidateWorkingSet, SharedGram
 from svmkit_dask.driver.problem import ScatteredQP, least_loss
-from svmkit_dask.driver.session import Session, joined
+from svmkit_dask.driver.session import Session, concatenate
 from svmkit_dask.worker.answers import Message, Own, Slope, Survey
 
-SPARE = 10_000  # rows that the roster may know although nobody needs them
+SPARE = 10_000  # rows that the candidates may know although nobody needs them
 BEYOND = 0.9  # a change is followed in part once its curvature, times this, exceeds its slope
 
 
 class ClusterState(CorrectiveState):
     """The iterate of a corrective solve over parts.
 
-    `box` holds the rows of the candidates only. All other rows have no weight, and what they ask for is in `seen`.
-
-    Parameters
-    ----------
-    problem : BoxQP or ScatteredQP
-        The problem.
-    session : Session
-        The same problem on its crew.
-    roster : Roster
-        The rows that the driver knows.
-    beta : ndarray of float64, shape (n,)
-        The weights of the roster's rows at the start.
-    gram : RosterGram or DealtGram
-        The kernel among them.
-    rng : numpy.random.Generator
-        Draws the first working set.
-
-    Attributes
-    ----------
-    seen : Survey
-        The last survey of all parts, joined; `v` follows the order of `known`.
-    candidates : list of ndarray
-        The rows of each part of the session that the next working set gets, by position.
+    `box` holds the candidates only. All other rows have no weight, and what they ask for is in `seen`, the last survey
+    of all parts, joined. `joining` are the rows of each part of the session that the next working set gets, by
+    position.
     """
 
     def __init__(
@@ -143,7 +123,7 @@ class ClusterState(CorrectiveState):
         self.see(found)
 
     def see(self, found: list[Survey]) -> None:
-        """Take over what the parts report: v of the rows of the roster, candidates, and the sums."""
+        """Take over what the parts report: v of the rows of the candidates, candidates, and the sums."""
         for p, part in zip(self.session.parts, found, strict=True):
             self.box.v[self.candidates.part == p] = part.v
         self.seen = Survey(
@@ -151,11 +131,11 @@ class ClusterState(CorrectiveState):
             max(part.high for part in found),
             math.fsum(part.value for part in found),
             math.fsum(part.norm for part in found),
-            joined([part.v for part in found]),
-            *self._chosen(found),
+            concatenate([part.v for part in found]),
+            *self._choose(found),
         )
 
-    def _chosen(self, found: list[Survey]) -> tuple[np.ndarray, ...]:
+    def _choose(self, found: list[Survey]) -> tuple[np.ndarray, ...]:
         """Keep the rows that violate most, in equal numbers on both sides of the level, as `candidates` by part."""
         below = np.concatenate([part.of_below for part in found])
         above = np.concatenate([part.of_above for part in found])
@@ -250,7 +230,7 @@ class ClusterState(CorrectiveState):
         fresh = [b.positions[~seen] for b, seen in zip(found, known, strict=True)]
         self.admit(*candidates.fetch(fresh, self.anew))
         slots = [candidates.at(p, b.positions) for p, b in zip(session.parts, found, strict=True)]
-        self.changed, self.change = joined(slots), joined([block.values for block in found])
+        self.changed, self.change = concatenate(slots), concatenate([block.values for block in found])
         self.box.beta[self.changed] += self.change
         self.phase = Phase.SYNCING if len(self.changed) else Phase.GROWING
         return sum(block.steps for block in found)
@@ -265,7 +245,7 @@ class ClusterState(CorrectiveState):
         self.wanted = max(first, int(growth * self.n_support))
 
     def _forget(self) -> None:
-        """Let the roster forget rows without weight outside the working set, once they are the greater part of it."""
+        """Forget candidates without weight outside the working set, once they are the greater part of all."""
         used = (self.box.beta != 0.0) | (self.working.slot_of >= 0)
         if 2 * np.count_nonzero(used) + SPARE > len(used):
             return
@@ -278,7 +258,7 @@ class ClusterState(CorrectiveState):
         self.changed, self.change = self.changed[:0], self.change[:0]
 
     def _draw(self, first: int) -> None:
-        """Let rows that are drawn at random join the roster, half of them of each class if there are enough."""
+        """Let rows that are drawn at random join the candidates, half of them of each class if there are enough."""
         session = self.session
         counts = session.counts[session.parts]
         sides = counts.sum(axis=0)

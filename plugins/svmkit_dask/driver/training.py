@@ -32,15 +32,12 @@ class Executor(ABC):
     def map(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
         """Return function(part, name, *args) of the part that each source makes.
 
-        Raises
-        ------
-        InputError
-            A part cannot be made, or the function refuses it. The message names the part.
+        A part that cannot be made, or that the function refuses, raises InputError, which names it.
         """
 
     @abstractmethod
     def workers(self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray) -> Workers:
-        """Return the crew that holds the parts, which have so many rows."""
+        """Return the workers that hold the parts, which have so many rows."""
 
 
 class LocalExecutor(Executor):
@@ -88,7 +85,7 @@ def few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
     return part.take(np.arange(n)), part.answers[:n]
 
 
-def scattered(
+def make_training_data(
     executor: Executor,
     sources: Sequence[Source],
     *,
@@ -98,7 +95,10 @@ def scattered(
     multiclass: str = "ovo",
     memory: str | int = "1GB",
 ) -> ScatteredData:
-    """Return the training data that some parts make up, with their crew.
+    """Return the training data that some parts make up, with their workers.
+
+    A part that cannot be read, parts that do not belong together, and an option that cannot be used raise InputError in
+    one line.
 
     Parameters
     ----------
@@ -112,36 +112,31 @@ def scattered(
         The scaling, learnt from all parts.
     class_weight, multiclass, memory
         As for `ScatteredData`.
-
-    Raises
-    ------
-    InputError
-        A part cannot be read, the parts do not belong together, or an option cannot be used. The message is one line.
     """
     if isinstance(kernel, Precomputed):
-        raise InputError("a precomputed kernel matrix cannot be dealt into parts: train on this machine alone")
-    dealt = Summary(executor.map(facts_of, sources))
-    classes, preprocessing = dealt.classes, dealt.preprocessing(scale)
-    resolved = dealt.resolve(kernel, preprocessing)
-    filled = [sources[p].with_layout(dealt.layout) for p in dealt.filled]
-    sizes = [dealt.offsets[p + 1] - dealt.offsets[p] for p in dealt.filled]
-    space = Space(resolved, Extent(NOWHERE, 0.0), dealt.n_features, preprocessing)
-    space = space._replace(extent=_extent(executor, filled, space, dealt))
+        raise InputError("a precomputed kernel matrix cannot be cut into parts: train on this machine alone")
+    summary = Summary(executor.map(facts_of, sources))
+    classes, preprocessing = summary.classes, summary.preprocessing(scale)
+    resolved = summary.resolve(kernel, preprocessing)
+    filled = [sources[p].with_layout(summary.layout) for p in summary.filled]
+    sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
+    space = Space(resolved, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
+    space = space._replace(extent=_extent(executor, filled, space, summary))
     workers = executor.workers(filled, sizes, space, classes)
 
     def few(n: int) -> tuple[Rows, np.ndarray]:
         return executor.map(few_of, filled[:1], n)[0]
 
-    return ScatteredData(workers, dealt, few, class_weight=class_weight, multiclass=multiclass, memory=memory)
+    return ScatteredData(workers, summary, few, class_weight=class_weight, multiclass=multiclass, memory=memory)
 
 
-def _extent(executor: Executor, sources: Sequence[Source], space: Space, dealt: Summary) -> Extent:
+def _extent(executor: Executor, sources: Sequence[Source], space: Space, summary: Summary) -> Extent:
     """Return the extent of the rows of all parts, as `Extent.of` would of all rows in one place."""
     kernel = space.kernel
     if kernel.form is None:
         return space.extent
-    around = kernel.form.argument is Argument.SQUARE and not dealt.layout.is_sparse
-    mean = dealt.mean(space.preprocessing or dealt.preprocessing(None)) if around else NOWHERE
+    around = kernel.form.argument is Argument.SQUARE and not summary.layout.is_sparse
+    mean = summary.mean(space.preprocessing or summary.preprocessing(None)) if around else NOWHERE
     found = executor.map(reach_of, sources, space, mean if np.isfinite(mean).all() else NOWHERE)
     reach, centred = (max(values) for values in zip(*found, strict=True))
     worth = len(mean) and kernel.scalars[1] * reach > FAR and centred * WORTH < reach

@@ -16,26 +16,9 @@ from svmkit_dask.parts.sources import ChunkPart
 def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
     """Return the parts of Dask collections, each a delayed `ChunkPart`; nothing is computed unless it must be.
 
-    Persist the collections first: a part is computed from the chunks of each of them.
-
-    Parameters
-    ----------
-    X : dask array of shape (n_samples, n_features), or dask dataframe
-        Chunked by rows; further chunks of columns are joined.
-    y : dask array, dask series, array-like or str
-        Labels or targets; the name of a column of X, if X is a dataframe. Chunks that differ from those of X are cut
-        anew. If the lengths of chunks are not known and their numbers differ, the lengths are computed.
-    sample_weight : as y, default=None
-        The weight of each row.
-
-    Returns
-    -------
-    list of dask.delayed.Delayed
-
-    Raises
-    ------
-    InputError
-        X is no Dask collection, has text columns or lacks a named one, or the numbers of rows differ.
+    Persist the collections first: a part is computed from the chunks of each of them. X is a dask array or dataframe; y
+    and the weights are collections, array-likes or names of columns. Chunks that differ from those of X are cut anew.
+    If the lengths of chunks are not known and their numbers differ, the lengths are computed.
     """
     import dask
 
@@ -48,7 +31,7 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
         raise InputError(f"X has {X.ndim} dimensions: it needs rows and columns")
     elif X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    collections = _aligned({"X": X} | {name: given for name, given in named.items() if given is not None})
+    collections = _align({"X": X} | {name: given for name, given in named.items() if given is not None})
     chunks = {name: _chunks(collection) for name, collection in collections.items()}
     n = len(chunks["X"])
     weights = chunks.get("sample_weight", [None] * n)
@@ -89,13 +72,13 @@ def _require_numbers(X: Any) -> None:
         )
 
 
-def _aligned(collections: dict[str, Any]) -> dict[str, Any]:
+def _align(collections: dict[str, Any]) -> dict[str, Any]:
     """Return the collections with as many chunks each, equally long where the lengths are known."""
     unknown = [name for name, one in collections.items() if _lengths(one) is None]
     numbers = {_n_chunks(one) for one in collections.values()}
     if unknown and len(numbers) == 1:
         return collections  # a chunk that differs is found when it is loaded
-    return _cut_alike(collections | {name: _measured(collections[name]) for name in unknown})
+    return _cut_alike(collections | {name: _measure(collections[name]) for name in unknown})
 
 
 def _n_chunks(collection: Any) -> int:
@@ -115,7 +98,7 @@ def _lengths(collection: Any) -> tuple[int, ...] | None:
     return None if any(math.isnan(n) for n in known) else tuple(known)
 
 
-def _measured(collection: Any) -> Any:
+def _measure(collection: Any) -> Any:
     """Return a collection as an array whose chunks have known lengths, which is computed."""
     if _is_frame(collection):
         return collection.to_dask_array(lengths=True)
@@ -151,7 +134,7 @@ def as_array(X: Any) -> Any:
     return X if hasattr(X, "chunks") else X.to_dask_array()
 
 
-def mapped(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width: int | None, dtype: Any) -> Any:
+def map_chunks(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width: int | None, dtype: Any) -> Any:
     """Return function(model, rows) of the rows of a Dask collection, as a dask array with the chunks of its rows.
 
     Parameters
@@ -162,15 +145,8 @@ def mapped(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width
         The model. It is one node of the graph, and so it travels to each worker once.
     X : dask array of shape (n_samples, n_features), or dask dataframe
         The rows.
-    width : int or None
-        The number of columns of the result; None for an array (n_samples,).
-    dtype : dtype
-        The type of the result.
-
-    Raises
-    ------
-    InputError
-        X is no table of rows and columns.
+    width, dtype : int or None, dtype
+        The number of columns of the result, None for an array (n_samples,), and its type.
     """
     import dask
 
@@ -182,10 +158,10 @@ def mapped(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width
     node = dask.delayed(model, pure=True, traverse=False)
     shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
     meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
-    return X.map_blocks(_applied, function, node, dtype=dtype, meta=meta, **shape)
+    return X.map_blocks(_apply_chunk, function, node, dtype=dtype, meta=meta, **shape)
 
 
-def _applied(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
+def _apply_chunk(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
     if not rows.shape[0]:  # a chunk without rows
         like = function(model, np.zeros((1, rows.shape[1])))
         return like[:0]

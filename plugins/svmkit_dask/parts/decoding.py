@@ -187,14 +187,14 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
                 else:
                     held.setdefault(name, Stack(array.dtype)).add(array.reshape(-1))
             if disk is None and writer is not None and sum(stack.array.nbytes for stack in held.values()) > most:
-                disk = _spilled(writer, held)
+                disk = _spill(writer, held)
                 held.clear()
         small = _small(counts, answers)
         if disk is not None:
             return disk.finish(small, decoder.n_features, decoder.base, decoder.written)
         if writer is not None and held:
             with suppress(InputError):  # no room on disk only costs the next load its time
-                _spilled(writer, held).finish(small, decoder.n_features, decoder.base, decoder.written)
+                _spill(writer, held).finish(small, decoder.n_features, decoder.base, decoder.written)
         return _in_memory(decoder, held, small)
     except BaseException:
         if disk is not None:
@@ -202,7 +202,7 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
         raise
 
 
-def _spilled(writer: Callable[[], Writer], held: dict[str, Stack]) -> Writer:
+def _spill(writer: Callable[[], Writer], held: dict[str, Stack]) -> Writer:
     """Return a folder with the rows that were in memory."""
     disk = writer()
     for name, stack in held.items():

@@ -77,14 +77,14 @@ class FilePart(Source):
             return decode(self._decoder(), None, most)
         found: Part | None = open_sound(cache / self._key())
         if found is None:
-            found = self._decoded(cache, most)
+            found = self._decode_file(cache, most)
         if isinstance(found, DiskPart):
             if found.decoded <= most:
                 return found.in_memory_copy()
-            found.remake = partial(self._decoded, cache, 0)
+            found.remake = partial(self._decode_file, cache, 0)
         return found
 
-    def _decoded(self, cache: Path, most: int) -> Part:
+    def _decode_file(self, cache: Path, most: int) -> Part:
         return decode(self._decoder(), partial(Writer, cache, self._key(), self.name), most)
 
     def _key(self) -> str:

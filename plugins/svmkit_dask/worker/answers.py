@@ -36,24 +36,16 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
 
     Parameters
     ----------
-    rows : Rows
-        The rows.
-    own : Own
-        Without meaning here.
+    rows, own
+        The rows; nothing is for this part only.
     level : float
         Estimate of v at the points between their bounds.
-    most : int
-        Largest number of rows of the block.
-    memory : int
-        Bytes for the matrix of the block.
+    most, memory : int
+        Largest number of rows of the block, and the bytes for its matrix.
     inner : float
         Gap of the block at which it is solved, as a fraction of the gap that it had at first.
-
-    Returns
-    -------
-    Block
     """
-    at = _chosen(rows, level, most)
+    at = _choose(rows, level, most)
     if not len(at):
         return Block(at, np.empty(0), 0)
     square = _square(rows, at, memory)
@@ -75,7 +67,7 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
     return Block(at[moved][order], (box.beta - before)[moved][order], steps)
 
 
-def _chosen(rows: Rows, level: float, most: int) -> np.ndarray:
+def _choose(rows: Rows, level: float, most: int) -> np.ndarray:
     """Return the rows of the block, those first that violate their condition most."""
     box = rows.box
     depths = violations(box, level)
@@ -106,21 +98,9 @@ def tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarr
 
 
 def hits(rows: Rows, own: object, change: Change) -> np.ndarray:
-    """Return how the predictions of a model compare with the classes of the rows that take part.
+    """Return how the predictions of a model, in the place of vectors, compare with the classes of the rows.
 
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    own : object
-        Nothing.
-    change : Change
-        The model, in the place of vectors.
-
-    Returns
-    -------
-    ndarray of int64, shape (3, n_classes)
-        For each class the number of its rows, of predictions of it, and of rows where both agree.
+    They are int64, shape (3, n_classes): for each class the number of its rows, of predictions of it, and of both.
     """
     model: SVMModel = change.X
     n_classes = len(model.classes)
@@ -215,10 +195,8 @@ def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
 
     Parameters
     ----------
-    rows : Rows
-        The rows.
-    own : Own
-        Only `inside` counts.
+    rows, own
+        The rows, and those of them that are no candidates.
     level : float
         Estimate of v at the points between their bounds.
     wanted : int

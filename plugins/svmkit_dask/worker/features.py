@@ -33,15 +33,7 @@ class Space(NamedTuple):
 
 
 class Features:
-    """The features of one part, block by block; those of a part in memory are kept as they are used.
-
-    Parameters
-    ----------
-    part : Part
-        The rows.
-    space : Space
-        The space that they lie in.
-    """
+    """The features of one part in a space, block by block; those of a part in memory are kept as they are used."""
 
     def __init__(self, part: Part, space: Space) -> None:
         self.part, self.space = part, space

@@ -45,18 +45,7 @@ class Change(NamedTuple):
 
 
 class Rows:
-    """The rows of one part that take part in one problem.
-
-    Parameters
-    ----------
-    features : Features
-        The features of the part.
-    codes : ndarray of int64, shape (n_rows,)
-        The classes of the rows of the part.
-    weights : ndarray of float64, shape (n_rows,)
-        The weights of the rows of the part.
-    spec : Spec
-        The problem.
+    """The rows of one part, with their classes and weights, that take part in one problem.
 
     Attributes
     ----------
@@ -68,10 +57,8 @@ class Rows:
         The number of changes of the weights so far: a message says to which state it belongs.
     ahead : ndarray of float64, shape (n,), or None
         What a proposed change adds to v.
-    h : ndarray of float64, shape (n,), or None
-        The decision values of the last certificate, without the bias.
-    measured : ndarray of float64, shape (n,)
-        The weights of that certificate.
+    h, measured : ndarray of float64, shape (n,)
+        The decision values of the last certificate, without the bias, and its weights; h is None before there is one.
     mark : int
         The number of that certificate.
     """
@@ -108,19 +95,7 @@ class Rows:
         return box.v + box.y * (1.0 - box.ridge * box.beta)
 
     def begin_anew(self, stamp: int, change: Change, own: np.ndarray, beta: np.ndarray) -> None:
-        """Compute v from scratch from all vectors that have weights.
-
-        Parameters
-        ----------
-        stamp : int
-            The state that this is.
-        change : Change
-            All vectors that have weights.
-        own : ndarray of int64, shape (k,)
-            Positions of rows that have weights.
-        beta : ndarray of float64, shape (k,)
-            Their weights.
-        """
+        """Compute v from scratch, from all vectors that have weights and those weights that are of these rows."""
         self.box.beta[:] = 0.0
         self.box.beta[own] = beta
         self.take(stamp, self.product(change, np.float64))

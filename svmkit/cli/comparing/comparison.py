@@ -80,7 +80,7 @@ class Comparison:
     def _cluster(self, todo: list[Cell]) -> Cluster:
         assert self.options.scheduler is not None
         solvers = dict.fromkeys(cell.settings["solver"]["solver"] for cell in todo)
-        return connect(self.options.scheduler, solvers=list(solvers), told=note)
+        return connect(self.options.scheduler, solvers=list(solvers), notify=note)
 
     def _run(self, todo: list[Cell], cluster: Cluster | None) -> None:
         options = self.options

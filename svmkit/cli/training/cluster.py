@@ -56,7 +56,7 @@ def run(options: TrainOptions) -> Outcome:
         saver = Checkpoint(options.checkpoint, resume=options.resume, every=options.interval)
     assert options.scheduler is not None
     began = time.perf_counter()
-    with connect(options.scheduler, solvers=[method.solver.name], told=note) as cluster:
+    with connect(options.scheduler, solvers=[method.solver.name], notify=note) as cluster:
         dealt = cluster.training_data(
             options.data,
             reading=options.reading,

@@ -127,7 +127,7 @@ class TuneJob:
             cluster = None
             if self.scheduler:
                 solvers = {path.solver.name for path in self.paths}
-                cluster = end.enter_context(connect(self.scheduler, solvers=sorted(solvers), told=note))
+                cluster = end.enter_context(connect(self.scheduler, solvers=sorted(solvers), notify=note))
             show = end.enter_context(progress.live("searching (the first run compiles)"))
             self.found = tune.run(
                 self.paths,

@@ -33,7 +33,7 @@ WITHIN = 10.0  # seconds in which an address that leads nowhere is refused
 def pair(tmp_path_factory):
     """A cluster of two processes on this machine, and the lines that it told."""
     told = []
-    with connect("local:2", solvers=["smo"], told=told.append) as cluster:
+    with connect("local:2", solvers=["smo"], notify=told.append) as cluster:
         yield cluster, told
 
 
@@ -159,7 +159,7 @@ def test_workers_that_do_not_fit_are_named_before_any_work(processes, tmp_path):
     (old / "svmkit" / "_version.py").write_text('__version__ = "0.0.1"\n', encoding="utf-8")
     first = processes.worker(path=old)
     told: list[str] = []
-    how = {"told": told.append}
+    how = {"notify": told.append}
     words = ["worker tcp://127.0.0.1:", "has svmkit 0.0.1", f"here it is {__version__}"]
     refused(words, connect, processes.address, **how)
     first.kill()
@@ -175,12 +175,12 @@ def test_a_solver_that_workers_lack_and_a_worker_that_comes_later(processes, tmp
     source = "from svmkit_decomposition.smo import SMO\n\nclass Ours(SMO):\n    'Ours.'\n    name = 'ours'\n"
     processes.worker()
     package(source, {"solver": {"ours": "Ours"}}, interface=("2",), name="strange", version="1.5")
-    refused(["has no solver ours", "strange==1.5"], connect, processes.address, solvers=["ours"], told=print)
+    refused(["has no solver ours", "strange==1.5"], connect, processes.address, solvers=["ours"], notify=print)
     (tmp_path / "old" / "svmkit").mkdir(parents=True)
     (tmp_path / "old" / "svmkit" / "__init__.py").write_text("", encoding="utf-8")
     (tmp_path / "old" / "svmkit" / "_version.py").write_text('__version__ = "0.0.1"\n', encoding="utf-8")
     told = []
-    with connect(processes.address, solvers=["smo"], told=told.append) as cluster:
+    with connect(processes.address, solvers=["smo"], notify=told.append) as cluster:
         assert cluster.n_workers == 1
         processes.worker()
         wait_for(lambda: cluster.n_workers == 2)
@@ -194,11 +194,11 @@ def test_a_solver_that_workers_lack_and_a_worker_that_comes_later(processes, tmp
 def test_no_workers(processes):
     told = []
     with pytest.raises(ClusterLost, match="has had no workers for") as caught:
-        connect(processes.address, wait=1.0, told=told.append)
+        connect(processes.address, wait=1.0, notify=told.append)
     assert "dask worker" in str(caught.value)
     assert len(told) == 1 and "has no workers: waiting up to 1 s" in told[0]
     threading.Timer(1.0, processes.worker).start()
-    with connect(processes.address, told=told.append) as cluster:
+    with connect(processes.address, notify=told.append) as cluster:
         assert cluster.n_workers == 1 and len(told) == 2
 
 
@@ -249,7 +249,7 @@ def test_shared_objects_travel_once_and_values_are_sent_back(pair, monkeypatch):
 def test_joblib_runs_on_a_single_worker(processes):
     """joblib itself would do the tasks of a backend that takes one at a time."""
     processes.worker()
-    with connect(processes.address, told=print) as cluster, cluster.parallel_backend():
+    with connect(processes.address, notify=print) as cluster, cluster.parallel_backend():
         found = joblib.Parallel()(joblib.delayed(square)(k) for k in range(3))
     assert os.getpid() not in {value[1] for value in found}
 
@@ -282,7 +282,7 @@ def test_a_cancelled_call_learns_of_it(pair, tmp_path):
 @pytest.mark.slow
 def test_a_lost_worker_costs_a_try(tmp_path):
     told, X = [], np.arange(1000.0)
-    with connect("local:2", told=told.append) as cluster, cluster.sharing(X):
+    with connect("local:2", notify=told.append) as cluster, cluster.sharing(X):
         assert cluster.submit(is_whole, X).result(60) == X.shape
         ended = cluster.submit(die_once, tmp_path / "pid").result(120)
         assert ended != int((tmp_path / "pid").read_text(encoding="utf-8"))
@@ -296,7 +296,7 @@ def test_a_lost_worker_costs_a_try(tmp_path):
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away_fails_all_calls(processes, tmp_path):
     processes.worker()
-    with connect(processes.address, told=lambda line: None) as cluster:
+    with connect(processes.address, notify=lambda line: None) as cluster:
         calls = [cluster.submit(wait_until_unwanted, tmp_path / name) for name in "ab"]
         wait_for((tmp_path / "a").is_file)
         processes.scheduler.kill()
