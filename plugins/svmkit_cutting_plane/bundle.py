@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problems.loss_sums import reward, ridges
 from svmkit.problems.risks.linear_risk import LinearRisk
+from svmkit.problems.risks.sums import dual_sums
 from svmkit_cutting_plane import dual
 
 ROOM = 64  # cuts that the first arrays hold
@@ -75,7 +75,8 @@ class Bundle:
             self._K = np.pad(self._K, ((0, n), (0, n)))
         self._V[n] = p.weights(c)
         self._K[n, : n + 1] = self._K[: n + 1, n] = self._V[: n + 1] @ self._V[n]
-        self.b = np.append(self.b, reward(p.terms, c) - 0.5 * (c @ (c * ridges(p.terms, c))))
+        linear, ridged = dual_sums(*p.points, c)
+        self.b = np.append(self.b, linear - 0.5 * ridged)
         self.alpha, self.idle = np.append(self.alpha, 0.0), np.append(self.idle, 0)
         self._packed.append(self._pack(c))
         self.n += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit.errors import InputError
-from svmkit_cutting_plane.search import line_search, ramps
+from svmkit_cutting_plane.search import line_search, make_ramps
 from svmkit_cutting_plane.step import CuttingPlane, Point, State
 
 
@@ -41,7 +41,7 @@ class OCAS(CuttingPlane):
         p, best = state.problem, state.best
         d, change = reached.w - best.w, reached.h - best.h
         if d.any():
-            t = line_search(ramps(p.terms, best.h, change), float(best.w @ d), float(d @ d))
+            t = line_search(make_ramps(p.points, best.h, change), float(best.w @ d), float(d @ d))
             w, h = best.w + t * d, best.h + t * change
             # far beyond w_t the rounding of `change` would matter; such a point is rare and gets a pass of its own
             state.keep(Point(w, h, p.primal(w, h)) if t <= 1.0 else state.look(w))

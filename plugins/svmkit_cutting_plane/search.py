@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.losses.terms import Terms
+from svmkit.problems.risks.points import Points, find_side, opposite_side
+from svmkit.runtime.compiling import njit
 
 NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns need not be sorted
 
@@ -28,12 +29,12 @@ class Ramps(NamedTuple):
     stiffness: np.ndarray
 
 
-def ramps(terms: Terms, h: np.ndarray, change: np.ndarray) -> Ramps:
+def make_ramps(points: Points, h: np.ndarray, change: np.ndarray) -> Ramps:
     """Return the slopes of the losses at decision values h + t change.
 
     Parameters
     ----------
-    terms : Terms
+    points : Points
         The terms of m samples.
     h, change : ndarray of shape (m,)
         Decision values at t = 0, and what t = 1 adds to them.
@@ -43,18 +44,34 @@ def ramps(terms: Terms, h: np.ndarray, change: np.ndarray) -> Ramps:
     Ramps
         On each side of a loss one ramp, and a second one where it stops growing; sides without weights are left out.
     """
-    e, parts = terms.target - h, []
-    for sign, kink, bound, ridge in (
-        (1.0, terms.kink_up, terms.upper, terms.ridge_up),
-        (-1.0, terms.kink_down, -terms.lower, terms.ridge_down),
-    ):
-        slack, fall, has = sign * e - kink, sign * change, bound > 0.0
-        jumps, grows = np.flatnonzero(has & (ridge == 0.0)), np.flatnonzero(has & (ridge > 0.0))
-        ends = grows[bound[grows] < np.inf]
-        parts.append((slack[jumps], fall[jumps], bound[jumps], np.zeros(jumps.size)))
-        parts.append((slack[grows], fall[grows], np.zeros(grows.size), 1.0 / ridge[grows]))
-        parts.append((slack[ends] - ridge[ends] * bound[ends], fall[ends], np.zeros(ends.size), -1.0 / ridge[ends]))
-    return Ramps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    out = np.empty((4, (4 if points.two_sided else 2) * h.size))
+    n = _fill_ramps(*points, h, change, out)
+    return Ramps(*out[:, :n])
+
+
+@njit(cache=True, error_model="numpy")
+def _fill_ramps(rows, two_sided, h, change, out):
+    n = 0
+    for i in range(h.size):
+        e, side = rows[i, 0] - h[i], find_side(rows, two_sided, i, 0.0, 1.0)
+        n = _add_ramps(side, e, change[i], out, n)
+        if two_sided is not None:
+            n = _add_ramps(opposite_side(rows, i, side), e, change[i], out, n)
+    return n
+
+
+@njit(cache=True, error_model="numpy")
+def _add_ramps(side, e, change, out, n):
+    if side.bound == 0.0:
+        return n
+    out[0, n], out[1, n] = side.sign * e - side.kink, side.sign * change
+    out[2, n], out[3, n] = (side.bound, 0.0) if side.ridge == 0.0 else (0.0, 1.0 / side.ridge)
+    n += 1
+    if side.ridge > 0.0 and side.bound < np.inf:
+        out[0, n], out[1, n] = out[0, n - 1] - side.ridge * side.bound, out[1, n - 1]
+        out[2, n], out[3, n] = 0.0, -out[3, n - 1]
+        n += 1
+    return n
 
 
 def line_search(ramps: Ramps, along: float, square: float) -> float:
@@ -77,7 +94,10 @@ def line_search(ramps: Ramps, along: float, square: float) -> float:
     """
     slack, fall, jump, stiffness = ramps
     straight = not stiffness.any()
-    const, rate = -fall * (jump + stiffness * slack), np.zeros(1) if straight else stiffness * np.square(fall)
+    if straight:
+        const, rate = -fall * jump, np.zeros(1)
+    else:
+        const, rate = -fall * (jump + stiffness * slack), stiffness * np.square(fall)
 
     def slope(t: float) -> float:
         return along + square * t + float(np.where(slack > t * fall, const + rate * t, 0.0).sum())

@@ -9,11 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.losses.terms import Terms
 from svmkit.problems.base import Problem
-from svmkit.problems.loss_sums import total_loss
 from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.problems.risks.sums import total_loss
 from svmkit.runtime.compiling import njit
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
@@ -103,7 +102,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     if now["stream"]:
         return
     sample = state.draws.rng.permutation(p.m)[:SAMPLE]
-    terms, C = Terms(*(part[sample] for part in p.terms)), x.C[sample]
+    C, points = x.C[sample], x.points[sample]
 
     def ending(eta0: float) -> float:
         """Return lambda P on the sample after a pass with steps eta0; inf for an overflow."""
@@ -112,7 +111,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         solver.walk(tried, sample)
         with np.errstate(all="ignore"):
             w = tried.w.point
-            loss = total_loss(terms, scores(x, sample, w)) / C.sum()
+            loss = total_loss(points, x.two_sided, scores(x, sample, w)) / C.sum()
             size = np.abs(w).sum() if p.penalty == "l1" else 0.5 * (w @ w)
         value = float(p.lam * size + loss)
         return value if np.isfinite(value) else np.inf
@@ -156,6 +155,7 @@ def at(x, order, k):
     """Return order[k], and prefetch a row of X that comes a little later."""
     if k + SOON < order.size:
         fetch_row(x.rows, order[k + SOON])
+        fetch_row(x.points, order[k + SOON])
     return order[k]
 
 

@@ -20,11 +20,13 @@ from svmkit.model.matching import match_rows
 from svmkit.model.objective import Objective
 from svmkit.model.one_vs_one import class_pairs, signs
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss_sums import reward, reward_error, ridges, total_loss_error
 from svmkit.problems.one_class import OneClassQP, weighted_quantile
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.problems.risks.points import make_points
+from svmkit.problems.risks.sums import dual_sums, total_loss_error
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SimplexQP
+from svmkit.problems.weights import reward_error, ridges
 
 
 class Samples(NamedTuple):
@@ -194,7 +196,7 @@ def _certify_expansion(
     norm, of_norm = float(coef @ own), float(np.abs(coef).sum()) * of_own + dot_error(coef * own)
     square = (b / column) ** 2 if column else 0.0
     primal = 0.5 * (norm + square) + float(C @ objective.loss.value(target, h))
-    of_primal = 0.5 * of_norm + total_loss_error(terms, h, np.full(len(h), of_own) + U * np.abs(h))
+    of_primal = 0.5 * of_norm + total_loss_error(*make_points(terms, np.zeros(len(h))), h, of_own + U * np.abs(h), U)
     of_primal += 4.0 * U * abs(primal)
     if dual is None and is_dual:
         dual = coef[at]
@@ -235,12 +237,15 @@ def _dual_value(
     if column is None:
         terms = terms._replace(target=terms.target - np.median(terms.target))
     total = float(beta.sum())
-    ridged, square = beta * (beta * ridges(terms, beta)), (column * total) ** 2 if column else 0.0
-    gain, curvature = reward(terms, beta), norm + square + float(ridged.sum())
+    square = (column * total) ** 2 if column else 0.0
+    gain, ridged = dual_sums(*make_points(terms, np.zeros(len(beta))), beta)
+    curvature = norm + square + ridged
     scale = 1.0 if column is None or curvature <= 0.0 else min(max(gain / curvature, 0.0), 1.0)
     of_square = 2.0 * column * abs(column * total) * dot_error(beta) if column else 0.0
     error = reward_error(terms, beta) + U * (float(np.abs(terms.target) @ np.abs(beta)) + 4.0 * abs(gain))
-    error += 0.5 * (of_norm + of_square + dot_error(ridged)) + 4.0 * U * (abs(norm) + curvature)
+    error += 0.5 * (of_norm + of_square + dot_error(beta * (beta * ridges(terms, beta)))) + 4.0 * U * (
+        abs(norm) + curvature
+    )
     return scale * gain - 0.5 * scale * scale * curvature, error
 
 

@@ -8,12 +8,12 @@ import pytest
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.semidefinite import Definiteness
-from svmkit.problems import base, box, loss, loss_sums, rounding, simplex
+from svmkit.problems import base, box, loss, rounding, simplex
 from svmkit.problems.box import BoxQP
 from svmkit.problems.box_sums import Bounds
 from svmkit.problems.certificate import Certificate, is_rounding
 from svmkit.problems.loss import Loss
-from svmkit.problems.risks import kernel_risk
+from svmkit.problems.risks import kernel_risk, risk
 from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
@@ -30,7 +30,7 @@ every_loss = pytest.mark.parametrize("kind", [HINGE, SQUARED], ids=str)
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
     """A unit roundoff of 1/512, and kernel products that are off by a thousandth of the sum of the weights."""
-    for module in (simplex, box, kernel_risk, loss, loss_sums, rounding):
+    for module in (simplex, box, kernel_risk, risk, loss, rounding):
         if hasattr(module, "U"):
             monkeypatch.setattr(module, "U", U)
     monkeypatch.setattr(Gram, "product_error", lambda self, weights: ETA * float(np.abs(weights).sum()))

@@ -12,10 +12,10 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems.loss import Loss, best_bias
-from svmkit.problems.loss_sums import outside_bounds
 from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk
 from svmkit.problems.simplex import SquaredHinge
+from svmkit.problems.weights import outside_bounds
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
 

@@ -9,9 +9,10 @@ import numpy as np
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss_sums import reward, reward_error, ridges, total_loss, total_loss_error
 from svmkit.problems.risks.risk import Risk
+from svmkit.problems.risks.sums import dual_sums
 from svmkit.problems.rounding import dot_error
+from svmkit.problems.weights import reward_error, ridges
 
 
 class KernelRisk(Risk):
@@ -29,20 +30,21 @@ class KernelRisk(Risk):
         return self.gram.matvec(coef[idx], idx) + self.bias**2 * float(coef.sum())
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        terms, h = self.terms, self.decision(point)
+        h = self.decision(point)
         norm = float(point @ h)
         of_h, of_norm = self._errors(point, h)
-        primal = 0.5 * norm + total_loss(terms, h)
-        of_primal = 0.5 * of_norm + total_loss_error(terms, h, of_h)
+        primal = 0.5 * norm + self.loss_of(h)
+        of_primal = 0.5 * of_norm + self.loss_error(h, of_h)
         beta = self.clipped(point)
         if not np.array_equal(beta, point):
             h = self.decision(beta)
             norm, of_norm = float(beta @ h), self._errors(beta, h)[1]
-        linear, ridged = reward(terms, beta), beta * (beta * ridges(terms, beta))
-        curvature = norm + float(ridged.sum())
+        linear, ridged = dual_sums(*self.points, beta)
+        curvature = norm + ridged
         scale = self.best_scale(linear, curvature)
         dual = scale * linear - 0.5 * scale**2 * curvature
-        of_dual = scale * reward_error(terms, beta) + scale**2 * (of_norm + dot_error(ridged))
+        of_ridged = dot_error(beta * (beta * ridges(self.terms, beta)))
+        of_dual = scale * reward_error(self.terms, beta) + scale**2 * (of_norm + of_ridged)
         return Certificate.of(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
 
     def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:

@@ -14,12 +14,13 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss_sums import outside_bounds, reward, reward_error, ridges, total_loss, total_loss_error
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.near_margin import weights_near_margin
 from svmkit.problems.risks.risk import Risk
+from svmkit.problems.risks.sums import dual_sums
 from svmkit.problems.rounding import dot_error
+from svmkit.problems.weights import outside_bounds, reward_error, ridges
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 
@@ -72,13 +73,13 @@ class LinearProblem(Risk):
         if not self.is_smooth:
             return weights_near_margin(self, h)
         beta = self.suggested(h)
-        v = self.weights(beta)
-        return beta * self.best_scale(reward(self.terms, beta), float(v @ v) + self._ridged(beta))
+        v, (linear, ridged) = self.weights(beta), dual_sums(*self.points, beta)
+        return beta * self.best_scale(linear, float(v @ v) + ridged)
 
     def _primal_error(self, w: np.ndarray, h: np.ndarray) -> float:
         """Return a bound on the rounding error of P at w (width,), whose decision values are given."""
         of_h = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
-        return dot_error(w) + dot_error(np.square(w)) + total_loss_error(self.terms, h, of_h)
+        return dot_error(w) + dot_error(np.square(w)) + self.loss_error(h, of_h)
 
     def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
         """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
@@ -89,10 +90,8 @@ class LinearProblem(Risk):
 
     def dual(self, beta: np.ndarray, w: np.ndarray) -> float:
         """Return D with the l2 penalty at beta (m,), whose w (width,) the caller has computed."""
-        return reward(self.terms, beta) - 0.5 * (float(w @ w) + self._ridged(beta))
-
-    def _ridged(self, beta: np.ndarray) -> float:
-        return float(beta @ (beta * ridges(self.terms, beta)))
+        linear, ridged = dual_sums(*self.points, beta)
+        return linear - 0.5 * (float(w @ w) + ridged)
 
     def weights(self, beta: np.ndarray) -> np.ndarray:
         """Return w (width,) of the dual weights beta (m,), from scratch."""
@@ -122,7 +121,7 @@ class LinearDual(LinearProblem):
     def certificate(self, point: np.ndarray) -> Certificate:
         w = self.weights(point)
         h = self.decision(w)
-        primal = 0.5 * float(w @ w) + total_loss(self.terms, h)
+        primal = 0.5 * float(w @ w) + self.loss_of(h)
         errors = self._primal_error(w, h), self._dual_error(point, w)
         gradient = ridges(self.terms, point) * point - (self.terms.target - h)
         return Certificate.of(primal, self.dual(point, w), gradient, errors=errors)
@@ -202,7 +201,7 @@ class LinearRisk(LinearProblem):
     def primal(self, w: np.ndarray, h: np.ndarray) -> float:
         """Return P at w (width,), whose decision values h (m,) the caller has computed."""
         size = float(np.abs(w).sum()) if self.penalty == "l1" else 0.5 * float(w @ w)
-        return size + total_loss(self.terms, h)
+        return size + self.loss_of(h)
 
     def objective(self, point: np.ndarray) -> float:
         return self.primal(point, self.decision(point))
@@ -251,7 +250,7 @@ class LinearRisk(LinearProblem):
         """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |v| <= 1, v = weights(beta)."""
         v = self.weights(beta)
         if self.penalty == "l1":
-            beta = beta * _best_scale_l1(reward(self.terms, beta), self._ridged(beta), v)
+            beta = beta * _best_scale_l1(*dual_sums(*self.points, beta), v)
             dual, of_pull = self.dual(beta, np.zeros(1)), dot_error(beta * np.sqrt(self.design.sq))
             return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |v| <= 1
         return Bound(self.dual(beta, v), beta, self._dual_error(beta, v))

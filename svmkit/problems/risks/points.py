@@ -102,14 +102,22 @@ def opposite_side(rows, i, side):
 
 
 @njit(cache=True, error_model="numpy")
+def side_toward(rows, two_sided, i, e):
+    """Return the side of sample i toward e, without a branch: for signs that nobody could predict."""
+    if two_sided is None:
+        return find_side(rows, two_sided, i, 0.0, e)
+    k = np.uintp(1 if e > 0.0 else 5)
+    return Side(1.0 if e > 0.0 else -1.0, rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3])
+
+
+@njit(cache=True, error_model="numpy")
 def loss_beyond(slack, side):
     """Return the loss on a side at a slack of any sign, which is the residual beyond the kink."""
-    if slack <= 0.0:
-        return 0.0
+    beyond = max(slack, 0.0)
     if side.ridge == 0.0:
-        return side.bound * slack
+        return side.bound * beyond
     most = side.ridge * side.bound
-    return 0.5 * slack * slack / side.ridge if slack <= most else side.bound * (slack - 0.5 * most)
+    return 0.5 * beyond * beyond / side.ridge if beyond <= most else side.bound * (beyond - 0.5 * most)
 
 
 @njit(cache=True, error_model="numpy")
@@ -126,8 +134,8 @@ def excess_of(slack, held, side):
 @njit(cache=True, error_model="numpy")
 def derivative(rows, two_sided, i, e):
     """Return the derivative of the loss of sample i at the residual e: the dual weight that e suggests."""
-    side = find_side(rows, two_sided, i, 0.0, e)
-    slack = side.sign * e - side.kink
-    if slack <= 0.0:
-        return 0.0
-    return side.sign * (side.bound if side.ridge == 0.0 else min(slack / side.ridge, side.bound))
+    side = side_toward(rows, two_sided, i, e)
+    beyond = max(side.sign * e - side.kink, 0.0)
+    if side.ridge > 0.0:
+        return side.sign * min(beyond / side.ridge, side.bound)
+    return side.sign * (side.bound if beyond > 0.0 else 0.0)

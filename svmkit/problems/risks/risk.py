@@ -12,13 +12,13 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
-from svmkit.losses.terms import dual_weights
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss_sums import total_loss
 from svmkit.problems.risks.points import Points, make_points
+from svmkit.problems.risks.sums import fill_derivatives, total_loss, total_loss_error
 from svmkit.problems.targets import read_samples
 
 
@@ -85,7 +85,7 @@ class Risk(Problem):
     @property
     def unit(self) -> float:
         """The mean loss of the empty model, 1.0 where that is 0."""
-        return total_loss(self.terms, np.zeros(self.m)) * self.lam or 1.0
+        return self.loss_of(np.zeros(self.m)) * self.lam or 1.0
 
     @cached_property
     def is_bounded(self) -> bool:
@@ -119,7 +119,17 @@ class Risk(Problem):
 
     def suggested(self, h: np.ndarray) -> np.ndarray:
         """Return the dual weights (m,) that the decision values h (m,) of a primal point suggest."""
-        return dual_weights(self.terms, self.terms.target - h)
+        out = np.empty(self.m)
+        fill_derivatives(*self.points, h, out)
+        return out
+
+    def loss_of(self, h: np.ndarray) -> float:
+        """Return the sum of the losses of decision values h (m,)."""
+        return total_loss(*self.points, h)
+
+    def loss_error(self, h: np.ndarray, error: np.ndarray) -> float:
+        """Return a bound on the error of `loss_of` for decision values h (m,) with errors of at most `error` (m,)."""
+        return total_loss_error(*self.points, h, error, U)
 
     def clipped(self, beta: np.ndarray) -> np.ndarray:
         """Return dual weights (m,), clipped to their bounds."""

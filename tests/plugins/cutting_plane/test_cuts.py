@@ -7,7 +7,7 @@ from support.problems import blobs, make, posed
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.loss_sums import outside_bounds
+from svmkit.problems.weights import outside_bounds
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation

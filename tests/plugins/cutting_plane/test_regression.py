@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from support.problems import make
 from support.regression import linear_svr, primal, quantities, regression, tube
 from svmkit_cutting_plane.bundle import Bundle
-from svmkit_cutting_plane.search import line_search, ramps
+from svmkit_cutting_plane.search import line_search, make_ramps
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
@@ -85,7 +85,9 @@ def test_the_line_search_ends_at_the_minimum(loss, epsilon):
     rng = np.random.default_rng(0)
     for _ in range(40):
         w, d = rng.normal(size=6), rng.normal(size=6) * rng.choice([0.01, 1.0, 30.0])
-        s = line_search(ramps(problem.terms, problem.decision(w), problem.decision(d)), float(w @ d), float(d @ d))
+        s = line_search(
+            make_ramps(problem.points, problem.decision(w), problem.decision(d)), float(w @ d), float(d @ d)
+        )
 
         def along(s):
             return problem.objective(w + s * d)  # noqa: B023

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from svmkit_cutting_plane.search import line_search, ramps
+from svmkit_cutting_plane.search import line_search, make_ramps
 
 from svmkit.losses import Hinge, SquaredHinge
+from svmkit.problems.risks.points import make_points
 
 both = pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()])
 
@@ -16,7 +17,9 @@ def line(loss, slack, fall, C, along, square):
 
 def search(loss, slack, fall, C, along, square):
     """The step for positive samples with these slacks."""
-    return line_search(ramps(loss.terms(np.ones(len(C)), C), 1.0 - slack, fall), along, square)
+    return line_search(
+        make_ramps(make_points(loss.terms(np.ones(len(C)), C), np.ones(len(C))), 1.0 - slack, fall), along, square
+    )
 
 
 def random_line(seed, m=40):

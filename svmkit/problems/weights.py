@@ -1,0 +1,31 @@
+"""Dual weights and the terms of their losses: bounds, ridges, and the rounding error of what D rewards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.losses.terms import Terms
+from svmkit.problems.rounding import dot_error
+
+
+def reward_error(terms: Terms, beta: np.ndarray) -> float:
+    """Return a bound on the rounding error of target'beta less what the kinks cost."""
+    return dot_error(terms.target * beta) + dot_error(np.where(beta > 0.0, terms.kink_up, terms.kink_down) * beta)
+
+
+def ridges(terms: Terms, beta: np.ndarray) -> np.ndarray:
+    """Return the ridges (m,) on the sides on which the weights beta (m,) lie."""
+    return np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)
+
+
+def outside_bounds(terms: Terms, beta: np.ndarray) -> str | None:
+    """Return why beta is not float64 of shape (m,) with lower <= beta <= upper, or None if it is."""
+    if beta.shape != terms.upper.shape or beta.dtype != np.float64:
+        return f"it should be float64 of shape {terms.upper.shape}, not {beta.dtype} of shape {beta.shape}"
+    if not np.isfinite(beta).all():
+        return "weights should be finite"
+    over = np.maximum(beta - terms.upper, terms.lower - beta)
+    if over.max() > 0.0:
+        i = int(over.argmax())
+        return f"the weight of row {i} should be between {terms.lower[i]:g} and {terms.upper[i]:g}, not {beta[i]:g}"
+    return None
