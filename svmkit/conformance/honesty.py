@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from svmkit.conformance.hostile.trial import run
 from svmkit.conformance.judging.judge import judge_fit
 from svmkit.conformance.result import Check
-from svmkit.conformance.solvers import TOL, toy
+from svmkit.conformance.solvers import TOL, toy, with_losses
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
 from svmkit.solver.base import Solver
@@ -58,8 +58,22 @@ def ordinary(solver: Solver) -> dict[str, dict[str, Any]]:
 
 
 def judged(solver: Solver) -> str | None:
-    """Return a false claim of a run on ordinary data, or None; what a solver refuses in one line is left out."""
-    for name, given in ordinary(solver).items():
+    """Return a false claim of a run on ordinary data, or None; what a solver refuses in one line is left out.
+
+    All losses of classes that the solver takes are judged, those that are not its own on two sets of data.
+    """
+    for loss, variant in with_losses(solver, "classify").items():
+        every = ordinary(variant)
+        chosen = every if variant is solver else {name: every[name] for name in ("CSR", "balanced, sample weights")}
+        said = false_claim(variant, chosen)
+        if said is not None:
+            return said if variant is solver else f"loss {loss}, {said}"
+    return None
+
+
+def false_claim(solver: Solver, every: dict[str, dict[str, Any]]) -> str | None:
+    """Return a claim of a run on some of the `ordinary` data that the judge finds false, or None."""
+    for name, given in every.items():
         X, y, kernel = given.pop("X"), given.pop("y"), given.pop("kernel")
         try:
             done = fit(X, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(2000) | Seconds(0.3), **given)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from svmkit import plugins
 from svmkit.conformance.result import Check
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
@@ -25,6 +28,7 @@ from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.stream.subproblem import Arriving
 
 TOL = 1e-3
+OTHER = {"delta": 0.5, "tau": 0.8}  # options of losses that are tried
 LOOSE = 1e-2  # for solvers without a dual point of their own, which converge slowly in the end
 
 
@@ -57,6 +61,30 @@ def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.
     X = np.column_stack([rng.normal(size=(m, 2)) + 0.8 * y[:, None], np.full(m, 3.0)])
     X[1], X[-1] = X[0], X[-2]
     return X, y
+
+
+def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
+    """Return the solver with each loss of a task that it takes, by name: first its own, then those of other names.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver.
+    task : {"classify", "regress"}
+        What is learnt.
+
+    Returns
+    -------
+    dict of str to Solver
+        Losses with options have others than their defaults; a solver whose loss is no option is alone.
+    """
+    own = solver.loss_for(problem_for(solver).gram.kernel, task).name
+    variants = {own: solver}
+    for name in solver.loss_names(task) if "loss" in plugins.options(type(solver)) else ():
+        options = {key: value for key, value in OTHER.items() if key in plugins.options(plugins.load("loss", name))}
+        given = make_loss(name, task, options) if options else name
+        variants.setdefault(name, replace(solver, loss=solver.loss_option(given)))  # type: ignore[call-arg]
+    return variants
 
 
 def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:

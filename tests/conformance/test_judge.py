@@ -9,12 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit import SVMOneClass, fit, plugins
-from svmkit.conformance.honesty import judged, ordinary
+from svmkit.conformance.honesty import false_claim, judged, ordinary
 from svmkit.conformance.judging.exact import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class
 from svmkit.conformance.judging.truth import Objective
+from svmkit.conformance.solvers import with_losses
 from svmkit.kernels.functions import RBF, Linear, Sigmoid
 from svmkit.losses import Hinge
+from svmkit.problems import LinearDual
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Support
 from svmkit.training.weights import training_weights
@@ -85,17 +87,31 @@ def test_two_points_have_the_known_optimum():
     assert (verdict.primal, verdict.dual) == (pytest.approx(0.5, rel=1e-8), pytest.approx(0.5, rel=1e-8))
 
 
-def losses(name):
-    kind = plugins.load("solver", name)
-    return [{"loss": loss} for loss in kind.loss_names("classify")] if "loss" in plugins.options(kind) else [{}]
+CASES = {
+    f"{name} {loss}": solver
+    for name in SOLVERS
+    for loss, solver in with_losses(plugins.build("solver", name), "classify").items()
+}
 
 
-CASES = [(name, option) for name in SOLVERS for option in losses(name)]
+@pytest.mark.parametrize("solver", CASES.values(), ids=CASES)
+def test_claims_of_every_solver_are_true(solver):
+    assert false_claim(solver, ordinary(solver)) is None
 
 
-@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n} {o.get('loss', '')}" for n, o in CASES])
-def test_claims_of_every_solver_are_true(name, options):
-    assert judged(plugins.build("solver", name, options)) is None
+def test_the_check_judges_every_loss_of_a_solver(monkeypatch):
+    """A solver that claims a wrong P with one loss alone is found out, and the loss is named."""
+    solver, certified = plugins.build("solver", "dcd"), LinearDual.certificate
+
+    def lie(self, point):
+        certificate = certified(self, point)
+        return (
+            replace(certificate, primal=0.5 * certificate.primal) if self.loss.name == "smoothed_hinge" else certificate
+        )
+
+    assert judged(solver) is None
+    monkeypatch.setattr(LinearDual, "certificate", lie)
+    assert judged(solver).startswith("loss smoothed_hinge, CSR: objective")
 
 
 def test_ordinary_data_are_of_every_kind():
@@ -221,10 +237,16 @@ def test_objectives_in_words(words, objective):
 
 
 def test_every_formulation_of_a_solver_is_known():
+    """Of every loss that it takes, too: a judge that does not know one would pass over it in silence."""
     for name in SOLVERS:
-        for kernel in (Linear(), RBF(0.5)):
-            solver = plugins.load("solver", name)()
-            assert Objective.from_words(solver.formulation(kernel), solver.loss_for(kernel)), name
+        for task in ("classify", "regress"):
+            for loss, solver in with_losses(plugins.build("solver", name), task).items():
+                for kernel in (Linear(), RBF(0.5)):
+                    if all(need.holds(kernel) for need in solver.requires) and (
+                        task == "classify" or solver.regression_for(kernel)
+                    ):
+                        words = solver.formulation(kernel, task)
+                        assert Objective.from_words(words, solver.loss_for(kernel, task)), (name, loss, words)
 
 
 @pytest.mark.parametrize("name", ["folos", "liblinear"])
