@@ -29,6 +29,7 @@ BASES = {
     "kernel": ("svmkit.kernels.functions", "Kernel"),
     "sampler": ("svmkit.solver.sampler", "Sampler"),
     "loss": ("svmkit.losses.base", "Loss"),
+    "engine": ("svmkit.kernels.engines.contract", "Engine"),
 }
 """Kinds of plugins that a file can define, and the module and name of the class from which each derives."""
 
@@ -251,6 +252,7 @@ def _all_of(kind: str) -> str:
         "kernel": "block and diag",
         "sampler": "draws",
         "loss": "value and terms",
+        "engine": "block, product, error and largest",
     }[kind]
 
 

@@ -5,11 +5,12 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from support import numpy_engine
+from support.cli import process
 from support.numpy_engine import NumpyEngine
 
 import svmkit
 from svmkit import plugins
-from svmkit.cli.extending.check import check
 from svmkit.conformance import check_plugin
 from svmkit.conformance.engines import ENGINE
 from svmkit.conformance.result import outcome
@@ -157,6 +158,6 @@ def test_an_unknown_engine_is_one_line():
         requested("abacus").__enter__()
 
 
-def test_the_command_checks_an_engine(capsys):
-    check("dense", None, [], False)
-    assert "dense: 10 of 10 checks hold" in capsys.readouterr().out
+def test_an_engine_in_a_file_is_checked():
+    done = process("check", "--plugin", numpy_engine.__file__)
+    assert "numpy: 10 of 10 checks hold" in done.out, done.err

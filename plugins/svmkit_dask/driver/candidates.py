@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from svmkit_corrective.working_set.growth import WorkingSet
 from svmkit_corrective.working_set.square import Square
 
-from svmkit.kernels.engines import engine_for
 from svmkit.kernels.gram import Gram
 from svmkit_dask.driver.session import Session, Weights
 from svmkit_dask.worker.answers import Message, Own, Taken
@@ -148,8 +147,8 @@ class CandidateGram:
         gram = self._gram
         if gram is None or gram.m < len(self.candidates):
             X = self.candidates.X
-            engine = engine_for(self.kernel, X, self.space.extent)
-            gram = self._gram = Gram(self.kernel, X, memory=self.budget, dtype=self.dtype, engine=engine)
+            gram = Gram(self.kernel, X, memory=self.budget, dtype=self.dtype, extent=self.space.extent)
+            self._gram = gram
         self.kernel_values += len(I) * len(J)
         return gram.block(I, J, out, rough=rough)
 

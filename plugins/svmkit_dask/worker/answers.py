@@ -9,7 +9,6 @@ import numpy as np
 from svmkit_corrective.working_set.growth import violations
 from svmkit_corrective.working_set.square import Square
 
-from svmkit.kernels.engines import engine_for
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.model.model import SVMModel
@@ -80,7 +79,7 @@ def _square(rows: Rows, at: np.ndarray, memory: int) -> Square:
     """Return the matrix of as many of these rows as there is room for."""
     space = rows.features.space
     X = rows.features.take(rows.at[at])
-    gram = Gram(space.kernel, X, memory=memory, dtype=rows.spec.dtype, engine=engine_for(space.kernel, X, space.extent))
+    gram = Gram(space.kernel, X, memory=memory, dtype=rows.spec.dtype, extent=space.extent)
     square = Square(gram)
     square.append(np.arange(min(len(at), square.most)))
     rows.kernel_values += gram.kernel_values

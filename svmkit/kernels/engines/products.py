@@ -175,12 +175,12 @@ class DenseEngine(_Products):
             return out
         from svmkit.kernels.loops import differences, tiles
 
-        scalars = self.scalars
-        for here, (part, squares) in self._panels(Z, self._precision(out.dtype, rough)):
+        rows = tiles.DenseRows(self.X, self.origin, self.sq, sel)
+        for here, panel in self._panels(Z, self._precision(out.dtype, rough)):
             if self.cancels:
-                differences.block(self.X, sel, part, scalars, out[here])
+                differences.block(self.X, sel, panel[0], self.scalars, out[here])
             else:
-                tiles.dense_block(self.X, self.origin, self.sq, sel, part, squares, *scalars, out[here])
+                tiles.dense_block(rows, panel, self.scalars, out[here])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
@@ -195,11 +195,11 @@ class DenseEngine(_Products):
     def _add(self, panel, weights, sel, out, own, back):
         from svmkit.kernels.loops import differences, tiles
 
-        X, (part, squares), scalars = self.X, panel, self.scalars
         if self.cancels:  # without `back`, see `within`
-            differences.product(X, sel, part, weights, scalars, out)
+            differences.product(self.X, sel, panel[0], weights, self.scalars, out)
         else:
-            tiles.dense_product(X, self.origin, self.sq, sel, part, squares, weights, *scalars, out, own, back)
+            rows = tiles.DenseRows(self.X, self.origin, self.sq, sel)
+            tiles.dense_product(rows, panel, weights, self.scalars, out, own, back)
 
 
 class CSREngine(_Products):
@@ -255,10 +255,11 @@ class CSREngine(_Products):
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
         if single and self.form.argument is not Argument.L1 and self._by_columns():
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
-            tiles.csc_row(C.data, C.indices, C.indptr, self.sq, Z.indices, Z.data, sq_z, *self.scalars, out)
+            tiles.csc_row((C.data, C.indices, C.indptr, self.sq), (Z.indices, Z.data, sq_z), self.scalars, out)
             return out
-        for here, (panel, sq_z, l1_z) in self._panels(Z, self._precision(out.dtype, rough)):
-            tiles.csr_block(X.data, X.indices, X.indptr, self.sq, sel, panel, sq_z, l1_z, *self.scalars, out[here])
+        rows = tiles.SparseRows(X.data, X.indices, X.indptr, self.sq, sel)
+        for here, panel in self._panels(Z, self._precision(out.dtype, rough)):
+            tiles.csr_block(rows, panel, self.scalars, out[here])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
@@ -275,6 +276,5 @@ class CSREngine(_Products):
     def _add(self, panel, weights, sel, out, own, back):
         from svmkit.kernels.loops import tiles
 
-        X, (values, sq_z, l1_z), scalars = self.X, panel, self.scalars
-        rows, weights = (X.data, X.indices, X.indptr, self.sq, sel), tiles.extended(weights, len(sq_z))
-        tiles.csr_product(*rows, values, sq_z, l1_z, weights, *scalars, out, own, back)
+        rows = tiles.SparseRows(self.X.data, self.X.indices, self.X.indptr, self.sq, sel)
+        tiles.csr_product(rows, panel, tiles.extended(weights, len(panel[1])), self.scalars, out, own, back)

@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.engines.choice import engine_for
 from svmkit.kernels.engines.contract import ALL, PANEL, Engine
-from svmkit.kernels.extent import fits_float32_rows, require_finite_values
+from svmkit.kernels.extent import Extent, fits_float32_rows, require_finite_values
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram.row_cache import Likely, RowCache, has_room
 from svmkit.kernels.gram.semidefinite import Definiteness, examine
@@ -72,6 +72,8 @@ class Gram:
         which takes half the memory and half the time. Values out of its range are always float64. Products are float64.
     engine : Engine, optional
         Computes the values; by default the engine for this kernel and this storage of X.
+    extent : Extent, optional
+        That of the vectors that take part, where X is a part of them; by default that of X.
 
     Attributes
     ----------
@@ -100,9 +102,16 @@ class Gram:
     """
 
     def __init__(
-        self, kernel: Kernel, X, *, memory: str | int = "1GB", dtype=None, engine: Engine | None = None
+        self,
+        kernel: Kernel,
+        X,
+        *,
+        memory: str | int = "1GB",
+        dtype=None,
+        engine: Engine | None = None,
+        extent: Extent | None = None,
     ) -> None:
-        self.engine = engine or engine_for(kernel, X)
+        self.engine = engine or engine_for(kernel, X, extent)
         self.kernel, self.m = kernel, self.engine.n
         self.budget = parse_bytes(memory)
         self.diag = self.engine.diag()

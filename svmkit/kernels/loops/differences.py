@@ -23,12 +23,34 @@ DENSE, SPARSE, VALUE = 0.15, 4.0, 4.0  # nanoseconds for an entry of a pair of d
 
 
 def block(X, sel: np.ndarray, Z, scalars: Scalars, out: np.ndarray) -> None:
-    """Set out[b, a] to k(X[sel[a]], Z[b]) of an rbf or laplacian kernel; an empty `sel` means all rows."""
+    """Set out[b, a] to k(X[sel[a]], Z[b]) of a kernel of x - z.
+
+    Parameters
+    ----------
+    X, Z : ndarray of shapes (n, d) and (q, d), or the arrays of two CSR matrices
+        The vectors, of one storage.
+    sel : ndarray of int64, shape (m,)
+        Rows of X; empty for all.
+    scalars : Scalars
+        Those of the kernel.
+    out : ndarray of shape (q, m)
+        Array for the values.
+    """
     spread(_block, *_work(X, Z, out.shape[1]), X, sel, Z, _squares(scalars), scalars.gamma, out)
 
 
 def product(X, sel: np.ndarray, Z, coef: np.ndarray, scalars: Scalars, out) -> None:
-    """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a] for coef (q, p) and out (m, p), both float64."""
+    """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a].
+
+    Parameters
+    ----------
+    X, sel, Z, scalars
+        As for `block`.
+    coef : ndarray of float64, shape (q, p)
+        Coefficients of Z.
+    out : ndarray of float64, shape (m, p)
+        The sums.
+    """
     spread(_product, *_work(X, Z, out.shape[0]), X, sel, Z, _squares(scalars), scalars.gamma, coef, out)
 
 

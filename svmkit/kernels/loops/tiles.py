@@ -10,9 +10,11 @@ always run in one BLAS thread (`svmkit.runtime.threads`), because the tiles are 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from svmkit.kernels.forms import LAPLACIAN, form_of
+from svmkit.kernels.forms import LAPLACIAN, Scalars, form_of
 from svmkit.kernels.loops.arithmetic import as_type_of, evaluate
 from svmkit.kernels.loops.tile_dots import (
     add_both,
@@ -36,6 +38,52 @@ DEEP = 96  # features from which on BLAS is faster, since the panel does not fit
 FEW = 8  # points from which on a panel is laid out by features
 STRETCHES = 16  # number of ranges of rows of X for work that is done column by column
 DENSE, SPARSE, VALUE = 0.04, 0.2, 0.5  # nanoseconds for an entry of a dense and of a sparse row, and for an epilogue
+
+
+class DenseRows(NamedTuple):
+    """Some rows of a dense X.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        The samples.
+    origin : ndarray of float64, shape (d,) or (0,)
+        What is subtracted from the rows; empty for 0.
+    sq : ndarray of float64, shape (n,)
+        |x - origin|^2 of each row of X.
+    sel : ndarray of int64, shape (m,)
+        The rows; empty for all.
+    """
+
+    X: np.ndarray
+    origin: np.ndarray
+    sq: np.ndarray
+    sel: np.ndarray
+
+
+class SparseRows(NamedTuple):
+    """Some rows of an X in CSR storage.
+
+    Attributes
+    ----------
+    data, indices, indptr : ndarray
+        Those of the CSR matrix.
+    sq : ndarray of float64, shape (n,)
+        |x|^2 of each row of X.
+    sel : ndarray of int64, shape (m,)
+        The rows; empty for all.
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    sq: np.ndarray
+    sel: np.ndarray
+
+    @property
+    def entries(self) -> float:
+        """The mean number of stored entries of a row of X."""
+        return self.data.size / self.sq.size
 
 
 def n_tiles(m: int) -> int:
@@ -68,16 +116,23 @@ def _is_deep(d: int, q: int, form: int) -> bool:
     return d > DEEP or q < FEW or form == LAPLACIAN
 
 
-def dense_block(X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, out):
-    """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (m, d) and Z (q, d), in Z's precision; empty sel means all.
+def dense_block(rows: DenseRows, panel: tuple[np.ndarray, np.ndarray], scalars: Scalars, out: np.ndarray) -> None:
+    """Set out[b, a] to k(x_a, Z[b]) for dense rows x_a, in Z's precision.
 
-    The origin (d,) is subtracted from the rows of X; Z has been moved already. An empty one is 0.
+    Parameters
+    ----------
+    rows : DenseRows
+        The rows x_a.
+    panel : tuple of ndarray
+        Z (q, d), less the origin of the rows, and |z|^2.
+    scalars : Scalars
+        Those of the kernel.
+    out : ndarray of shape (q, m)
+        Array for the values.
     """
-    work = _tile_work(X.shape[1] * DENSE, Z.shape[0], form)
-    deep = _is_deep(X.shape[1], Z.shape[0], form)
-    spread(
-        _dense_block, n_tiles(out.shape[1]), work, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, deep, out
-    )
+    Z, d = panel[0], rows.X.shape[1]
+    work, deep = _tile_work(d * DENSE, Z.shape[0], scalars.form), _is_deep(d, Z.shape[0], scalars.form)
+    spread(_dense_block, n_tiles(out.shape[1]), work, *rows, *panel, *scalars, deep, out)
 
 
 @njit(nogil=True, cache=True)
@@ -102,11 +157,22 @@ def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, d
             place(dots[:q], lo, out)
 
 
-def csr_block(data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
-    """Set out[b, a] to k(row sel[a], panel[:, b]) for CSR rows and a dense panel (d, width); empty sel means all."""
-    given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out
-    work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form)
-    spread(_csr_block, n_tiles(out.shape[1]), work, *given)
+def csr_block(rows: SparseRows, panel: tuple[np.ndarray, ...], scalars: Scalars, out: np.ndarray) -> None:
+    """Set out[b, a] to k(x_a, z_b) for rows x_a of a CSR matrix, in the panel's precision.
+
+    Parameters
+    ----------
+    rows : SparseRows
+        The rows x_a.
+    panel : tuple of ndarray
+        The z_b as columns (d, width), |z|^2 and |z|_1.
+    scalars : Scalars
+        Those of the kernel.
+    out : ndarray of shape (q, m)
+        Array for the values.
+    """
+    work = _tile_work(rows.entries * SPARSE, panel[0].shape[1], scalars.form)
+    spread(_csr_block, n_tiles(out.shape[1]), work, *rows, *panel, *scalars, out)
 
 
 @njit(nogil=True, cache=True)
@@ -126,17 +192,27 @@ def _csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, f
             turn(dots, out[:, begin : begin + n])
 
 
-def csc_row(data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
-    """Set out[0, r] to k(x_r, z) for X by columns (CSC) and one sparse z, whose entries are ordered by column.
+def csc_row(columns: tuple[np.ndarray, ...], z: tuple[np.ndarray, ...], scalars: Scalars, out: np.ndarray) -> None:
+    """Set out[0, r] to k(x_r, z) for X by columns and one sparse z.
 
     Only entries of X in the columns of z are read, in the order in which `csr_block` adds them, so that the values are
     the same.
+
+    Parameters
+    ----------
+    columns : tuple of ndarray
+        data, indices and indptr of X (m, d) as a CSC matrix, and |x|^2 of each row.
+    z : tuple of ndarray
+        The columns of z, ascending, its values in them, and |z|^2.
+    scalars : Scalars
+        Those of the kernel.
+    out : ndarray of shape (1, m)
+        Array for the values.
     """
     m = out.shape[1]
     step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
-    work = _tile_work(data.size / m * SPARSE, 1, form) * step / TILE
-    given = data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out
-    spread(_csc_row, (m + step - 1) // step, work, step, *given)
+    work = _tile_work(columns[0].size / m * SPARSE, 1, scalars.form) * step / TILE
+    spread(_csc_row, (m + step - 1) // step, work, step, *columns, *z, *scalars, out)
 
 
 @njit(nogil=True, cache=True)
@@ -154,21 +230,35 @@ def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z
         place(dots, lo, out)
 
 
-def dense_product(X, origin, sq, sel, Z, sq_z, coef, form, gamma, coef0, degree, out, own, back):
-    """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a]; X (m, d), Z (q, d), coef (q, p) of Z's dtype, out (m, p) float64.
+def dense_product(rows: DenseRows, panel, coef: np.ndarray, scalars: Scalars, out: np.ndarray, own, back) -> None:
+    """Add sum_b k(x_a, Z[b]) coef[b] to out[a] and, unless `back` is empty, the sums of each tile to back.
 
-    Unless `back` is empty, sum_a k(X[sel[a]], Z[b]) own[a] over the rows of tile t is added to back[t, b]; own (m, p)
-    has Z's dtype, back (tiles, width, p) is float64, whose width is q or a multiple of `LANES` above it. Kernel values
-    and their sums over a panel or a tile have the precision of Z. The origin is that of `dense_block`.
+    Parameters
+    ----------
+    rows : DenseRows
+        The rows x_a.
+    panel : tuple of ndarray
+        Z (q, d), less the origin of the rows, and |z|^2. Values and their sums over a panel or a tile have Z's dtype.
+    coef : ndarray of shape (q, p), of Z's dtype
+        Coefficients of Z.
+    scalars : Scalars
+        Those of the kernel.
+    out : ndarray of float64, shape (m, p)
+        The sums.
+    own : ndarray of shape (m, p), of Z's dtype
+        Coefficients of the rows.
+    back : ndarray of float64, shape (tiles, width, p)
+        Where sum_a k(x_a, Z[b]) own[a] over the rows of tile t is added, at [t, b]; width is q or a multiple of `LANES`
+        above it.
     """
+    (Z, sq_z), d = panel, rows.X.shape[1]
     q = Z.shape[0]
-    work = _tile_work(X.shape[1] * DENSE, q, form, coef.shape[1])
-    deep, panel = _is_deep(X.shape[1], q, form), Z[:0]
+    work = _tile_work(d * DENSE, q, scalars.form, coef.shape[1])
+    deep, by_feature = _is_deep(d, q, scalars.form), Z[:0]
     if not deep:
         width = padded(q)
-        panel, sq_z, coef = turned(Z, width), extended(sq_z, width), extended(coef, width)
-    given = X, origin, sq, sel, Z, panel, sq_z, coef, form, gamma, coef0, degree, out, own, back
-    spread(_dense_product, n_tiles(out.shape[0]), work, *given)
+        by_feature, sq_z, coef = turned(Z, width), extended(sq_z, width), extended(coef, width)
+    spread(_dense_product, n_tiles(out.shape[0]), work, *rows, Z, by_feature, sq_z, coef, *scalars, out, own, back)
 
 
 @njit(nogil=True, cache=True)
@@ -189,14 +279,24 @@ def _dense_product(first, last, X, origin, sq, sel, Z, panel, sq_z, coef, form, 
         add_both(values, coef, begin, out, own, back[begin // TILE : begin // TILE + 1])
 
 
-def csr_product(data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back):
-    """Add sum_b k(row sel[a], panel[:, b]) coef[b] to out[a]; panel (d, width), coef (width, p) of one dtype.
+def csr_product(rows: SparseRows, panel, coef: np.ndarray, scalars: Scalars, out: np.ndarray, own, back) -> None:
+    """Add sum_b k(x_a, z_b) coef[b] to out[a] and, unless `back` is empty, the sums of each tile to back.
 
-    Kernel values and their sums over a panel or a tile have the panel's precision; own and back as for `dense_product`.
+    Parameters
+    ----------
+    rows : SparseRows
+        The rows x_a.
+    panel : tuple of ndarray
+        As for `csr_block`.
+    coef : ndarray of shape (width, p), of the panel's dtype
+        Coefficients of the z_b.
+    scalars : Scalars
+        Those of the kernel.
+    out, own, back
+        As for `dense_product`.
     """
-    given = data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back
-    work = _tile_work(data.size / sq.size * SPARSE, panel.shape[1], form, coef.shape[1])
-    spread(_csr_product, n_tiles(out.shape[0]), work, *given)
+    work = _tile_work(rows.entries * SPARSE, panel[0].shape[1], scalars.form, coef.shape[1])
+    spread(_csr_product, n_tiles(out.shape[0]), work, *rows, *panel, coef, *scalars, out, own, back)
 
 
 @njit(nogil=True, cache=True)
