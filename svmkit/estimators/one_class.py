@@ -129,7 +129,7 @@ class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
     Examples
     --------
     >>> from svmkit import SVMOneClass
-    >>> machine = SVMOneClass(nu=0.3, gamma=0.1).fit([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    >>> machine = SVMOneClass(loss="hinge", nu=0.3, gamma=0.1).fit([[0.0], [1.0], [2.0], [3.0], [4.0]])
     >>> machine.predict([[2.0], [9.0]]).tolist()
     [1, -1]
     """
