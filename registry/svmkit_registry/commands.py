@@ -23,15 +23,15 @@ def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
     from svmkit.cli.common import emit, note
     from svmkit_registry import models
 
-    found = models.list_models(tracking_uri)
+    registered = models.list_models(tracking_uri)
     if json:
-        emit(found)
+        emit(registered)
         return
-    if not found:
+    if not registered:
         note("none is registered yet: svmkit train --register NAME, or svmkit models register FILE --name NAME")
         return
     lines = [("name", "versions", "latest", "aliases")]
-    for model in found:
+    for model in registered:
         aliases = ", ".join(f"@{alias} {version}" for alias, version in model["aliases"].items())
         lines.append((model["name"], str(model["versions"]), _accuracy(model["latest"]), aliases))
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
@@ -45,12 +45,12 @@ def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) 
     from svmkit.cli.common import emit
     from svmkit_registry import models
 
-    found = models.show_model(name, tracking_uri)
+    model = models.show_model(name, tracking_uri)
     if json:
-        emit(found)
+        emit(model)
         return
-    print(f"{name}: {len(found['versions'])} version{'s' * (len(found['versions']) != 1)}")
-    for version in found["versions"]:
+    print(f"{name}: {len(model['versions'])} version{'s' * (len(model['versions']) != 1)}")
+    for version in model["versions"]:
         print()
         _show(version)
 
@@ -141,17 +141,17 @@ def _delete(
     from svmkit.errors import SvmkitError
     from svmkit_registry import models
 
-    found = models.deletable(name, version, tracking_uri)
-    numbers, aliases = found["versions"], found["aliases"]
+    target = models.deletable(name, version, tracking_uri)
+    numbers, aliases = target["versions"], target["aliases"]
     what = f"{name} version {numbers[0]}" if version else f"{name} ({len(numbers)} version{'s' * (len(numbers) != 1)})"
     if aliases and not yes:
         used = ", ".join(f"@{alias} is version {number}" for alias, number in aliases.items())
         raise SvmkitError(f"{what} is not deleted: {used}; promote another version, or pass --yes")
     if not yes and not _confirmed(f"delete {what}?"):
         raise SvmkitError(f"{what} is not deleted")
-    models.delete(found, whole=version is None, uri=tracking_uri)
+    models.delete(target, whole=version is None, uri=tracking_uri)
     if json:
-        emit(found)
+        emit(target)
     else:
         print(f"{what} is deleted")
 
@@ -212,9 +212,9 @@ def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:
     metric, values = version["metric"], {"balanced_accuracy": version["test_balanced_accuracy"]}
     if metric and metric not in ("accuracy", "balanced_accuracy", *OF_QUANTITIES):
         values[metric] = version["test_metric"]
-    found = [(f"test {title(name)}", shown(name, value)) for name, value in values.items() if value is not None]
+    scores = [(f"test {title(name)}", shown(name, value)) for name, value in values.items() if value is not None]
     errors = {name: version[f"test_{name.lower()}"] for name in ("RMSE", "MAE")}
-    return found + [(f"test {name}", f"{value:.6g}") for name, value in errors.items() if value is not None]
+    return scores + [(f"test {name}", f"{value:.6g}") for name, value in errors.items() if value is not None]
 
 
 def _override_text(record: Any) -> str:

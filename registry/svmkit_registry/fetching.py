@@ -72,9 +72,9 @@ def _run_location(client: Any, uri: str, run_id: str, path: str) -> str:
 
 def _version_of_alias(client: Any, name: str, alias: str) -> str:
     model = registered_model(client, name)
-    found = model.aliases.get(alias)
-    if found is not None or alias == "latest":
-        return str(found or version_number(client, name, "latest"))
+    number = model.aliases.get(alias)
+    if number is not None or alias == "latest":
+        return str(number or version_number(client, name, "latest"))
     known = ", ".join(f"@{key} (version {version})" for key, version in sorted(model.aliases.items()))
     numbers = ", ".join(map(str, _versions(client, name))) or "none"
     raise InputError(f"model {name!r} has no alias {alias!r}: it has {known or 'no aliases'}; versions {numbers}")
@@ -102,8 +102,8 @@ def registered_model(client: Any, name: str) -> Any:
 def versions(client: Any, name: str) -> list[Any]:
     """The ModelVersions of a registered model, oldest first."""
     quoted = name.replace("'", "''")
-    found = pages(client.search_model_versions, f"name='{quoted}'")
-    return sorted(found, key=lambda version: int(version.version))
+    entries = pages(client.search_model_versions, f"name='{quoted}'")
+    return sorted(entries, key=lambda version: int(version.version))
 
 
 def _versions(client: Any, name: str) -> list[int]:
@@ -113,11 +113,11 @@ def _versions(client: Any, name: str) -> list[int]:
 def pages(search: Callable[..., Any], *args: Any) -> list[Any]:
     """All results of a search of the client, page by page."""
     page = patiently(search, *args)
-    found = list(page)
+    results = list(page)
     while page.token:
         page = patiently(search, *args, page_token=page.token)
-        found += page
-    return found
+        results += page
+    return results
 
 
 def _models(client: Any) -> str:

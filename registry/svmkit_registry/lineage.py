@@ -39,10 +39,10 @@ def _share(value: Any) -> float:
 
 
 def _settings(value: Any) -> dict[str, Any]:
-    found = json.loads(value) if isinstance(value, str) else plain(value)
-    if not isinstance(found, dict):
+    settings = json.loads(value) if isinstance(value, str) else plain(value)
+    if not isinstance(settings, dict):
         raise ValueError("no settings")
-    plainly = {key: its for key, its in found.items() if isinstance(its, int | float) or str(its).isprintable()}
+    plainly = {key: its for key, its in settings.items() if isinstance(its, int | float) or str(its).isprintable()}
     if not plainly or not all(map(str.isprintable, plainly)):
         raise ValueError("no settings")
     return plainly
@@ -75,13 +75,13 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
 
 def valid_entries(values: dict[str, Any]) -> dict[str, Any]:
     """The valid entries of `values` among `FIELDS`, since a file or a tag may contain anything."""
-    found = {}
+    valid = {}
     for name, read in FIELDS.items():
         try:
-            found[name] = read(values[name])
+            valid[name] = read(values[name])
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             continue
-    return found
+    return valid
 
 
 def model_origin(model: SVMModel) -> dict[str, Any]:

@@ -46,14 +46,14 @@ def list_models(uri: str | None = None) -> list[dict[str, Any]]:
     with store.session(address, "the models") as client:
         models = fetching.pages(client.search_registered_models)
         versions = fetching.pages(client.search_model_versions)
-    found = []
+    rows = []
     for model in sorted(models, key=lambda model: model.name):
         own = sorted((v for v in versions if v.name == model.name), key=lambda v: int(v.version))
         latest = _version_facts(own[-1], model.aliases) if own else None
-        found.append(
+        rows.append(
             {"name": model.name, "aliases": _aliases(model), "versions": len(own), "latest": latest},
         )
-    return found
+    return rows
 
 
 def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
@@ -187,23 +187,23 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         model = fetching.registered_model(client, name)
         if version is None:
-            numbers = [int(found.version) for found in fetching.versions(client, name)]
+            numbers = [int(entry.version) for entry in fetching.versions(client, name)]
         else:
             numbers = [int(fetching.version_number(client, name, version))]
     aliases = {alias: number for alias, number in _aliases(model).items() if number in numbers}
     return {"name": name, "versions": numbers, "aliases": aliases}
 
 
-def delete(found: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
+def delete(target: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
     """Delete the versions that `deletable` found, and with `whole` the name; runs and their model files stay."""
-    name = found["name"]
+    name = target["name"]
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         if whole:
             store.patiently(client.delete_registered_model, name)
             return
-        for alias in found["aliases"]:
+        for alias in target["aliases"]:
             store.patiently(client.delete_registered_model_alias, name, alias)
-        for number in found["versions"]:
+        for number in target["versions"]:
             store.patiently(client.delete_model_version, name, str(number))
 
 

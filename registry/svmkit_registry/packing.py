@@ -99,12 +99,12 @@ def as_table(encoding: Encoding, dense: np.ndarray) -> Any:
 
     columns: dict[str, Any] = {}
     at = 0
-    for name, found, order in zip(encoding.columns, encoding.categories, encoding.dates, strict=True):
-        if found is None:
+    for name, categories, order in zip(encoding.columns, encoding.categories, encoding.dates, strict=True):
+        if categories is None:
             numbers = dense[:, at].astype(np.float64)
             columns[name] = numbers if order is None else [text_of(day, order) for day in numbers.tolist()]
         else:
-            block = dense[:, at : at + len(found)]
-            columns[name] = [found[row.argmax()] if row.any() else "" for row in block]
-        at += 1 if found is None else len(found)
+            block = dense[:, at : at + len(categories)]
+            columns[name] = [categories[row.argmax()] if row.any() else "" for row in block]
+        at += 1 if categories is None else len(categories)
     return pd.DataFrame(columns)

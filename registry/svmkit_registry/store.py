@@ -130,8 +130,8 @@ def experiment_id(client: Any, name: str | None = None) -> str:
     from mlflow.exceptions import MlflowException
 
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or EXPERIMENT
-    found = patiently(client.get_experiment_by_name, name)
-    if found is None:
+    experiment = patiently(client.get_experiment_by_name, name)
+    if experiment is None:
         root = artifact_root(client.tracking_uri)
         # an absolute place, so that the runs can be read from any working directory
         place = (root / quote(name, safe=" ")).as_uri() if root else None
@@ -140,10 +140,10 @@ def experiment_id(client: Any, name: str | None = None) -> str:
         except MlflowException as error:
             if _code(error) != "RESOURCE_ALREADY_EXISTS":
                 raise
-        found = patiently(client.get_experiment_by_name, name)
-    if found.lifecycle_stage == "deleted":
+        experiment = patiently(client.get_experiment_by_name, name)
+    if experiment.lifecycle_stage == "deleted":
         raise InputError(f"the experiment {name!r} was deleted: restore it or pass another --experiment")
-    return found.experiment_id
+    return experiment.experiment_id
 
 
 def patiently(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:

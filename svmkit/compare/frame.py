@@ -104,8 +104,8 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
     elif isinstance(records, Results):
         records = records.records
     try:
-        found = with_suboptimality(list(records))
-        rows = [_row(record) for record in found]
+        runs = with_suboptimality(list(records))
+        rows = [_row(record) for record in runs]
     except (KeyError, TypeError, AttributeError):
         raise InputError("these are no records of a comparison: give the file of --results, or Results") from None
     return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in COLUMNS.items()})

@@ -145,14 +145,14 @@ def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> lis
     for size in sizes:
         if not 2 <= size <= n:
             raise InputError(f"{size:,} rows cannot be trained on: {first.data} has {n:,} training rows")
-    found = []
+    cells = []
     for size in sizes:
         for at in range(repeats):
             for cell in spec.cells(seeds=1):
                 data = cell.settings["data"] | {"sample": [int(size), at]}
                 settings = cell.settings | {"data": data, "seed": at}
-                found.append(replace(cell, data=f"{cell.data} {size} rows", seed=at, settings=settings))
-    return found
+                cells.append(replace(cell, data=f"{cell.data} {size} rows", seed=at, settings=settings))
+    return cells
 
 
 def default_sizes(n: int) -> list[int]:
@@ -163,7 +163,7 @@ def default_sizes(n: int) -> list[int]:
 
 def growth(frame: pd.DataFrame) -> list[Growth]:
     """Return how fast the training time of each solver of a frame with three sizes and more grows."""
-    found = []
+    slopes = []
     for solver in dict.fromkeys(frame["solver"]):
         runs = frame[(frame["solver"] == solver) & (frame["status"] == "converged")]
         rows, seconds = numbers(runs["n_samples"]), numbers(runs["fit_s"])
@@ -175,8 +175,8 @@ def growth(frame: pd.DataFrame) -> list[Growth]:
         if len(chosen) < 3:
             continue
         among = np.isin(rows, chosen)
-        found.append(_growth(str(solver), rows[among], seconds[among], is_slow))
-    return found
+        slopes.append(_growth(str(solver), rows[among], seconds[among], is_slow))
+    return slopes
 
 
 def _growth(solver: str, rows: np.ndarray, seconds: np.ndarray, is_slow: bool) -> Growth:
@@ -228,7 +228,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     tested = next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), None)
     metrics = [name for name in (tested, "fit_s", "gap") if name and frame[name].notna().any()]
     figure = Figure(figsize=(4.2 * len(metrics), 3.9), layout="constrained")
-    exponents = {found.solver: f"{found.solver}, time ~ rows^{found.exponent:.2f}" for found in growth(frame)}
+    exponents = {slope.solver: f"{slope.solver}, time ~ rows^{slope.exponent:.2f}" for slope in growth(frame)}
     looks = {name: style(k) for k, name in enumerate(dict.fromkeys(frame["solver"]))}
     for ax, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
         for name, how in looks.items():

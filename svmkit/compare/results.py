@@ -90,18 +90,18 @@ class Row:
 
     def mean(self, metric: str) -> float | None:
         """Return the mean over the repeats; None if the metric is unknown."""
-        found = self.values.get(metric)
-        return float(found.mean()) if found is not None and found.size else None
+        values = self.values.get(metric)
+        return float(values.mean()) if values is not None and values.size else None
 
     def spread(self, metric: str) -> float | None:
         """Return the standard deviation (n - 1): of a metric on test rows over the splits, else over runs.
 
         None for fewer than two. Repeats on one split say nothing about other rows, so accuracy has no spread then.
         """
-        found = self.values.get(metric)
+        values = self.values.get(metric)
         if metric in TESTED:
-            found = np.array([values.mean() for values in self.splits[metric].values()])
-        return float(found.std(ddof=1)) if found is not None and found.size > 1 else None
+            values = np.array([of_split.mean() for of_split in self.splits[metric].values()])
+        return float(values.std(ddof=1)) if values is not None and values.size > 1 else None
 
 
 class Results:
@@ -199,10 +199,10 @@ class Results:
         """Return the sets on which every treatment has a value, and the means (n_sets, n_treatments)."""
         whole, values = [], []
         for name in self.sets:
-            found = [row.mean(metric) if row else None for row in (self.row(name, t) for t in self.treatments)]
-            if None not in found:
+            means = [row.mean(metric) if row else None for row in (self.row(name, t) for t in self.treatments)]
+            if None not in means:
                 whole.append(name)
-                values.append(found)
+                values.append(means)
         return whole, np.array(values, dtype=float).reshape(-1, len(self.treatments))
 
     def disagreements(self) -> list[str]:
@@ -239,17 +239,17 @@ def _objective(record: dict[str, Any]) -> tuple:
 
 
 def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]) -> Row:
-    found = [by_key[cell.key] for cell in cells if cell.key in by_key]
-    with_model = [record for record in found if record["status"] not in NO_MODEL]
+    records = [by_key[cell.key] for cell in cells if cell.key in by_key]
+    with_model = [record for record in records if record["status"] not in NO_MODEL]
     values = {
         metric: np.array([r[metric] for r in with_model if r.get(metric) is not None], dtype=float)
         for metric in (*TITLES, "predict_s", "solve_s")
     }
-    statuses = [record["status"] for record in found] + ["not run"] * (len(cells) - len(found))
+    statuses = [record["status"] for record in records] + ["not run"] * (len(cells) - len(records))
     kinds = list(dict.fromkeys(statuses))
     status = kinds[0] if len(kinds) == 1 else ", ".join(f"{statuses.count(kind)} {kind}" for kind in kinds)
-    reasons = [record["reason"] for record in found if "reason" in record]
-    reasons += [note for record in found for note in record.get("notes", [])]
+    reasons = [record["reason"] for record in records if "reason" in record]
+    reasons += [note for record in records for note in record.get("notes", [])]
     formulation = next((record.get("formulation", "") for record in with_model), "")
     told = tuple(dict.fromkeys(reasons))
     by_split = {metric: _by_split(with_model, metric) for metric in TESTED}

@@ -42,8 +42,7 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
         return replace(data, task=CLASSIFY)
     taken = f"{_words_of(data)} looks like a quantity ({looks}), taken for the target of a regression; "
     other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
-    found = _as_targets(data)
-    return replace(found, notes=(*data.notes, f"{taken}{other}--task classify makes each value a class"))
+    return replace(_as_targets(data), notes=(*data.notes, f"{taken}{other}--task classify makes each value a class"))
 
 
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
@@ -54,8 +53,8 @@ def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
     if train.task == REGRESS:
         return data if data.y is None else replace(data, y=targets_of(data), task=REGRESS)
     is_text = train.y is not None and train.y.dtype.kind == "U"
-    found = _as_text(data) if is_text and data.y is not None and data.y.dtype.kind == "f" else data
-    return replace(found, task=train.task)
+    labelled = _as_text(data) if is_text and data.y is not None and data.y.dtype.kind == "f" else data
+    return replace(labelled, task=train.task)
 
 
 def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:

@@ -92,43 +92,43 @@ def load(
     reading = reading or Reading()
     if label is not None:
         reading = replace(reading, label=label)
-    found = find(source)
-    if isinstance(found, str):
-        _refuse_reading(found, reading)
-        X, y = load_builtin(found)
-        return Dataset(_fit_columns(X, n_features, found), y, found)
-    kind = kind_of(found, encoding.charset if encoding is not None else reading.charset)
+    place = find(source)
+    if isinstance(place, str):
+        _refuse_reading(place, reading)
+        X, y = load_builtin(place)
+        return Dataset(_fit_columns(X, n_features, place), y, place)
+    kind = kind_of(place, encoding.charset if encoding is not None else reading.charset)
     learnt: Encoding | None = None
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     y_or_none: Any = None
     if kind == "table" or kind == "parquet":
         if kind == "parquet" and reading.charset is not None:
-            raise InputError(f"{found}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
+            raise InputError(f"{place}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
         from svmkit.data.tables.readers import read_table
 
         X, y_or_none, learnt, flags, notes = read_table(
-            found, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
+            place, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
     elif kind == "npz":
         from svmkit.data.formats.npz import read_npz
 
-        _refuse_reading(found, reading)
-        X, y_or_none = read_npz(found, labelled)
+        _refuse_reading(place, reading)
+        X, y_or_none = read_npz(place, labelled)
     else:
         from svmkit.data.formats.svmlight import read_svmlight
 
-        _refuse_reading(found, reading)
-        X, y_or_none = read_svmlight(found, n_features, wider=wider)
+        _refuse_reading(place, reading)
+        X, y_or_none = read_svmlight(place, n_features, wider=wider)
     try:
         require_finite(X, holes=holes)
     except InputError as err:
-        raise InputError(f"{found}: {err}") from err
+        raise InputError(f"{place}: {err}") from err
     if kind == "svmlight" and wider and n_features is not None:
-        X = without_empty(X, n_features, str(found))
+        X = without_empty(X, n_features, str(place))
     elif encoding is None or learnt is None:
-        X = _fit_columns(X, n_features, found)
-    return Dataset(X, y_or_none, split_endings(found.name)[0], learnt, flags, notes)
+        X = _fit_columns(X, n_features, place)
+    return Dataset(X, y_or_none, split_endings(place.name)[0], learnt, flags, notes)
 
 
 def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:

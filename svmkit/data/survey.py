@@ -32,16 +32,16 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     these are None where they do not apply. Raises InputError: the data set is not found, or cannot be read at all.
     """
     reading = reading or Reading()
-    found = find(source)
-    kind = None if isinstance(found, str) else kind_of(found, reading.charset)
-    if isinstance(found, str) or kind not in ("table", "parquet"):
+    place = find(source)
+    kind = None if isinstance(place, str) else kind_of(place, reading.charset)
+    if isinstance(place, str) or kind not in ("table", "parquet"):
         data = load(source, reading=reading, labelled=False, holes=True)
         return data.describe() | {"label": None, "columns": None, "notes": []} | _label_facts(data)
-    learnt = learn(found, str(kind), reading=reading)
+    learnt = learn(place, str(kind), reading=reading)
     rows = len(learnt.table.frame)
     y, missing = _labels(learnt)
     encoding = learnt.encoding(is_text=False)
-    data = Dataset(onehot.assemble(learnt.columns, rows), y, split_endings(found.name)[0], encoding)
+    data = Dataset(onehot.assemble(learnt.columns, rows), y, split_endings(place.name)[0], encoding)
     every = sorted((*learnt.columns, *learnt.empty), key=lambda column: column.position)
     return (
         data.describe()
@@ -57,21 +57,21 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
 def facts(learnt: Learnt, column: Column) -> dict[str, Any]:
     """Return what a column is taken for, its number of values and holes, its range or most frequent texts."""
     table, rows = learnt.table, len(column.values)
-    found: dict[str, Any] = {"column": table.names[column.position], "position": column.position}
+    about: dict[str, Any] = {"column": table.names[column.position], "position": column.position}
     if column.categories is None:
         known = column.values[~np.isnan(column.values)]
         kind = "date" if column.order else "flag" if column.is_flag else "number" if len(known) else "empty"
         ends = [known.min(), known.max()] if len(known) else []
-        found |= {"kind": kind, "distinct": len(np.unique(known)), "holes": rows - len(known), "most": None}
-        found["range"] = [text_of(end, YEAR_FIRST) if column.order else float(end) for end in ends] or None
+        about |= {"kind": kind, "distinct": len(np.unique(known)), "holes": rows - len(known), "most": None}
+        about["range"] = [text_of(end, YEAR_FIRST) if column.order else float(end) for end in ends] or None
     else:
         counts = np.bincount(column.values, minlength=len(column.categories))
         holes = int(counts[column.categories.index("")]) if "" in column.categories else 0
         most = [i for i in np.argsort(-counts, kind="stable") if column.categories[i]][:_OFTEN]
         kind = "empty" if column.is_empty else "categories" if column.trouble is None else "text"
-        found |= {"kind": kind, "distinct": len(column.categories) - (holes > 0), "holes": holes, "range": None}
-        found["most"] = {column.categories[i]: int(counts[i]) for i in most}
-    return found | {"remark": _remark(learnt, column)}
+        about |= {"kind": kind, "distinct": len(column.categories) - (holes > 0), "holes": holes, "range": None}
+        about["most"] = {column.categories[i]: int(counts[i]) for i in most}
+    return about | {"remark": _remark(learnt, column)}
 
 
 def _remark(learnt: Learnt, column: Column) -> str | None:
@@ -107,28 +107,28 @@ def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
 
 def _table_facts(learnt: Learnt, data: Dataset, missing: InputError | None) -> dict[str, Any]:
     """Return what the labels of a table are for, and the line with which training would refuse the table."""
-    found, refusal = _label_facts(data), None
+    about, refusal = _label_facts(data), None
     try:
         learnt.require_usable(holes=False)
     except InputError as error:
         refusal = str(error)
-    return found | {"refusal": refusal or (str(missing) if missing else found["refusal"])}
+    return about | {"refusal": refusal or (str(missing) if missing else about["refusal"])}
 
 
 def _label_facts(data: Dataset) -> dict[str, Any]:
     """Return what labels are for, the quantities in short, and the line with which training would refuse them."""
-    found: dict[str, Any] = {"task": None, "target": None, "refusal": None}
+    about: dict[str, Any] = {"task": None, "target": None, "refusal": None}
     if data.y is None:
-        return found
+        return about
     try:
         decided = with_task(data, None)
     except InputError as error:
-        return found | {"refusal": str(error)}
+        return about | {"refusal": str(error)}
     if decided.task == REGRESS and decided.y is not None:
         y = decided.y
-        found["target"] = {
+        about["target"] = {
             "distinct": len(np.unique(y)),
             "range": [float(y.min()), float(y.max())],
             "mean": float(y.mean()),
         }
-    return found | {"task": decided.task}
+    return about | {"task": decided.task}

@@ -240,7 +240,7 @@ def _support_rows(subject: _Subject, X: Any) -> np.ndarray:
     from svmkit.data.prepare.features import as_features
 
     model = subject.model
-    dense = lambda found: np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+    dense = lambda A: np.asarray(A.toarray() if hasattr(A, "toarray") else A)
     rows = dense(model.preprocessing.apply(as_features(subject.before(X))))
     vectors = dense(model.vectors)
     if model.kernel.name != "linear" or (vectors.ndim == 2 and vectors.shape[0] > len(model.intercept)):

@@ -147,8 +147,8 @@ def _run(item: Any) -> _Run:
     if hasattr(item, "solutions"):
         histories = [solution.history for solution in item.solutions]
     else:
-        found = getattr(item, "history_", getattr(item, "history", None))
-        histories = [found] if isinstance(found, History) else list(found) if isinstance(found, list) else []
+        single = getattr(item, "history_", getattr(item, "history", None))
+        histories = [single] if isinstance(single, History) else list(single) if isinstance(single, list) else []
     if not histories or not all(isinstance(history, History) for history in histories):
         what = f"{type(item).__name__} has no history{'; call fit first' if hasattr(item, 'fit') else ''}"
         raise InputError(f"{what}: give a fitted SVMClassifier or SVMOneClass, a Fit or a History")
@@ -164,11 +164,11 @@ def _solvers(runs: list[_Run]) -> list[str]:
 
 def _distinct(names: list[str]) -> list[str]:
     """Return the names, with a number for each repetition."""
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         numbered = (f"{name} ({k})" for k in range(2, len(names) + 2))
-        found.append(name if name not in found else next(n for n in numbered if n not in found))
-    return found
+        distinct.append(name if name not in distinct else next(n for n in numbered if n not in distinct))
+    return distinct
 
 
 def _is_logarithmic(column: str, runs: list[_Run]) -> bool:
@@ -187,15 +187,15 @@ def _values(frame: pd.DataFrame, column: str) -> np.ndarray:
 
 def _curves(run: _Run, x: str, y: str, logarithmic: set[str]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the points to draw for each class pair that has any."""
-    found = []
+    points = []
     for frame in run.frames:
         values = {column: _values(frame, column) for column in (x, y)}
         usable = np.ones(len(frame), dtype=bool)
         for column, numbers in values.items():
             usable &= np.isfinite(numbers) & ((numbers > 0) | (column not in logarithmic))
         if usable.any():
-            found.append((values[x][usable], values[y][usable]))
-    return found
+            points.append((values[x][usable], values[y][usable]))
+    return points
 
 
 def _between_powers(axis: Axis, value: float, place: int | None) -> str:

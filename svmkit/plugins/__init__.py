@@ -97,8 +97,8 @@ def files() -> tuple[PluginFile, ...]:
 
 def files_of(**plugins: str | None) -> tuple[PluginFile, ...]:
     """Return the files that bring these plugins, each once: ``files_of(solver="mine", kernel="rbf")``."""
-    found = (plugin_file.file_of(kind, name) for kind, name in plugins.items() if name)
-    return tuple(dict.fromkeys(file for file in found if file is not None))
+    owners = (plugin_file.file_of(kind, name) for kind, name in plugins.items() if name)
+    return tuple(dict.fromkeys(file for file in owners if file is not None))
 
 
 def requirement(kind: Kind, name: str) -> str | None:
@@ -131,21 +131,22 @@ def load(kind: Kind, name: str) -> Any:
     InputError
         If the plugin is written for another version of the interface, or if its import fails.
     """
-    found = registered(kind)
+    points = registered(kind)
     point, plugin = _loaded.get((kind, name), (None, None))
-    if point is not None and point is found.get(name):
+    if point is not None and point is points.get(name):
         return plugin
-    if name not in found:
-        known = ", ".join(found) or "none"
-        raise UnknownName(f"there is no {kind} {name!r}{meant(name, found)}{_suggest_file(name)}; there are: {known}")
-    require_interface(kind, found[name], INTERFACE, UPGRADES)
+    if name not in points:
+        known = ", ".join(points) or "none"
+        raise UnknownName(f"there is no {kind} {name!r}{meant(name, points)}{_suggest_file(name)}; there are: {known}")
+    require_interface(kind, points[name], INTERFACE, UPGRADES)
     try:
-        plugin = found[name].load()
+        plugin = points[name].load()
     except Unavailable as error:
         raise Unavailable(f"{kind} {name} is not available here: {error}", error.plugin) from error
     except (Exception, SystemExit) as error:
-        raise InputError(f"{kind} {name!r} ({found[name].value}) is broken: {type(error).__name__}: {error}") from error
-    _loaded[kind, name] = found[name], plugin
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{kind} {name!r} ({points[name].value}) is broken: {reason}") from error
+    _loaded[kind, name] = points[name], plugin
     return plugin
 
 

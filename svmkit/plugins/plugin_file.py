@@ -54,10 +54,10 @@ def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]])
         )
 
     if file not in loaded_files():
-        found = file.load(require_free)
+        classes = file.load(require_free)
         for key in [key for key, (_, other) in _loaded.items() if other.path == file.path]:
             del _loaded[key]
-        for (kind, name), cls in found.items():
+        for (kind, name), cls in classes.items():
             _loaded[kind, name] = EntryPoint(name, f"{file.module}:{cls}", group(kind)), file
     return [name for (_, name), (_, other) in _loaded.items() if other == file]
 
@@ -151,17 +151,17 @@ class PluginFile:
         """
         before = sys.modules.get(self.module)
         try:
-            found: dict[tuple[str, str], str] = {}
+            classes: dict[tuple[str, str], str] = {}
             for kind, plugin in self._classes(self._run()):
                 name = self._require_name(kind, plugin)
-                if (kind, name) in found:
+                if (kind, name) in classes:
                     raise InputError(
-                        f"{self.shown}: classes {found[kind, name]} and {plugin.__name__} are both {kind} {name!r}: "
+                        f"{self.shown}: classes {classes[kind, name]} and {plugin.__name__} are both {kind} {name!r}: "
                         "give one another name"
                     )
                 require_free(kind, name, plugin.__name__)
-                found[kind, name] = plugin.__name__
-            return found
+                classes[kind, name] = plugin.__name__
+            return classes
         except BaseException:
             sys.modules.pop(self.module, None)
             if before is not None:

@@ -65,7 +65,7 @@ def require_interface(kind: str, point: EntryPoint, current: int, upgrades: Mapp
 @cache
 def _declared_versions(package: Distribution) -> list[str]:
     """The versions of the interface that a package declares, sorted; its metadata are read from disk once."""
-    return sorted(found.name for found in package.entry_points if found.group == "svmkit.interface")
+    return sorted(point.name for point in package.entry_points if point.group == "svmkit.interface")
 
 
 def _upgrade(package: str) -> str:

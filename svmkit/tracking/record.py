@@ -98,14 +98,14 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     """
     own = dict(kernel.params)
     gamma = own.pop("gamma", None)
-    found: dict[str, Any] = {"solver": solver.name, "kernel": kernel.name, "C": C, "log10_C": _log10(C)}
-    found |= {key: value for key, value in settings.items() if value is not None}
-    found |= {"data": data.name, "n": data.n_samples, "d": data.n_features} | _files(solver, kernel, settings)
+    values: dict[str, Any] = {"solver": solver.name, "kernel": kernel.name, "C": C, "log10_C": _log10(C)}
+    values |= {key: value for key, value in settings.items() if value is not None}
+    values |= {"data": data.name, "n": data.n_samples, "d": data.n_features} | _files(solver, kernel, settings)
     if gamma is not None:
-        found |= {"gamma": gamma, "log10_gamma": _log10(gamma)}
-    found |= {"formulation": solver.formulation(kernel, data.task or "classify")} | own
+        values |= {"gamma": gamma, "log10_gamma": _log10(gamma)}
+    values |= {"formulation": solver.formulation(kernel, data.task or "classify")} | own
     defaults = plugins.options(solver)
-    return found | {key: value for key, value in solver.params.items() if value != defaults.get(key)}
+    return values | {key: value for key, value in solver.params.items() if value != defaults.get(key)}
 
 
 def _files(solver: Solver, kernel: Kernel, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -203,11 +203,11 @@ class RunRecord:
     @property
     def quantity_scores(self) -> dict[str, float | None]:
         """R2, RMSE and MAE on the training rows and on the test rows, by the names of `METRICS`; None for classes."""
-        found: dict[str, float | None] = {}
+        scores: dict[str, float | None] = {}
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
             known = isinstance(of, QuantityScores)
-            found |= {f"{part}_{key}": getattr(of, key) if known else None for key in ("r2", "rmse", "mae")}
-        return found
+            scores |= {f"{part}_{key}": getattr(of, key) if known else None for key in ("r2", "rmse", "mae")}
+        return scores
 
     def result(self) -> dict[str, Any]:
         """Return the method and the results under the keys that `svmkit train` and `svmkit compare` print as JSON."""
@@ -241,7 +241,7 @@ class RunRecord:
 
     def metrics(self) -> dict[str, float]:
         """Return the known scalars by full name; time/fit_s is first, since MLflow's comparison opens on it."""
-        found = {
+        values = {
             "fit_s": self.fitted.seconds,
             "predict_s": self.predict_s,
             "n_support": len(self.fitted.support),
@@ -252,11 +252,11 @@ class RunRecord:
         }
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
             if isinstance(of, Scores):
-                found |= _score_metrics(part, of)
+                values |= _score_metrics(part, of)
             elif of is not None:
-                found[f"{part}/mean_rmse"] = of.spread
-        found |= self.quantity_scores
-        return scalars(found | {f"model/{name}": value for name, value in self.details.items()})
+                values[f"{part}/mean_rmse"] = of.spread
+        values |= self.quantity_scores
+        return scalars(values | {f"model/{name}": value for name, value in self.details.items()})
 
     @property
     def details(self) -> dict[str, float]:
@@ -349,14 +349,14 @@ class RunRecord:
 
 def _score_metrics(part: str, scores: Scores) -> dict[str, float | None]:
     """Return the scalars of `train` or `test` rows besides accuracy, by the names of `METRICS`, or the full names."""
-    found: dict[str, float | None] = {
+    values: dict[str, float | None] = {
         f"{part}_balanced_accuracy": scores.balanced_accuracy,
         f"{part}_majority_share": scores.majority_share,
     }
     names = [re.sub(r"[^\w. -]", "_", label, flags=re.ASCII)[:50] for label in scores.recall]
     if len(set(names)) == len(names) <= RECALLS:
-        return found | {f"{part}/recall_{n}": of for n, of in zip(names, scores.recall.values(), strict=True)}
-    return found | {f"{part}/lowest_recall": scores.worst[0][1]}
+        return values | {f"{part}/recall_{n}": of for n, of in zip(names, scores.recall.values(), strict=True)}
+    return values | {f"{part}/lowest_recall": scores.worst[0][1]}
 
 
 def _log10(value: float) -> float:

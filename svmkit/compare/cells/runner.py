@@ -126,6 +126,6 @@ def _next(todo: deque[Cell], data: Any) -> Cell | None:
     """Return the next cell on the data that a lane has loaded, else the first cell."""
     if not todo:
         return None
-    found = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
-    todo.remove(found)
-    return found
+    chosen = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
+    todo.remove(chosen)
+    return chosen

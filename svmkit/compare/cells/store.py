@@ -106,15 +106,15 @@ class Store:
 
     def changed_plugins(self, cells: Iterable[Cell]) -> dict[str, int]:
         """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
-        cells, found = [cell for cell in cells if "plugins" in cell.settings], dict[str, int]()
+        cells, counts = [cell for cell in cells if "plugins" in cell.settings], dict[str, int]()
         settings = [record.get("settings", {}) for record in self.records.values()] if cells else []
         before = {_without_plugins(its): its.get("plugins", {}) for its in settings}
         for cell in cells:
             then = before.get(_without_plugins(cell.settings), {})
             for name, its in cell.settings["plugins"].items():
                 if then.get(name, its) != its:
-                    found[name] = found.get(name, 0) + 1
-        return found
+                    counts[name] = counts.get(name, 0) + 1
+        return counts
 
     def records_of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
         """Return the records of the finished cells among the given ones, in order and with the cells' present names."""
@@ -142,16 +142,16 @@ def _text(path: Path) -> str:
 
 def _records(path: Path, text: str) -> dict[str, dict[str, Any]]:
     """Return the records by key; the last one of a key counts, and a last line without an end is left out."""
-    found = {}
+    records = {}
     for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
         try:
             record = json.loads(line)
-            found[str(record["key"])] = record
+            records[str(record["key"])] = record
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
             ) from None
-    return found
+    return records
 
 
 def names(cell: Cell) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
             raise InputError(f"{where}.{key} must not be empty: leave it out")
     if len(kernels) * len(gammas) * len(Cs) * len(modes) > MOST:
         raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma, C and multiclass: give fewer")
-    found: dict[str, dict] = {}
+    by_title: dict[str, dict] = {}
     for kernel, gamma, C, mode in product(kernels, gammas, Cs, modes):
         chosen = dict(kernel)
         if gamma is not None:
@@ -88,11 +88,11 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
         parts = [kernel["name"]] * (len(kernels) > 1) + [f"gamma={gamma}"] * (len(gammas) > 1)
         parts += [f"C={C:g}"] * (len(Cs) > 1) + [mode] * (len(modes) > 1)
         title = " ".join([name, *parts])
-        if title in found:
+        if title in by_title:
             raise InputError(f"{where}: the same kernel, gamma, C and multiclass come twice ({title}): leave one out")
         # cells of class pairs keep the keys that they had before there were other problems of many classes
-        found[title] = common | {"kernel": chosen, "C": C} | ({} if mode == "ovo" else {"multiclass": mode})
-    return found
+        by_title[title] = common | {"kernel": chosen, "C": C} | ({} if mode == "ovo" else {"multiclass": mode})
+    return by_title
 
 
 def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:

@@ -61,10 +61,10 @@ def _require_flat(yaml: Any, text: str) -> None:
 def _require_plain(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
     """Return the number of values and the depth below a node, with aliases expanded; ValueError above the limits."""
     if id(node) in known:
-        found = known[id(node)]
-        if found is None:
+        size = known[id(node)]
+        if size is None:
             raise ValueError("an alias within what it stands for")
-        return found
+        return size
     known[id(node)] = None
     values, depth = 1, 1
     if node is not None and node.tag not in _PLAIN:
@@ -146,12 +146,12 @@ def number(where: str, value: Any, *, positive: bool = False) -> float:
     try:
         if isinstance(value, bool):
             raise ValueError
-        found = float(value)
+        result = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where} should be a number, not {_short(value)}") from None
-    if not math.isfinite(found) or (positive and not found > 0):
+    if not math.isfinite(result) or (positive and not result > 0):
         raise InputError(f"{where} should be a finite number{' > 0' if positive else ''}, not {_short(value)}")
-    return found
+    return result
 
 
 def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int:

@@ -74,21 +74,21 @@ def prepare(settings: dict[str, Any]) -> Sets:
 
 def label_of(settings: dict[str, Any]) -> str | None:
     """Return the label column of a table in words; None for data without columns."""
-    found = find(settings["source"])
+    place = find(settings["source"])
     reading = Reading.from_options(settings)
-    kind = None if isinstance(found, str) else kind_of(found, reading.charset)
-    if isinstance(found, str) or kind not in ("table", "parquet"):
+    kind = None if isinstance(place, str) else kind_of(place, reading.charset)
+    if isinstance(place, str) or kind not in ("table", "parquet"):
         return None
     from svmkit.data.tables.readers import label_of  # here: a comparison of svmlight files needs nothing of it
 
-    return label_of(found, str(kind), reading)
+    return label_of(place, str(kind), reading)
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:
     """Return the SHA-256 of each file in the settings, so that a changed file makes another cell; no built-in sets."""
     named = [settings["source"], settings["test"]]
-    found = {name: find(name) for name in named if isinstance(name, str)}
-    return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in found.items() if isinstance(path, Path)}
+    paths = {name: find(name) for name in named if isinstance(name, str)}
+    return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in paths.items() if isinstance(path, Path)}
 
 
 @lru_cache(maxsize=256)

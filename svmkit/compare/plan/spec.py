@@ -169,7 +169,7 @@ class Spec:
         fields.require_known("data", data or [], self.data)
         fields.require_known("solvers", solvers or [], self.solvers)
         fields.require_known("stops", stops or [], self.stop)
-        found = []
+        cells = []
         places = [(name, *split) for name in data or self.data for split in testing.splits(self.data[name]["test"])]
         for (name, split, test), at in product(places, range(max(seeds or 0, *self._counts()))):
             about = self.data[name] | {"test": test}
@@ -179,8 +179,8 @@ class Spec:
                     continue
                 if at < (seeds or how.get("repeats", len(self.seeds))):
                     seed = self.seeds[at] if at < len(self.seeds) else at
-                    found.append(Cell(name, solver, label, seed, self._settings(about, solver, label, seed), split))
-        return found
+                    cells.append(Cell(name, solver, label, seed, self._settings(about, solver, label, seed), split))
+        return cells
 
     def _counts(self) -> list[int]:
         return [len(self.seeds), *(how.get("repeats", 1) for how in self.solvers.values())]
@@ -297,8 +297,8 @@ def _plugin_files(raw: Any, folder: Path) -> list[Path]:
 def _as_entries(where: str, value: Any) -> dict[str, Any]:
     """Return NAME, [NAME, ...] or {NAME: entry} as {NAME: entry}; raise InputError for no name or a repeated name."""
     if isinstance(value, dict):
-        found = {str(name): entry for name, entry in value.items()}
-        for name, entry in found.items():
+        named = {str(name): entry for name, entry in value.items()}
+        for name, entry in named.items():
             fields.as_map(f"{where}.{name}", {} if entry is None else entry)
     else:
         names = [str(name) for name in fields.as_list(value) if not isinstance(name, dict | list) and name is not None]
@@ -306,14 +306,14 @@ def _as_entries(where: str, value: Any) -> dict[str, Any]:
             raise InputError(f"{where} should be names, or a map of names to settings")
         if len(set(names)) < len(names):
             raise InputError(f"{where}: {next(n for n in names if names.count(n) > 1)} comes twice: leave one out")
-        found = dict.fromkeys(names)
-    if not found:
+        named = dict.fromkeys(names)
+    if not named:
         raise InputError(f"{where} is empty: there is nothing to compare")
-    return found
+    return named
 
 
 def _solvers(raw: Any) -> dict[str, dict]:
-    found = {}
+    checked = {}
     for name, entry in _as_entries("solvers", raw).items():
         where = f"solvers.{name}"
         how = {"solver": name, "options": {}, **(entry or {})}
@@ -324,17 +324,17 @@ def _solvers(raw: Any) -> dict[str, dict]:
         entries.build_solver(where, how)
         if "stops" in how:
             how["stops"] = [str(label) for label in fields.as_list(how["stops"])]
-        found[name] = how
-    return found
+        checked[name] = how
+    return checked
 
 
 def _stops(raw: Any) -> dict[str, str]:
-    found = {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {"": str(raw)}
-    if not found:
+    rules_by_label = {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {"": str(raw)}
+    if not rules_by_label:
         raise InputError("stop is empty: give a rule such as gap:1e-3")
-    for rules in found.values():
+    for rules in rules_by_label.values():
         parse_stop(rules)
-    return found
+    return rules_by_label
 
 
 def _seeds(raw: Any) -> list[int]:

@@ -75,8 +75,8 @@ def require_source(where: str, source: Any) -> None:
     if not isinstance(source, str):
         raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
     try:
-        found = find(source)
+        place = find(source)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    if isinstance(found, Path) and not found.is_file():
+    if isinstance(place, Path) and not place.is_file():
         raise InputError(f"{where}: {source} is no regular file: name a data file")

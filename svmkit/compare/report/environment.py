@@ -20,9 +20,9 @@ _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 
 def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
     """Return facts about the environment in the order of the report; `command` loses its folders and addresses."""
-    found = {"svmkit": svmkit.__version__, "commit": _commit(), "Python": platform.python_version()}
-    found |= {name: _version(name) for name in _PACKAGES}
-    found |= {
+    facts = {"svmkit": svmkit.__version__, "commit": _commit(), "Python": platform.python_version()}
+    facts |= {name: _version(name) for name in _PACKAGES}
+    facts |= {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": f"{cores()}",
@@ -30,7 +30,7 @@ def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "command": without_places(command),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in facts.items() if value}
 
 
 def without_places(text: str) -> str:

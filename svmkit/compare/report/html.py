@@ -78,11 +78,11 @@ def chart_data(results: Results) -> dict[str, Any]:
     `floor` is the place of gaps <= 0 on a logarithmic axis, None when there are no such gaps; `measure` is what the
     accuracies are: accuracy or R2.
     """
-    found, names = curves(results), words.shown_names(results.sets)
+    lines, names = curves(results), words.shown_names(results.sets)
     at = {name: k for k, name in enumerate(results.treatments)}
     sets = []
     for name in results.sets:
-        of = [curve for curve in found if curve.set == name]
+        of = [curve for curve in lines if curve.set == name]
         gaps = [gap for curve in of for gap in (*curve.columns.get("gap", []), curve.end["gap"])]
         runs = [_run(curve, at[curve.treatment]) for curve in of]
         measure = next((curve.measure for curve in of), "accuracy")
@@ -93,23 +93,23 @@ def chart_data(results: Results) -> dict[str, Any]:
 
 def _measures(results: Results) -> str:
     """Return what is measured on test rows, in words: Accuracy, R2 or both."""
-    found = {curve.measure for curve in curves(results)} or {"accuracy"}
-    return " or ".join(sorted(found)).replace("accuracy", "Accuracy" if "R2" not in found else "accuracy")
+    measures = {curve.measure for curve in curves(results)} or {"accuracy"}
+    return " or ".join(sorted(measures)).replace("accuracy", "Accuracy" if "R2" not in measures else "accuracy")
 
 
 def _other_versions(results: Results) -> dict[str, str]:
     """Return the versions of svmkit in the records if some records come from another version."""
-    found = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
-    return {"svmkit of the runs": ", ".join(sorted(found))} if found - {svmkit.__version__} else {}
+    versions = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
+    return {"svmkit of the runs": ", ".join(sorted(versions))} if versions - {svmkit.__version__} else {}
 
 
 def _workers(results: Results) -> dict[str, str]:
     """Return the workers of a cluster on which cells ran, whose machines may be others than the one of this page."""
-    found = {record["worker"]: record["worker_threads"] for record in results.records if "worker" in record}
-    if not found:
+    threads = {record["worker"]: record["worker_threads"] for record in results.records if "worker" in record}
+    if not threads:
         return {}
-    counts = " or ".join(sorted({f"{n} thread{'s' * (n > 1)}" for n in found.values()}))
-    workers = "a worker" if len(found) == 1 else f"{len(found)} workers"
+    counts = " or ".join(sorted({f"{n} thread{'s' * (n > 1)}" for n in threads.values()}))
+    workers = "a worker" if len(threads) == 1 else f"{len(threads)} workers"
     return {"threads": f"{counts} a cell, on {workers} of a cluster; the processor is that of this page"}
 
 

@@ -88,10 +88,10 @@ def _block(results: Results, name: str, metrics: list[str]) -> str:
 
 def _rank_block(results: Results, metrics: list[str]) -> str:
     """Return the lines of the mean ranks over the sets; "" without a test."""
-    found = {tests.metric: tests for tests in stats.over_sets(results) if tests.friedman and tests.metric in metrics}
+    by_metric = {t.metric: t for t in stats.over_sets(results) if t.friedman and t.metric in metrics}
     ranks = {
         metric: dict(zip(tests.treatments, tests.friedman.ranks, strict=True))
-        for metric, tests in found.items()
+        for metric, tests in by_metric.items()
         if tests.friedman
     }
     if not ranks:

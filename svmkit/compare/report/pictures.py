@@ -64,16 +64,16 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
 def panels(results: Results, x: str, y: str) -> Figure | None:
     """Draw a panel for each set, with a line for each run and a marker at its end; None if no run has both columns."""
     at = {name: k for k, name in enumerate(results.treatments)}
-    found = [curve for curve in curves(results) if _end(curve, x, y)]
-    sets = [name for name in results.sets if any(curve.set == name for curve in found)]
+    ended = [curve for curve in curves(results) if _end(curve, x, y)]
+    sets = [name for name in results.sets if any(curve.set == name for curve in ended)]
     if not sets:
         return None
-    measures = list(dict.fromkeys(curve.measure for curve in found))
+    measures = list(dict.fromkeys(curve.measure for curve in ended))
     named = " or ".join(_axis(y, measure) for measure in measures) if y == "accuracy" else _AXES[y]
-    treatments = [t for t in results.treatments if any(curve.treatment == t for curve in found)]
+    treatments = [t for t in results.treatments if any(curve.treatment == t for curve in ended)]
 
     def panel(ax: Axes, name: str) -> None:
-        _panel(ax, [(curve, style(at[curve.treatment])) for curve in found if curve.set == name], x, y)
+        _panel(ax, [(curve, style(at[curve.treatment])) for curve in ended if curve.set == name], x, y)
 
     return grid(sets, {t: style(at[t]) for t in treatments}, f"{named} over {_AXES[x]}: {_HOW[y]}", panel)
 
@@ -83,9 +83,9 @@ def reliability(results: Results) -> Figure | None:
     bins: dict[str, dict[str, list[dict[str, Any]]]] = {}
     titles: dict[str, str] = {}
     for record in results.records:
-        if found := record.get("test_reliability"):
-            bins.setdefault(record["set"], {}).setdefault(treatment(record), []).extend(found["bins"])
-            titles[record["set"]] = found["of"]
+        if measured := record.get("test_reliability"):
+            bins.setdefault(record["set"], {}).setdefault(treatment(record), []).extend(measured["bins"])
+            titles[record["set"]] = measured["of"]
     sets = [name for name in results.sets if name in bins]
     if not sets:
         return None
@@ -141,10 +141,10 @@ def grid(
     return figure
 
 
-def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
-    low = _lowest(found, x, y)
-    alpha = 0.6 if len({curve.run for curve, _ in found}) > 1 else 1.0
-    for curve, how in found:
+def _panel(ax: Axes, lines: list[tuple[Curve, Style]], x: str, y: str) -> None:
+    low = _lowest(lines, x, y)
+    alpha = 0.6 if len({curve.run for curve, _ in lines}) > 1 else 1.0
+    for curve, how in lines:
         scale = 100.0 if curve.measure == "accuracy" else 1.0
         line, end = _draw(_line(curve, x, y), y, low, scale), _draw(_end(curve, x, y), y, low, scale)
         ax.plot(*line.T, **how.look | {"marker": ""}, linewidth=1.3, alpha=alpha)
@@ -154,7 +154,7 @@ def _panel(ax: Axes, found: list[tuple[Curve, Style]], x: str, y: str) -> None:
     if y == "gap":
         ax.set_yscale("log")
     ax.set_xlabel(_AXES[x], fontsize=9)
-    ax.set_ylabel(_axis(y, found[0][0].measure), fontsize=9)
+    ax.set_ylabel(_axis(y, lines[0][0].measure), fontsize=9)
     ax.tick_params(labelsize=8)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
@@ -186,12 +186,12 @@ def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
     return [(a, b) for a, b in zip(xs, ys, strict=True) if a is not None and b is not None and a > 0]
 
 
-def _lowest(found: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
+def _lowest(lines: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
     """Return the place of gaps <= 0, or the smallest accuracy that is drawn."""
-    ends = [b for curve, _ in found for _, b in _end(curve, x, y)]
+    ends = [b for curve, _ in lines for _, b in _end(curve, x, y)]
     if y == "accuracy":
         return min(ends, default=BELOW) - BELOW
-    return floor(ends + [b for curve, _ in found for _, b in _line(curve, x, y)])
+    return floor(ends + [b for curve, _ in lines for _, b in _line(curve, x, y)])
 
 
 def _axis(y: str, measure: str) -> str:
@@ -201,13 +201,13 @@ def _axis(y: str, measure: str) -> str:
 
 def _draw(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
     """Return the points as (n, 2): accuracies times `scale`, nan if too low; gaps <= 0 moved to their place."""
-    found = np.array(points, dtype=float).reshape(-1, 2)
+    drawn = np.array(points, dtype=float).reshape(-1, 2)
     if y == "accuracy":
-        found[found[:, 1] < low, 1] = np.nan
-        found[:, 1] *= scale
+        drawn[drawn[:, 1] < low, 1] = np.nan
+        drawn[:, 1] *= scale
     elif low is not None:
-        found[:, 1] = np.where(found[:, 1] > 0, found[:, 1], low)
-    return found
+        drawn[:, 1] = np.where(drawn[:, 1] > 0, drawn[:, 1], low)
+    return drawn
 
 
 def _handle(how: Style, lines: bool) -> Any:

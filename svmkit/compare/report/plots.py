@@ -126,7 +126,7 @@ def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y:
         if not len(runs):
             continue
         across, up = numbers(runs[x]), numbers(runs[y])
-        spans = [_span(found) for found in (across, up)]
+        spans = [_span(values) for values in (across, up)]
         look = how.look | {"linestyle": "", "markersize": 7, "markeredgecolor": "white", "elinewidth": 1.0}
         ax.errorbar([across.mean()], [up.mean()], yerr=spans[1], xerr=spans[0], **look)
     for metric, scale in ((x, ax.set_xscale), (y, ax.set_yscale)):

@@ -179,8 +179,8 @@ def tests(results: Results, metric: str) -> Tests:
             notes.append(f"{name} is left out: no value for all runs of {first} (failed, stopped, not run or unknown).")
     if mixed := [name for name in mixed if not lacking[name]]:
         notes.append(f"Left out, since their solvers minimise different objectives: {', '.join(mixed)}.")
-    found = {name: [row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in whole}
-    means = {name: np.array(values, dtype=float) for name, values in found.items()}
+    by_problem = {name: [row.mean(metric) for t in treatments if (row := rows[name, t]) is not None] for name in whole}
+    means = {name: np.array(values, dtype=float) for name, values in by_problem.items()}
     of_sets = {name: [means[problem] for problem in of if problem in means] for name, of in results.data_sets.items()}
     sets = [name for name, of in of_sets.items() if of]
     values = np.array([np.mean(of_sets[name], axis=0) for name in sets]).reshape(-1, len(treatments))
@@ -198,15 +198,15 @@ def tests(results: Results, metric: str) -> Tests:
 def _test(metric: str, sets: list[str], treatments: list[str], values: np.ndarray, notes: list[str]) -> Tests:
     n, k = values.shape
     ranked = np.vectorize(lambda value: as_shown(metric, value))(values) * (-1.0 if metric in HIGHER else 1.0)
-    found = friedman(ranked)
+    outcome = friedman(ranked)
     agreed = math.exp((1 - n) * math.lgamma(k + 1))  # probability that all sets rank alike: with few sets F claims more
-    found = found._replace(p=max(found.p, agreed))
+    outcome = outcome._replace(p=max(outcome.p, agreed))
     least = 2.0 ** (1 - n)
     if least * (pairs := k * (k - 1) // 2) > ALPHA:
         held = f", and Holm's correction for {pairs} pairs not below {min(1.0, least * pairs):.2g}" if pairs > 1 else ""
         notes = [*notes, f"{n} sets: Wilcoxon cannot go below p = {least:.2g}{held}."]
     p, cd = pairwise(ranked), critical_difference(n, k)
-    return Tests(metric, sets, treatments, values, tuple(notes), found, p, cd, nemenyi(found.ranks, n))
+    return Tests(metric, sets, treatments, values, tuple(notes), outcome, p, cd, nemenyi(outcome.ranks, n))
 
 
 def _several_objectives(results: Results, name: str) -> bool:

@@ -184,18 +184,18 @@ def verdict(tests: Tests) -> str:
     """Return Friedman's test in a sentence; "" without a test."""
     if tests.friedman is None or tests.cd is None:
         return ""
-    found, (a, b) = tests.friedman, tests.freedom
-    F = "infinite (all sets agree)" if math.isinf(found.F) else f"{found.F:.2f}"
+    test, (a, b) = tests.friedman, tests.freedom
+    F = "infinite (all sets agree)" if math.isinf(test.F) else f"{test.F:.2f}"
     differs = f"no difference is shown at the {ALPHA:.0%} level."
-    if found.p < ALPHA:
+    if test.p < ALPHA:
         pairs = "The pairs of solvers that differ are in bold below."
         if not tests.shows_pairs:
             pairs = f"But Wilcoxon's test with Holm's correction shows no pair of solvers that differs: {UNPROVEN}."
         differs = f"the mean ranks differ at the {ALPHA:.0%} level. {pairs}"
     return (
         f"Friedman's test over {_count(len(tests.sets), 'set')} and {_count(len(tests.treatments), 'solver')}: "
-        f"chi-squared {found.chi2:.2f}, with Iman and Davenport's correction F({a}, {b}) = {F}, "
-        f"p {p_value(found.p) if found.p < 0.001 else '= ' + p_value(found.p)}: {differs} "
+        f"chi-squared {test.chi2:.2f}, with Iman and Davenport's correction F({a}, {b}) = {F}, "
+        f"p {p_value(test.p) if test.p < 0.001 else '= ' + p_value(test.p)}: {differs} "
         f"Nemenyi's critical difference of mean ranks is {tests.cd:.2f}."
     )
 

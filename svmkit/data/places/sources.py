@@ -85,9 +85,9 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     if text in BUILTIN:
         return text
     for _, folder in _folders():
-        found = _find_in_folder(folder, text)
-        if found is not None:
-            return found
+        path = _find_in_folder(folder, text)
+        if path is not None:
+            return path
     raise InputError(_not_found(text))
 
 

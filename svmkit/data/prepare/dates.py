@@ -31,23 +31,23 @@ def days(text: str, order: str) -> float | None:
     A date is written as 2024-12-31 ("ymd"), 31.12.2024 ("dmy") or 12/31/2024 ("mdy"), followed by a time perhaps. With
     a time zone it is converted to UTC; without one it is taken as it stands.
     """
-    found = _PATTERNS[order].fullmatch(text)
-    if found is None:
+    match = _PATTERNS[order].fullmatch(text)
+    if match is None:
         return None
     try:
-        day = datetime.date(int(found["y"]), int(found["m"]), int(found["d"])).toordinal() - _EPOCH
+        day = datetime.date(int(match["y"]), int(match["m"]), int(match["d"])).toordinal() - _EPOCH
     except ValueError:  # the 30th of February, the month 13, the year 0
         return None
-    if found["hour"] is None:
+    if match["hour"] is None:
         return float(day)
-    hour, minute, second = int(found["hour"]), int(found["minute"]), float((found["second"] or "0").replace(",", "."))
-    if found["half"]:
+    hour, minute, second = int(match["hour"]), int(match["minute"]), float((match["second"] or "0").replace(",", "."))
+    if match["half"]:
         if not 1 <= hour <= 12:
             return None
-        hour = hour % 12 + 12 * (found["half"] in "Pp")
+        hour = hour % 12 + 12 * (match["half"] in "Pp")
     if hour > 23 or minute > 59 or second >= 61.0:  # 60 is a leap second
         return None
-    return day + (3600 * hour + 60 * minute + second - _offset(found["zone"])) / 86400.0
+    return day + (3600 * hour + 60 * minute + second - _offset(match["zone"])) / 86400.0
 
 
 def text_of(value: float, order: str) -> str:

@@ -171,12 +171,12 @@ class Preprocessing:
             return {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{step}.")}
 
         kind = header.get("imputing")
-        found = cls(
+        steps = cls(
             Encoding.from_json(header["encoding"]) if header["encoding"] else None,
             None if kind is None else Imputing.from_arrays(kind, stored("imputing")),
             Scaling.from_arrays(header["scaling"], stored("scaling")) if header["scaling"] else None,
         )
-        wide = found.imputing is None or len(found.imputing.statistics) == n_features
-        if not wide or (found.scaling and len(found.scaling.scale) != found.width(n_features)):
+        wide = steps.imputing is None or len(steps.imputing.statistics) == n_features
+        if not wide or (steps.scaling and len(steps.scaling.scale) != steps.width(n_features)):
             raise InputError("the stored imputing or scaling is of other columns: the model file is damaged")
-        return found
+        return steps

@@ -274,9 +274,9 @@ def _dates(table: Table, position: int, order: str) -> np.ndarray:
 
 def _convert(table: Table, position: int, convert: Any, what: str) -> np.ndarray:
     codes, texts = _factorize(table, position)
-    found = [convert(text) for text in texts]
-    wrong = np.array([value is None for value in found])[codes]
+    values = [convert(text) for text in texts]
+    wrong = np.array([value is None for value in values])[codes]
     if wrong.any():
         problem = f"holds text, but must hold {what}"
         raise table.refusal(int(np.argmax(wrong)), position, problem, "mend that cell, or drop the row")
-    return np.array(found, dtype=np.float64)[codes]
+    return np.array(values, dtype=np.float64)[codes]

@@ -50,7 +50,7 @@ def csv_frames(
     uneven = False
     with open_data(path) as stream:
         try:
-            found = pd.read_csv(
+            frames = pd.read_csv(
                 stream,
                 sep=layout.delimiter,
                 header=None if layout.header is None else 0,
@@ -66,7 +66,7 @@ def csv_frames(
                 encoding="utf-8" if layout.charset == UTF_8 else layout.charset,
                 chunksize=rows,
             )
-            for frame in (found,) if rows is None else found:
+            for frame in (frames,) if rows is None else frames:
                 if frame[layout.width - 1].isna().any() and not uneven:  # a truncated line looks like missing values
                     require_even_lines(path, layout)
                     uneven = True

@@ -38,12 +38,12 @@ def position_of(table: Table, column: str | int) -> int:
 
 def positions_of(table: Table, columns: Sequence[str | int]) -> list[int]:
     """Return the positions of columns; a text that is no name may join several by commas."""
-    found = []
+    positions = []
     for column in columns:
         is_name = not isinstance(column, str) or (table.has_header and column in table.names)
         parts = [column] if is_name else [part.strip() for part in str(column).split(",") if part.strip()]
-        found += [position_of(table, part) for part in parts]
-    return found
+        positions += [position_of(table, part) for part in parts]
+    return positions
 
 
 def choose(
@@ -72,9 +72,9 @@ def choose(
     left = [i for i in range(len(table.names)) if i not in dropped]
     if table.has_header:
         lower = {table.names[i].lower(): i for i in reversed(left)}
-        found = next((lower[name] for name in _NAMES if name in lower), None)
-        if found is not None:
-            return found, BY_NAME
+        position = next((lower[name] for name in _NAMES if name in lower), None)
+        if position is not None:
+            return position, BY_NAME
     if left and (labelled or n_features == len(left) - 1):
         return left[-1], LAST
     return None, None
@@ -156,9 +156,9 @@ def labels(
     codes, uniques = pd.factorize(series)
     texts = [str(value) for value in uniques]
     if decimal is not None and (encoding is None or not encoding.label_text):
-        found = [None if text.isalpha() else number(text, decimal) for text in texts]
-        if None not in found:
-            return integral(np.array(found, dtype=np.float64)[codes])
+        numbers = [None if text.isalpha() else number(text, decimal) for text in texts]
+        if None not in numbers:
+            return integral(np.array(numbers, dtype=np.float64)[codes])
     if encoding is not None and encoding.label is not None and not encoding.label_text:
         if not required:  # a placeholder where labels would be
             return None

@@ -42,14 +42,14 @@ def apply(
     stacklevel : int, default=4
         The caller that the warning names, as for `warnings.warn`.
     """
-    found: list[Column] = []
+    read: list[Column] = []
     unseen, first = 0, ""
     for position, known, order in zip(positions, encoding.categories, encoding.dates, strict=True):
         column, unknown = columns.apply(table, position, categories=known, order=order, decimal=encoding.decimal)
         if unknown is not None:
             unseen += int(np.count_nonzero(column.values < 0))
             first = first or f"{table.column(position)}: {unknown!r}"
-        found.append(column)
+        read.append(column)
     if unseen:
         warnings.warn(
             f"{table.path}: {unseen} cells hold categories that training never saw (first in {first}); "
@@ -57,30 +57,30 @@ def apply(
             SvmkitWarning,
             stacklevel=stacklevel,
         )
-    refused = refusals.refusal(table, found, holes=holes, mend="fill them in, or train the model with --impute median")
+    refused = refusals.refusal(table, read, holes=holes, mend="fill them in, or train the model with --impute median")
     if refused is not None:
         raise refused
-    return assemble(found, len(table.frame))
+    return assemble(read, len(table.frame))
 
 
-def assemble(found: Sequence[Column], rows: int) -> Any:
+def assemble(parts: Sequence[Column], rows: int) -> Any:
     """Return one matrix, in which NaN is a stored entry.
 
     It is dense if it has few columns or is at least half full, else CSR without a dense intermediate.
     """
-    starts = np.concatenate([[0], np.cumsum([column.width for column in found])])
+    starts = np.concatenate([[0], np.cumsum([column.width for column in parts])])
     width = int(starts[-1])
-    stored = sum(int(np.count_nonzero(_present(column))) for column in found)
+    stored = sum(int(np.count_nonzero(_present(column))) for column in parts)
     is_small = width <= DENSE_COLUMNS and 8 * rows * width <= DENSE_BYTES
     if is_small or stored >= DENSE_FROM * rows * width:
-        return _dense(found, starts, rows)
+        return _dense(parts, starts, rows)
     indptr = np.zeros(rows + 1, dtype=np.int64)
-    for column in found:
+    for column in parts:
         indptr[1:] += _present(column)
     np.cumsum(indptr, out=indptr)
     free = indptr[:-1].copy()  # where each row's next entry goes; columns come in order, so rows stay sorted
     data, indices = np.empty(stored), np.empty(stored, dtype=np.int32 if width < 2**31 else np.int64)
-    for column, start in zip(found, starts, strict=False):
+    for column, start in zip(parts, starts, strict=False):
         at = np.flatnonzero(_present(column))
         place, values = free[at], column.values[at]
         indices[place] = start if column.categories is None else start + values
@@ -93,9 +93,9 @@ def _present(column: Column) -> np.ndarray:
     return column.values != 0.0 if column.categories is None else column.values >= 0
 
 
-def _dense(found: Sequence[Column], starts: np.ndarray, rows: int) -> np.ndarray:
+def _dense(parts: Sequence[Column], starts: np.ndarray, rows: int) -> np.ndarray:
     X = np.zeros((rows, int(starts[-1])))
-    for column, start in zip(found, starts, strict=False):
+    for column, start in zip(parts, starts, strict=False):
         if column.categories is None:
             X[:, start] = column.values
         else:

@@ -136,9 +136,9 @@ def read_table(
         learnt.require_usable(holes)
         at = learnt.label
         y = None if at is None else label_column.labels(learnt.table, at, None, labelled, reading.decimal)
-        found = learnt.encoding(y is not None and y.dtype.kind == "U")
+        learnt_encoding = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assemble(learnt.columns, len(learnt.table.frame))
-        return X, y, found, learnt.flags, learnt.notes
+        return X, y, learnt_encoding, learnt.flags, learnt.notes
     table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
     positions, at = label_column.match(table, encoding, reading.label)
     if at is None and labelled:
@@ -229,12 +229,12 @@ def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | No
 
 def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
     """Return what the columns of a table with its cells are."""
-    found = [
+    every = [
         columns.learn(table, i, decimal=reading.decimal, as_categories=i in choice.as_categories)
         for i in choice.positions
     ]
-    full = tuple(column for column in found if not column.is_empty)
-    empty = tuple(column for column in found if column.is_empty)
+    full = tuple(column for column in every if not column.is_empty)
+    empty = tuple(column for column in every if column.is_empty)
     return Learnt(table, full, empty, choice.label, choice.chosen, reading)
 
 

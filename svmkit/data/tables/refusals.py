@@ -52,15 +52,15 @@ def refusal(
 
 def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
     """Return what a user should know of the columns that training takes: dates, and columns that look like an ID."""
-    found = []
+    lines = []
     dates = [column for column in columns if column.order is not None]
     if dates:
-        found.append(f"{_names(table, dates)} taken for dates: days since 1970-01-01")
+        lines.append(f"{_names(table, dates)} taken for dates: days since 1970-01-01")
     ids = [column for column in columns if looks_like_id(table.names[column.position], column)]
     if ids:
         looks = _verb(ids, "looks like an ID", "look like IDs")
-        found.append(f"{_names(table, ids)} {looks}: --drop {_options(table, ids)}")
-    return tuple(found)
+        lines.append(f"{_names(table, ids)} {looks}: --drop {_options(table, ids)}")
+    return tuple(lines)
 
 
 def looks_like_id(name: str, column: Column) -> bool:
