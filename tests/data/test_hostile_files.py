@@ -63,7 +63,7 @@ BANNED = {
 
 EXPECTED = {
     # messages within a Dask cluster, which Dask itself pickles: no file is read
-    "plugins": {"calls.py: pickle", "task.py: pickle", "task.py: cloudpickle"},
+    "plugins": {"wire.py: pickle", "wire.py: cloudpickle"},
     # a plugin that the user names on the command line is code, and is said to be
     "svmkit": {"plugin_file.py: exec"},
     "registry": set(),
