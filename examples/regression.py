@@ -48,7 +48,7 @@ def main(path: str) -> None:
         stop=Gap(1e-6),
     )
     predicted = fitted.model.predict(test.X)
-    scores = QuantityScores.of(predicted, test.y)
+    scores = QuantityScores.from_predictions(predicted, test.y)
     print(
         f"C={best.C:g}, epsilon={epsilon:g}, gamma={best.gamma:g}: "
         f"certified gap {fitted.gap:.1e}, {len(fitted.support)} of {train.n_samples} rows are support vectors"

@@ -207,12 +207,12 @@ def _outliers(version: dict[str, Any], part: str) -> str | None:
 
 
 def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:
-    from svmkit.scoring.metric import OF_QUANTITIES, shown, title
+    from svmkit.scoring.metric import OF_QUANTITIES, format_value, title
 
     metric, values = version["metric"], {"balanced_accuracy": version["test_balanced_accuracy"]}
     if metric and metric not in ("accuracy", "balanced_accuracy", *OF_QUANTITIES):
         values[metric] = version["test_metric"]
-    scores = [(f"test {title(name)}", shown(name, value)) for name, value in values.items() if value is not None]
+    scores = [(f"test {title(name)}", format_value(name, value)) for name, value in values.items() if value is not None]
     errors = {name: version[f"test_{name.lower()}"] for name in ("RMSE", "MAE")}
     return scores + [(f"test {name}", f"{value:.6g}") for name, value in errors.items() if value is not None]
 

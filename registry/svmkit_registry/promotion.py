@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.scoring.metric import MAE, R2, RMSE, shown, title
+from svmkit.scoring.metric import MAE, R2, RMSE, format_value, title
 
 _ERRORS = {RMSE: "test_rmse", MAE: "test_mae"}  # greater is better: a metric is minus the error
 
@@ -50,14 +50,15 @@ def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, 
         return f"the {name} of {unknown} is not known (train with {how}--test or --test-size)"
     differs = _difference(ours, theirs)
     if differs:
-        values = f"its {name} {shown(metric, mine)} and the {shown(metric, other)} of {they}"
+        values = f"its {name} {format_value(metric, mine)} and the {format_value(metric, other)} of {they}"
         return f"{values} are of different test sets: {differs}"
     sides = ours.get("positive"), theirs.get("positive")
     if metric == ours.get("metric") == theirs.get("metric") and sides[0] != sides[1]:
         return f"its {name} is of class {sides[0]} and that of {they} is of class {sides[1]}"
     if mine < other:
-        digits = 2 if shown(metric, mine) != shown(metric, other) else 6
-        return f"its {name} {shown(metric, mine, digits)} is below the {shown(metric, other, digits)} of {they}"
+        digits = 2 if format_value(metric, mine) != format_value(metric, other) else 6
+        below, above = (format_value(metric, value, digits) for value in (mine, other))
+        return f"its {name} {below} is below the {above} of {they}"
     return None
 
 

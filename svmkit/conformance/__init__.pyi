@@ -1,7 +1,7 @@
 from .checks import CHECKS, KERNEL, SAMPLER, SOLVER, check_plugin
 from .judging.claims import Verdict
 from .judging.judge import judge_fit, judge_one_class, judge_regression
-from .result import Check, Result, told
+from .result import Check, Result, report
 
 __all__ = [
     "CHECKS",
@@ -15,5 +15,5 @@ __all__ = [
     "judge_fit",
     "judge_one_class",
     "judge_regression",
-    "told",
+    "report",
 ]

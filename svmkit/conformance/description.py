@@ -21,7 +21,7 @@ BASE = {
 def description(name: str, kind: str) -> dict[str, Check]:
     """The checks on the plugin of this kind that is registered as `name`."""
 
-    def named(plugin: Any) -> str | None:
+    def has_name(plugin: Any) -> str | None:
         if plugin.name != name:
             return f"it calls itself {plugin.name!r} but is registered as {name!r}"
         if kind == "solver" and len(name) > LONGEST:
@@ -31,10 +31,10 @@ def description(name: str, kind: str) -> dict[str, Check]:
     short = f", of at most {LONGEST} characters: MLflow's comparison cuts longer ones" if kind == "solver" else ""
     checks = {
         "its name is the one that it is registered under": Check(
-            named, f"The class attribute `name` is the entry point's name{short}.", f"{BASE[kind]}.name"
+            has_name, f"The class attribute `name` is the entry point's name{short}.", f"{BASE[kind]}.name"
         ),
         "it has a docstring": Check(
-            _documented, "The first line of the class's docstring is what `svmkit plugins` shows.", BASE[kind]
+            _has_docstring, "The first line of the class's docstring is what `svmkit plugins` shows.", BASE[kind]
         ),
         "its options are fields of a frozen dataclass, with plain values": Check(
             _plain,
@@ -46,7 +46,7 @@ def description(name: str, kind: str) -> dict[str, Check]:
     return dict(list(checks.items())[:2]) if kind == "engine" else checks  # engines have no options
 
 
-def _documented(plugin: Any) -> str | None:
+def _has_docstring(plugin: Any) -> str | None:
     own = plugin if isinstance(plugin, type) else type(plugin)
     doc = (own.__dict__.get("__doc__") or "").strip()
     generated = doc.startswith(f"{own.__name__}(")  # by dataclass

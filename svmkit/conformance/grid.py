@@ -45,7 +45,7 @@ class Worker:
 
     def run(self, job: tuple[str, str, str]) -> dict[str, Any]:
         """Run one trial; a process that dies or hangs gives a row that says so."""
-        process = self._started()
+        process = self._start()
         assert process.stdin is not None and process.stdout is not None
         with suppress(BrokenPipeError):  # then there is no answer either
             process.stdin.write(json.dumps(job) + "\n")
@@ -62,7 +62,7 @@ class Worker:
         self.end()
         return as_row(Trial(*job, said=f"the process died with code {process.returncode}"))
 
-    def _started(self) -> subprocess.Popen:
+    def _start(self) -> subprocess.Popen:
         if self.process is None:
             self.process = subprocess.Popen(
                 self.command,
@@ -114,13 +114,13 @@ def run_all(jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1) -> lis
         The rows of `jobs`.
     """
     rows = {_key(row): row for row in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
-    _in_lanes([job for job in jobs if job not in rows], path, rows, lanes)
+    _run_lanes([job for job in jobs if job not in rows], path, rows, lanes)
     over = [job for job in jobs if rows[job]["outcome"] == "over"]
-    _in_lanes(over, path, rows, 1)
+    _run_lanes(over, path, rows, 1)
     return [rows[job] for job in jobs]
 
 
-def _in_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: int) -> None:
+def _run_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: int) -> None:
     todo: queue.SimpleQueue = queue.SimpleQueue()
     for job in jobs:
         todo.put(job)
@@ -155,7 +155,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["case"], row["solver"], row["loss"]
 
 
-def contradicted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def find_contradictions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows, where a bound above the true objective of another solver's model makes a row wrong."""
     best: dict[tuple[str, str], float] = defaultdict(lambda: math.inf)
     for row in rows:
@@ -211,7 +211,7 @@ def main() -> None:
         for job in trials()
         if (not only or job[1] in only) and (given.cases in job[0] or given.cases in CASES[job[0]].group)
     ]
-    rows = contradicted(run_all(jobs, given.out, given.jobs))
+    rows = find_contradictions(run_all(jobs, given.out, given.jobs))
     for row in rows:
         if row["outcome"] in ("wrong", "traceback", "over"):
             print(f"{row['outcome']}: {row['solver']} ({row['loss']}) on {row['case']}: {row['said']}", file=sys.stderr)

@@ -57,7 +57,7 @@ def ordinary(solver: Solver) -> dict[str, dict[str, Any]]:
     }
 
 
-def judged(solver: Solver) -> str | None:
+def judge_losses(solver: Solver) -> str | None:
     """Return a false claim of a run on ordinary data, or None; what a solver refuses in one line is left out.
 
     All losses of classes that the solver takes are judged, those that are not its own on two sets of data.
@@ -95,7 +95,7 @@ def _hostile(solver: Solver) -> str | None:
 
 SOLVER: dict[str, Check] = {
     "P, D, gap and decisions are those of its model, by an independent judge": Check(
-        judged,
+        judge_losses,
         "The judge recomputes them in long double from the data and the coefficients, for every kernel that the solver "
         "takes, dense and sparse data, float32, weights and three classes.",
         "svmkit.conformance.judge_fit",

@@ -85,14 +85,14 @@ def _starts(solver: Solver) -> str | None:
 def _alone(solver: Solver) -> str | None:
     steps = 1 if solver.external else 20
 
-    def begun(seed: int) -> Any:
+    def begin(seed: int) -> Any:
         problem = problem_for(solver, seed=seed)
         return solver.init(problem, None, Draws(solver.sampler, problem.y, np.random.default_rng(seed)))
 
-    single = begun(0)
+    single = begin(0)
     for _ in range(steps):
         solver.step(single)
-    one, other = begun(0), begun(1)
+    one, other = begin(0), begin(1)
     for _ in range(steps):
         solver.step(one)
         solver.step(other)
@@ -110,7 +110,7 @@ def _solver_leaves(solver: Solver) -> str | None:
     def run() -> None:
         solve(problem, solver, stop=Iterations(60))
 
-    return _changed(run, {"X": X, "y": y, "problem.y": problem.y}) or _rows_changed(problem, kernel)
+    return _find_change(run, {"X": X, "y": y, "problem.y": problem.y}) or _rows_changed(problem, kernel)
 
 
 def _rows_changed(problem: Problem, kernel: Kernel) -> str | None:
@@ -131,7 +131,7 @@ def _kernel_leaves(kernel: Kernel) -> str | None:
         Gram(kernel, X).matvec(np.ones(20), np.arange(20))
         kernel.diag(X)
 
-    return _changed(run, {"X": X})
+    return _find_change(run, {"X": X})
 
 
 def _sampler_leaves(sampler: Sampler) -> str | None:
@@ -142,18 +142,18 @@ def _sampler_leaves(sampler: Sampler) -> str | None:
         for _ in range(50):
             draws()
 
-    return _changed(run, {"y": y})
+    return _find_change(run, {"y": y})
 
 
 def _sampler_alone(sampler: Sampler) -> str | None:
     _, y = toy()
 
-    def begun(seed: int) -> Draws:
+    def begin(seed: int) -> Draws:
         return Draws(sampler, y, np.random.default_rng(seed))
 
-    single = begun(5)
+    single = begin(5)
     first = [single().copy() for _ in range(50)]
-    one, other = begun(5), begun(6)
+    one, other = begin(5), begin(6)
     for k, draw in enumerate(first):
         if not np.array_equal(one(), draw):
             return f"draw {k + 1} changes when a second solve draws as well"
@@ -161,7 +161,7 @@ def _sampler_alone(sampler: Sampler) -> str | None:
     return None
 
 
-def _changed(run: Callable[[], None], arrays: dict[str, np.ndarray]) -> str | None:
+def _find_change(run: Callable[[], None], arrays: dict[str, np.ndarray]) -> str | None:
     """A sentence on what `run` changed: one of these arrays, or the global random state of numpy or of Python."""
     before = {name: array.copy() for name, array in arrays.items()}
     states = _states()

@@ -47,7 +47,7 @@ def curve(m: int = 60) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.3 * noise
 
 
-def _posed(solver: Solver, kernel: Kernel, C: float = 1.0) -> Problem:
+def _pose(solver: Solver, kernel: Kernel, C: float = 1.0) -> Problem:
     X, t = curve()
     return solver.pose_regression(Gram(kernel, X), t, C, EPSILON)
 
@@ -56,7 +56,7 @@ def _converges(solver: Solver) -> str | None:
     kernel = kernel_of(solver)
     if kernel is None or not solver.certified:
         return None
-    solution = solve(_posed(solver, kernel), solver, stop=Gap(TOL))
+    solution = solve(_pose(solver, kernel), solver, stop=Gap(TOL))
     gap = solution.certificate.gap
     if solution.status is Status.CONVERGED and gap is not None and gap <= TOL:
         return None
@@ -68,7 +68,7 @@ def _feasible(solver: Solver) -> str | None:
     if kernel is None:
         return None
     for sampler in (Full(), Uniform(7)):
-        problem = _posed(solver, kernel, C=10.0)
+        problem = _pose(solver, kernel, C=10.0)
         state = solver.init(problem, None, Draws(sampler, problem.y, np.random.default_rng(0)))
         for k in range(100):
             info = solver.step(state)
@@ -111,7 +111,7 @@ def ordinary(solver: Solver, own: Kernel) -> Iterator[tuple[str, dict[str, Any]]
     yield "two samples", plain | {"X": X[2:4], "t": t[2:4]}
 
 
-def _judged(solver: Solver) -> str | None:
+def _judge(solver: Solver) -> str | None:
     own = kernel_of(solver)
     for loss, variant in with_losses(solver, "regress").items() if own is not None else ():
         every = list(ordinary(variant, own))
@@ -150,7 +150,7 @@ SOLVER: dict[str, Check] = {
         "svmkit.solver.StepInfo, svmkit.problems.Problem.infeasible",
     ),
     "P, D, gap and predictions of its regressions are true, by the judge": Check(
-        _judged,
+        _judge,
         "The judge recomputes them in long double from the data and the coefficients, for every kernel that the solver "
         "takes, dense and sparse data, float32, weights, and targets of all sizes.",
         "svmkit.problems.Problem.regressor",

@@ -82,7 +82,7 @@ def outcome(sentence: str, check: Check, plugin: Any) -> Result:
     return Result(sentence, found, check.expected, f"{check.where}; the check itself: {source}")
 
 
-def told(result: Result) -> str:
+def report(result: Result) -> str:
     """The report on a result: one line, and for a check that fails what was found, what was expected and why."""
     if result.problem is None:
         return f"holds  {result.check}"

@@ -159,7 +159,7 @@ def _same_seed(solver: Solver) -> str | None:
     return None if np.array_equal(runs[0].point, runs[1].point) else "two runs with seed 3 gave different points"
 
 
-def _counted(solver: Solver) -> str | None:
+def _counts_values(solver: Solver) -> str | None:
     problem = problem_for(solver)
     gram, seen = problem.gram, [0]
     block, product, unnoticed = gram.engine.block, gram.engine.product, gram.unnoticed
@@ -235,7 +235,7 @@ def _ugly(solver: Solver) -> str | None:
     return None
 
 
-def _within_budget(solver: Solver) -> str | None:
+def _keeps_budget(solver: Solver) -> str | None:
     if not isinstance(solver, LimitsSupport):
         return None
     for sampler in (solver.sampler, Uniform(7)):
@@ -312,7 +312,9 @@ SOLVER: dict[str, Check] = {
         "svmkit.solver.Solver.init",
     ),
     "every kernel value is counted": Check(
-        _counted, "Kernel values come from problem.gram (row, block, matvec), which counts them.", "svmkit.kernels.Gram"
+        _counts_values,
+        "Kernel values come from problem.gram (row, block, matvec), which counts them.",
+        "svmkit.kernels.Gram",
     ),
     "a start near the optimum helps": Check(
         _warm_start,
@@ -333,7 +335,7 @@ SOLVER: dict[str, Check] = {
         "svmkit.problems.Certificate",
     ),
     "it keeps to a limit on support vectors, if it declares that it does": Check(
-        _within_budget,
+        _keeps_budget,
         "With base class LimitsSupport, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer.",
         "svmkit.solver.LimitsSupport.limit_support",
     ),

@@ -14,7 +14,7 @@ FOLDS = 5  # out-of-fold decisions come from so many models
 
 @dataclass(frozen=True)
 class Calibration:
-    """The chance of the positive side of each decision, which grows with the decision.
+    """The probability of the positive side of each decision, which grows with the decision.
 
     A decision of two classes has `classes[1]` on its positive side, that of a class pair among more classes the first
     class of the pair, and that of a class against the rest this class.
@@ -32,8 +32,8 @@ class Calibration:
         """The number of decisions of a sample."""
         raise TypeError("a Calibration knows the number of its decisions")
 
-    def chances(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        """Return the chances of the positive sides.
+    def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Return the probabilities of the positive sides.
 
         Parameters
         ----------
@@ -47,13 +47,13 @@ class Calibration:
         ndarray of the shape of `decision`, float64
             Numbers from 0 to 1.
         """
-        raise TypeError("a Calibration computes chances")
+        raise TypeError("a Calibration computes probabilities")
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
-        """Return the logarithms of the odds of the positive sides, as `chances` of all columns."""
+        """Return the logarithms of the odds of the positive sides, as `probabilities` of all columns."""
         from scipy.special import logit  # here: most commands need no probabilities
 
-        return logit(self.chances(decision))
+        return logit(self.probabilities(decision))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that a model file keeps, by name."""
@@ -66,7 +66,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Sigmoid(Calibration):
-    """The chance is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999).
+    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999).
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Sigmoid(Calibration):
     def n_columns(self) -> int:
         return len(self.A)
 
-    def chances(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+    def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         from scipy.special import expit
 
         A, B = (self.A, self.B) if columns is None else (self.A[columns], self.B[columns])
@@ -91,7 +91,7 @@ class Sigmoid(Calibration):
             return expit(-(decision * A + B))
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
-        return -(decision * self.A + self.B)  # a chance near 1 has lost the digits
+        return -(decision * self.A + self.B)  # a probability near 1 has lost the digits
 
     def flaw(self) -> str | None:
         if self.A.ndim != 1 or self.A.shape != self.B.shape:
@@ -104,14 +104,14 @@ class Sigmoid(Calibration):
 
 @dataclass(frozen=True)
 class Isotonic(Calibration):
-    """The chance is linear between knots, of which each decision has its own, and constant beyond them.
+    """The probability is linear between knots, of which each decision has its own, and constant beyond them.
 
     Parameters
     ----------
     decisions : ndarray of shape (n_knots,), float64
         The decisions at the knots of all columns, one column after the other, ascending within each.
     shares : ndarray of shape (n_knots,), float64
-        The chances at the knots, from 0 to 1, which never fall within a column.
+        The probabilities at the knots, from 0 to 1, which never fall within a column.
     ends : ndarray of shape (n_columns,), int64
         Where the knots of each column end; each column has one knot at least.
     """
@@ -127,11 +127,11 @@ class Isotonic(Calibration):
         return len(self.ends)
 
     def knots(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the decisions and the chances at the knots of a column."""
+        """Return the decisions and the probabilities at the knots of a column."""
         at = slice(int(self.ends[column - 1]) if column else 0, int(self.ends[column]))
         return self.decisions[at], self.shares[at]
 
-    def chances(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+    def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(decision.shape)
         for k, column in enumerate(range(self.n_columns) if columns is None else columns.tolist()):
             out[:, k] = np.interp(decision[:, k], *self.knots(column))
@@ -150,7 +150,9 @@ class Isotonic(Calibration):
         inside[ends[:-1] - 1] = False  # from the last knot of a column to the first of the next
         if (np.diff(decisions)[inside] <= 0.0).any() or (np.diff(shares)[inside] < 0.0).any():
             return "knots of the calibration are not in order"
-        return "chances of the calibration are not from 0 to 1" if shares.min() < 0.0 or shares.max() > 1.0 else None
+        return (
+            "probabilities of the calibration are not from 0 to 1" if shares.min() < 0.0 or shares.max() > 1.0 else None
+        )
 
 
 KINDS: dict[str, type[Calibration]] = {kind.kind: kind for kind in (Sigmoid, Isotonic)}

@@ -72,16 +72,16 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
     parts: dict[str, Any] = {"classes": classes, "intercept": intercept}
     if k == 2:
         n_support, coef = weight_coefficients(2)
-        return parts | {"n_support": n_support, "coef": coef, "vectors": stored(w)}
+        return parts | {"n_support": n_support, "coef": coef, "vectors": store_weights(w)}
     parts |= {"multiclass": multiclass, "n_support": np.zeros(k, dtype=np.int64)}
     if k > max(d, FEW_CLASSES):  # an identity of many classes is large: the unit vectors are fewer
         parts["n_support"][0] = d
         return parts | {"coef": w, "vectors": sp.eye_array(d, format="csr")}
     parts["n_support"][:] = 1
-    return parts | {"coef": np.eye(n), "vectors": stored(w)}
+    return parts | {"coef": np.eye(n), "vectors": store_weights(w)}
 
 
-def stored(w: np.ndarray) -> Any:
+def store_weights(w: np.ndarray) -> Any:
     """Return weights as CSR where most of them are 0, else as they are."""
     return densify(sp.csr_array(w))
 

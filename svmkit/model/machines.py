@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.engines import Engine
-from svmkit.model.coupling import coupled, normalised
+from svmkit.model.coupling import couple, normalise
 from svmkit.model.one_vs_one import (
     class_pairs,
     class_slices,
@@ -67,8 +67,8 @@ class Machine(ABC):
         """Return the scores (n_samples, n_classes) of known decisions; the largest one names the class."""
 
     @abstractmethod
-    def probabilities(self, chances: np.ndarray) -> np.ndarray:
-        """Return the probabilities (n_samples, n_classes) for the chances of the positive sides of known decisions."""
+    def probabilities(self, positive: np.ndarray) -> np.ndarray:
+        """Return the probabilities (n_samples, n_classes) for those of the positive sides of known decisions."""
 
     def codes(self, known: np.ndarray) -> np.ndarray:
         """Return the class that known decisions name, as codes (n_samples,)."""
@@ -108,8 +108,8 @@ class OneFunction(Machine):
     def codes(self, known: np.ndarray) -> np.ndarray:
         return predicted_codes(known[:, 0], 2)
 
-    def probabilities(self, chances: np.ndarray) -> np.ndarray:
-        return np.concatenate([1.0 - chances, chances], axis=1)
+    def probabilities(self, positive: np.ndarray) -> np.ndarray:
+        return np.concatenate([1.0 - positive, positive], axis=1)
 
 
 class ClassFunctions(Machine):
@@ -145,8 +145,8 @@ class ClassFunctions(Machine):
     def codes(self, known: np.ndarray) -> np.ndarray:
         return self.trained[known.argmax(axis=1)]
 
-    def probabilities(self, chances: np.ndarray) -> np.ndarray:
-        return normalised(self._spread(chances, 0.0))
+    def probabilities(self, positive: np.ndarray) -> np.ndarray:
+        return normalise(self._spread(positive, 0.0))
 
 
 class ClassPairs(Machine):
@@ -201,5 +201,5 @@ class ClassPairs(Machine):
     def scores(self, known: np.ndarray) -> np.ndarray:
         return scores(known, len(self.n_support), self.trained)
 
-    def probabilities(self, chances: np.ndarray) -> np.ndarray:
-        return coupled(self._spread(chances, 0.5), len(self.n_support))
+    def probabilities(self, positive: np.ndarray) -> np.ndarray:
+        return couple(self._spread(positive, 0.5), len(self.n_support))

@@ -211,7 +211,7 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X = self._checked(X)
+        X = self._check(X)
         out = np.zeros((X.shape[0], len(self.intercept)))
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
@@ -246,7 +246,7 @@ class SVMModel:
         """
         if self.regresses:
             return self.decision_function(X, n_threads=n_threads)
-        X = self._checked(X)
+        X = self._check(X)
         codes = np.empty(X.shape[0], dtype=np.int64)
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.machine.trained)):
@@ -257,7 +257,7 @@ class SVMModel:
         """Return the labels (n_samples,) that the decisions of `decision_function` stand for; quantities themselves."""
         if self.regresses:
             return decision
-        return self.classes[self._codes(self._known(decision))]
+        return self.classes[self._codes(self._select_trained(decision))]
 
     def scores(self, decision: np.ndarray) -> np.ndarray:
         """Return the scores (n_samples, n_classes) of more than two classes.
@@ -269,7 +269,7 @@ class SVMModel:
         decision : ndarray of shape (n_samples, n_pairs) or (n_samples, n_classes)
             The decisions of `decision_function`.
         """
-        return self.machine.scores(self._known(decision))
+        return self.machine.scores(self._select_trained(decision))
 
     def predict_proba(self, X, *, n_threads: int | None = None) -> np.ndarray:
         """Predict the probabilities of the classes.
@@ -292,7 +292,7 @@ class SVMModel:
             The model has no calibration, or X cannot be used.
         """
         self.require_calibration()
-        X = self._checked(X)
+        X = self._check(X)
         out = np.empty((X.shape[0], len(self.classes)))
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
@@ -302,7 +302,7 @@ class SVMModel:
     def probabilities(self, decision: np.ndarray) -> np.ndarray:
         """Return the probabilities (n_samples, n_classes) that the decisions of `decision_function` stand for."""
         self.require_calibration()
-        return self._probabilities(self._known(decision))
+        return self._probabilities(self._select_trained(decision))
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
         """Return decisions that agree with the labels of a model with a calibration.
@@ -386,7 +386,7 @@ class SVMModel:
         from svmkit.model import certify  # here: problems take long to import, and few models are certified
         from svmkit.model.objective import read_objective
 
-        X = self._checked(X)
+        X = self._check(X)
         weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight.shape != (X.shape[0],) or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
             raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {X.shape[0]} rows")
@@ -473,7 +473,7 @@ class SVMModel:
 
         return cls(**from_sklearn(estimator))
 
-    def _checked(self, X):
+    def _check(self, X):
         X = as_features(X)
         X = pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
         require_finite(X, holes=self.preprocessing.takes_holes)
@@ -499,7 +499,7 @@ class SVMModel:
             )
         return out
 
-    def _known(self, decision: np.ndarray) -> np.ndarray:
+    def _select_trained(self, decision: np.ndarray) -> np.ndarray:
         """Return the known decisions (`Machine`) among those of `decision_function`."""
         if decision.ndim == 1:
             return decision[:, None]
@@ -515,4 +515,4 @@ class SVMModel:
     def _probabilities(self, known: np.ndarray) -> np.ndarray:
         """Return the probabilities behind known decisions (`Machine`)."""
         assert self.calibration is not None
-        return self.machine.probabilities(self.calibration.chances(known, self.machine.trained))
+        return self.machine.probabilities(self.calibration.probabilities(known, self.machine.trained))

@@ -61,7 +61,7 @@ def read_objective(
     InputError
         The loss is not known, or is one of another task.
     """
-    words = str(about.get("formulation") or _of_solver(about, kernel, task))
+    words = str(about.get("formulation") or _default_formulation(about, kernel, task))
     given = loss if loss is not None else about.get("loss") or _loss_in(words, about, task)
     if given is None:
         raise InputError("the model does not say with which loss it was trained: give loss=NAME")
@@ -74,7 +74,7 @@ def _options(name: str, task: str) -> Mapping[str, Any]:
     return plugins.options(plugins.load("loss", name)) if name in plugins.names("loss") else {}
 
 
-def _of_solver(about: Mapping[str, Any], kernel: Kernel, task: str) -> str:
+def _default_formulation(about: Mapping[str, Any], kernel: Kernel, task: str) -> str:
     """Return what the solver minimises with its default options; "" where it is not known."""
     try:
         return plugins.build("solver", about["solver"]).formulation(kernel, task)

@@ -12,7 +12,7 @@ from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError, one_line
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration
-from svmkit.model.layout import linear_machine, outlier_parts, regression_parts, stored
+from svmkit.model.layout import linear_machine, outlier_parts, regression_parts, store_weights
 
 KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 LINEAR_MACHINES = ("LinearSVC", "LinearSVR")
@@ -32,7 +32,7 @@ def from_sklearn(estimator: Any) -> dict[str, Any]:
         except NotFittedError as error:
             raise InputError(f"{type(step).__name__} is not fitted: call fit first") from error
     kind = _kind(machine)
-    parts = _of_kernel(machine, kind) if kind in KERNEL_MACHINES else _of_weights(machine)
+    parts = _kernel_parts(machine, kind) if kind in KERNEL_MACHINES else _weight_parts(machine)
     parts["about"] = {"imported_from": "scikit-learn", "estimator": kind} | {
         name: float(value) for name, value in machine.get_params(deep=False).items() if name in ("C", "nu", "epsilon")
     }
@@ -68,7 +68,7 @@ def _steps(estimator: Any) -> tuple[Any, Any]:
     return steps[-1], scalers[0] if scalers else None
 
 
-def _of_kernel(machine: Any, kind: str) -> dict[str, Any]:
+def _kernel_parts(machine: Any, kind: str) -> dict[str, Any]:
     """Return the parts of a machine of LIBSVM, whose layout and signs in scikit-learn are ours."""
     kernel, coef = _kernel(machine), _dense(machine.dual_coef_)
     parts = {
@@ -87,11 +87,11 @@ def _of_kernel(machine: Any, kind: str) -> dict[str, Any]:
     return parts | {"classes": _labels(machine.classes_), "n_support": machine.n_support_.astype(np.int64)}
 
 
-def _of_weights(machine: Any) -> dict[str, Any]:
+def _weight_parts(machine: Any) -> dict[str, Any]:
     """Return the parts of a machine of LIBLINEAR, which has a weight for each column."""
     w = np.atleast_2d(np.asarray(machine.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(machine.intercept_, dtype=np.float64), (len(w),)).copy()
-    parts = {"kernel": Linear(), "vectors": stored(w), "intercept": intercept}
+    parts = {"kernel": Linear(), "vectors": store_weights(w), "intercept": intercept}
     if not hasattr(machine, "classes_"):
         return parts | regression_parts(1) | {"coef": np.ones((1, 1))}
     mode = "ovr" if machine.multi_class == "ovr" else "crammer_singer"

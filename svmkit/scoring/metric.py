@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError, one_line
-from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
+from svmkit.model.predictions import predict_with_scores
 from svmkit.scoring.accuracy import comparable
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.scorers import probe, scored
+from svmkit.scoring.scorers import probe, scorer_value
 from svmkit.scoring.scores import balanced_accuracy
 
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
@@ -94,7 +94,7 @@ class Metric:
     reason: str = ""
 
     @classmethod
-    def of(
+    def from_name(
         cls,
         name: str | None,
         classes: np.ndarray,
@@ -176,9 +176,9 @@ class Metric:
             and probe(self.name, min(len(self.classes), 3)).needs_decisions
         )
 
-    def shown(self, value: float | None) -> str:
+    def format(self, value: float | None) -> str:
         """Return a value in words."""
-        return "not known" if value is None or math.isnan(value) else shown(self.name, value)
+        return "not known" if value is None or math.isnan(value) else format_value(self.name, value)
 
     def about(self) -> dict[str, Any]:
         """Return what was measured, for JSON."""
@@ -207,7 +207,7 @@ class Metric:
         """
         if self.name == "accuracy":
             return float((predicted == truth).mean())
-        if self.name in OF_PROBABILITIES:  # see of_probabilities
+        if self.name in OF_PROBABILITIES:  # see score_probabilities
             return math.nan
         if self.name == "balanced_accuracy":
             rows = np.bincount(truth) if rows is None else rows
@@ -216,18 +216,18 @@ class Metric:
             truth, predicted = (np.where(c < 2, 1 - c, c) for c in (truth, predicted))
             decision = None if decision is None else -decision
         try:
-            return scored(self.name, truth, predicted, decision, len(self.classes))
+            return scorer_value(self.name, truth, predicted, decision, len(self.classes))
         except (ValueError, AttributeError):
             return math.nan
 
-    def of_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
+    def score_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
         """Return the metric of a model on some rows; None where it is not defined for them."""
         if not self.needs_decisions:
-            return self.of_predictions(model.predict(X, n_threads=n_threads), labels)
-        predicted, decision = decided(model, X, n_threads)
-        return self.of_predictions(predicted, labels, self.by_class(model, decision))
+            return self.score_predictions(model.predict(X, n_threads=n_threads), labels)
+        predicted, decision = predict_with_scores(model, X, n_threads)
+        return self.score_predictions(predicted, labels, self.by_class(model, decision))
 
-    def of_predictions(
+    def score_predictions(
         self, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
     ) -> float | None:
         """Return the metric of some predictions and the decisions behind them; None where it is not defined for them.
@@ -237,14 +237,14 @@ class Metric:
         found = self.value(self.codes(labels), self.codes(predicted), decision)
         return None if math.isnan(found) else found
 
-    def of_probabilities(self, scores: ProbabilityScores | None) -> float | None:
+    def score_probabilities(self, scores: ProbabilityScores | None) -> float | None:
         """Return the metric of predicted probabilities, where it is one; None without rows."""
         if scores is None:
             return None
         return -(scores.log_loss if self.name == OF_PROBABILITIES[0] else scores.brier_score)
 
     def by_class(self, model: SVMModel, decision: np.ndarray) -> np.ndarray:
-        """Return the decisions of `decided` as `value` takes them; the model may know fewer classes than there are."""
+        """Return decisions of `predict_with_scores` as `value` takes them; the model may know fewer classes."""
         if len(self.classes) == 2:
             return decision
         votes = decision if decision.ndim == 2 else np.stack([-decision, decision], axis=1)
@@ -263,7 +263,7 @@ def is_share(name: str) -> bool:
     return not name.startswith(_UNBOUNDED)
 
 
-def shown(name: str, value: float, digits: int = 2) -> str:
+def format_value(name: str, value: float, digits: int = 2) -> str:
     """Return the value of a metric in words, with so many digits of a percentage."""
     return f"{value:.{digits}%}" if is_share(name) else f"{value:.{digits + 2}f}"
 

@@ -30,7 +30,7 @@ class Reliability(NamedTuple):
     rows: np.ndarray
 
     @classmethod
-    def of(cls, probability: np.ndarray, came_true: np.ndarray) -> Reliability:
+    def from_probabilities(cls, probability: np.ndarray, came_true: np.ndarray) -> Reliability:
         """Divide predictions (n,) and whether they came true (n,) at 0.1, 0.2, ..., 0.9; bins without any are left out.
 
         Parameters
@@ -80,7 +80,9 @@ class ProbabilityScores:
     codes: np.ndarray
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray) -> ProbabilityScores | None:
+    def from_predictions(
+        cls, probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray
+    ) -> ProbabilityScores | None:
         """Bring probabilities and labels together; None if no label is a class. Rows of other labels are left out."""
         labels, known = comparable(np.asarray(labels), classes)
         order = np.argsort(known)
@@ -105,12 +107,14 @@ class ProbabilityScores:
         """Return how reliable the probabilities of one class are, or None: those of all classes together."""
         hits = self.codes[:, None] == np.arange(self.probabilities.shape[1])
         if code is None:
-            return Reliability.of(self.probabilities.ravel(), hits.ravel())
-        return Reliability.of(self.probabilities[:, code], hits[:, code])
+            return Reliability.from_probabilities(self.probabilities.ravel(), hits.ravel())
+        return Reliability.from_probabilities(self.probabilities[:, code], hits[:, code])
 
     def reliability_of_labels(self) -> Reliability:
         """Return how reliable the probabilities of the predicted labels are: how often these are right."""
-        return Reliability.of(self.probabilities.max(axis=1), self.probabilities.argmax(axis=1) == self.codes)
+        return Reliability.from_probabilities(
+            self.probabilities.max(axis=1), self.probabilities.argmax(axis=1) == self.codes
+        )
 
     def summary(self) -> dict[str, float]:
         """Return the scores by name."""

@@ -42,7 +42,7 @@ class QuantityScores:
     spread: float
 
     @classmethod
-    def of(cls, predicted: np.ndarray, targets: np.ndarray) -> QuantityScores:
+    def from_predictions(cls, predicted: np.ndarray, targets: np.ndarray) -> QuantityScores:
         """Compare predictions with targets, both (n_samples,) numbers."""
         targets = np.asarray(targets, dtype=np.float64)
         errors = targets - predicted
@@ -72,7 +72,7 @@ class QuantityMetric(Metric):
     """A metric of predicted quantities; greater is better, so that errors are negative, as in scikit-learn."""
 
     @classmethod
-    def named(cls, name: str | None = None) -> QuantityMetric:
+    def from_scorer(cls, name: str | None = None) -> QuantityMetric:
         """Return the metric with the name of a scorer of scikit-learn; None is R2.
 
         Raises
@@ -107,7 +107,7 @@ class QuantityMetric(Metric):
             Of no use here.
         """
         if self.name in OF_QUANTITIES:
-            scores = QuantityScores.of(predicted, truth)
+            scores = QuantityScores.from_predictions(predicted, truth)
             return {R2: scores.r2, RMSE: -scores.rmse, MAE: -scores.mae}[self.name]
         from sklearn.metrics import get_scorer
 
@@ -117,9 +117,9 @@ class QuantityMetric(Metric):
         except ValueError:  # a logarithm of negative numbers, say
             return math.nan
 
-    def of_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
+    def score_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
         """Return the metric of a model on some rows; None where it is not defined for them."""
-        return self.of_predictions(model.predict(X, n_threads=n_threads), labels)
+        return self.score_predictions(model.predict(X, n_threads=n_threads), labels)
 
 
 def metric_for(
@@ -130,7 +130,7 @@ def metric_for(
     *,
     probabilities: bool = False,
 ) -> Metric:
-    """Return the metric of a name for some labels; None stands for R2, or what suits the classes (`Metric.of`).
+    """Return the metric of a name for some labels; None stands for R2, or what suits the classes (`Metric.from_name`).
 
     Parameters
     ----------
@@ -151,12 +151,12 @@ def metric_for(
         The metric is not known, or measures something else.
     """
     if not len(classes):
-        return QuantityMetric.named(name)
-    return Metric.of(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
+        return QuantityMetric.from_scorer(name)
+    return Metric.from_name(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
 
 
 def scores_of(model: SVMModel, predicted: np.ndarray, labels: np.ndarray) -> Scores | QuantityScores:
     """Return what predictions of a model are worth: `QuantityScores` in regression, else `Scores`."""
     if model.regresses:
-        return QuantityScores.of(predicted, labels)
-    return Scores.of(predicted, labels, model.classes)
+        return QuantityScores.from_predictions(predicted, labels)
+    return Scores.from_predictions(predicted, labels, model.classes)

@@ -40,20 +40,22 @@ def probe(name: str, n_classes: int) -> Probe:
     if n_classes == 2:
         decision = decision[:, 1] - decision[:, 0]
     try:
-        value = scored(name, truth, predicted, decision, n_classes)
+        value = scorer_value(name, truth, predicted, decision, n_classes)
     except Exception as error:
         return Probe(error)
     try:
-        scored(name, truth, predicted, None, n_classes)
+        scorer_value(name, truth, predicted, None, n_classes)
         needs = False
     except AttributeError:
         needs = True
     if n_classes > 2:
         return Probe(None, needs)
-    return Probe(None, needs, not math.isclose(value, scored(name, 1 - truth, 1 - predicted, -decision, 2)))
+    return Probe(None, needs, not math.isclose(value, scorer_value(name, 1 - truth, 1 - predicted, -decision, 2)))
 
 
-def scored(name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int) -> float:
+def scorer_value(
+    name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int
+) -> float:
     """Return the value of a scorer of scikit-learn for predictions of the classes 0 to n_classes - 1."""
     from sklearn.metrics import get_scorer
 

@@ -34,7 +34,7 @@ class Scores:
     hits: np.ndarray
 
     @classmethod
-    def of(cls, predicted: np.ndarray, labels: np.ndarray, classes: np.ndarray | None = None) -> Scores:
+    def from_predictions(cls, predicted: np.ndarray, labels: np.ndarray, classes: np.ndarray | None = None) -> Scores:
         """Count predictions against labels, which compare as in `svmkit.scoring.accuracy.accuracy`.
 
         Parameters

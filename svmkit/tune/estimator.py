@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from svmkit.cluster import here
 from svmkit.data.classes import REGRESS
 from svmkit.kernels.functions import Precomputed
-from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
+from svmkit.model.predictions import predict_with_scores
 from svmkit.runtime.threads import most
 from svmkit.scoring.metric import Metric
 from svmkit.solver.sampler import Sampler
@@ -211,7 +211,9 @@ def _predicted(
     needed = training.metric.needs_decisions
     if decision is None and not needed:
         return model.predict(X, n_threads=training.threads), None
-    labels, decision = decided(model, X, training.threads) if decision is None else (model.labels(decision), decision)
+    labels, decision = (
+        predict_with_scores(model, X, training.threads) if decision is None else (model.labels(decision), decision)
+    )
     return labels, training.metric.by_class(model, decision) if needed else None
 
 

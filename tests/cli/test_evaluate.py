@@ -117,7 +117,7 @@ def test_what_is_drawn(monkeypatch, n_classes, panels):
     votes = np.eye(n_classes)[truth] + rng.normal(scale=0.4, size=(600, n_classes))
     decision = votes[:, 1] - votes[:, 0] if n_classes == 2 else votes
     predicted = votes.argmax(axis=1)
-    scores, pairs = Scores.of(predicted, truth, classes), n_classes * (n_classes - 1) // 2
+    scores, pairs = Scores.from_predictions(predicted, truth, classes), n_classes * (n_classes - 1) // 2
     from svmkit.kernels.functions import RBF
 
     model = SVMModel(RBF(1.0), classes, np.zeros((1, 2)), np.ones(1), np.zeros((n_classes - 1, 1)), np.zeros(pairs), 2)

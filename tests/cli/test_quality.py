@@ -105,7 +105,7 @@ def scores(no, yes, guessed=0):
     """Scores of `no` and `yes` rows, of which `guessed` are predicted as yes, rightly."""
     truth = np.array(["no"] * no + ["yes"] * yes)
     predicted = np.array(["no"] * (no + yes - guessed) + ["yes"] * guessed)
-    return Scores.of(predicted, truth, np.array(["no", "yes"]))
+    return Scores.from_predictions(predicted, truth, np.array(["no", "yes"]))
 
 
 def said(*, of=None, **facts):
@@ -124,7 +124,7 @@ def test_a_class_that_is_never_predicted():
 
 def test_several_classes_that_are_never_predicted():
     labels = np.repeat(list("abcdef"), 20)
-    found = said(train=Scores.of(np.full(120, "a"), labels, np.array(list("abcdef"))))
+    found = said(train=Scores.from_predictions(np.full(120, "a"), labels, np.array(list("abcdef"))))
     assert found.startswith("classes b, c, d and 2 more are never predicted: ")
 
 
@@ -171,8 +171,8 @@ def test_scalars_for_the_tracker():
     assert found == {
         "test/balanced_accuracy": 0.5, "test/majority_share": 0.95, "test/recall_no": 1.0, "test/recall_yes": 0.0,
     }  # fmt: skip
-    odd = Scores.of(np.array(["a%", "b"]), np.array(["a%", "b"]), np.array(["a%", "b"]))
+    odd = Scores.from_predictions(np.array(["a%", "b"]), np.array(["a%", "b"]), np.array(["a%", "b"]))
     assert "train/recall_a_" in _score_metrics("train", odd)
     for labels in (["a%", "a$"], list(map(str, range(11)))):  # equal names, and too many
-        many = Scores.of(np.array(labels), np.array(labels), np.array(sorted(labels)))
+        many = Scores.from_predictions(np.array(labels), np.array(labels), np.array(sorted(labels)))
         assert [name for name in _score_metrics("test", many) if "/" in name] == ["test/lowest_recall"]

@@ -98,14 +98,20 @@ def test_bins_of_several_runs_are_joined():
     rng = np.random.default_rng(0)
     chances, hits = rng.random(500), rng.random(500) < 0.4
     chances[:40] = 0.3  # their mean may be a little less
-    parts = [Reliability.of(chances[part], hits[part]).plain() for part in (slice(0, 100), slice(100, 500))]
-    for found, whole in zip(Reliability.from_plain(parts[0] + parts[1]), Reliability.of(chances, hits), strict=True):
+    parts = [
+        Reliability.from_probabilities(chances[part], hits[part]).plain() for part in (slice(0, 100), slice(100, 500))
+    ]
+    for found, whole in zip(
+        Reliability.from_plain(parts[0] + parts[1]), Reliability.from_probabilities(chances, hits), strict=True
+    ):
         np.testing.assert_allclose(found, whole)
 
 
 def test_probabilities_of_predicted_labels():
     chances = np.array([[0.7, 0.2, 0.1], [0.1, 0.15, 0.75], [0.4, 0.35, 0.25]])
-    found = ProbabilityScores.of(chances, np.array(["a", "b", "c"]), np.array(["a", "b", "a"])).reliability_of_labels()
+    found = ProbabilityScores.from_predictions(
+        chances, np.array(["a", "b", "c"]), np.array(["a", "b", "a"])
+    ).reliability_of_labels()
     assert found.rows.tolist() == [1, 2] and found.observed.tolist() == [1.0, 0.5]
     np.testing.assert_allclose(found.predicted, [0.4, 0.725])
 

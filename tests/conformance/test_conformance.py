@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from svmkit import plugins
-from svmkit.conformance import CHECKS, SOLVER, check_plugin, told
+from svmkit.conformance import CHECKS, SOLVER, check_plugin, report
 from svmkit.conformance.description import description
 from svmkit.conformance.result import Result
 from svmkit.errors import Unavailable
@@ -22,7 +22,7 @@ def test_conforms(kind, name):
         pytest.skip(str(missing))
     results = check_plugin(name, kind)
     assert len(results) == len(description(name, kind)) + len(CHECKS[kind])
-    assert not [told(r) for r in results if r.problem]
+    assert not [report(r) for r in results if r.problem]
 
 
 EVERY = {
@@ -49,8 +49,8 @@ def test_there_are_twenty_checks_on_what_a_solver_does():
 
 
 def test_what_fails_is_told_in_four_lines():
-    assert told(Result("it swims", None, "It swims.", "a.b")) == "holds  it swims"
-    lines = told(Result("it swims", "it sank", "It swims.", "a.b")).splitlines()
+    assert report(Result("it swims", None, "It swims.", "a.b")) == "holds  it swims"
+    lines = report(Result("it swims", "it sank", "It swims.", "a.b")).splitlines()
     assert lines == ["FAILS  it swims", "       found: it sank", "       expected: It swims.", "       look at: a.b"]
 
 

@@ -99,7 +99,7 @@ def test_the_optimum_of_two_points_has_no_gap(name, bias):
     P, h, _ = given.primal(objective)
     angles = np.linspace(0.0, 2.0 * np.pi, 65)  # of beta; the best scale is found by `dual`
     tried = [0.5 * np.array([np.cos(angle), np.sin(angle)], Exact) for angle in angles]
-    D = max(given.dual(objective, beta) for beta in [*tried, given.suggested(objective, h)])
+    D = max(given.dual(objective, beta) for beta in [*tried, given.suggest(objective, h)])
     assert -1e-15 * P <= P - D <= 2e-3 * P
 
 

@@ -114,7 +114,7 @@ def test_a_bound_above_the_objective_of_another_model_is_wrong():
         ran(solver="fw", dual=1.1, true=[[1.2, 1.1, 0.1]], objective="squared hinge"),
         ran(solver="smo", outcome="refused"),
     ]
-    found = grid.contradicted(rows)
+    found = grid.find_contradictions(rows)
     assert [row["outcome"] for row in found] == ["converged", "wrong", "converged", "refused"]
     assert found[1]["said"].startswith("dual_objective 1.1 is above P = 1 of another model")
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit import SVMOneClass, fit, plugins
-from svmkit.conformance.honesty import false_claim, judged, ordinary
+from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.exact import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class
 from svmkit.conformance.judging.truth import Objective
@@ -109,9 +109,9 @@ def test_the_check_judges_every_loss_of_a_solver(monkeypatch):
             replace(certificate, primal=0.5 * certificate.primal) if self.loss.name == "smoothed_hinge" else certificate
         )
 
-    assert judged(solver) is None
+    assert judge_losses(solver) is None
     monkeypatch.setattr(LinearDual, "certificate", lie)
-    assert judged(solver).startswith("loss smoothed_hinge, CSR: objective")
+    assert judge_losses(solver).startswith("loss smoothed_hinge, CSR: objective")
 
 
 def test_ordinary_data_are_of_every_kind():

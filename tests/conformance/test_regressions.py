@@ -65,7 +65,7 @@ def test_the_judge_knows_libsvms_optimum():
     assert float(tube.dual(objective, coef)) == pytest.approx(float(P), rel=1e-7)
     assert float(tube.dual(objective, 3.0 * coef)) <= float(P)  # outside its box, from which it is brought back
     assert max(tube.violation(objective, coef)) <= 1e-9 < min(tube.violation(objective, 1.0 + coef))
-    assert 0.0 < float(tube.dual(objective, tube.suggested(objective, h))) <= float(P)
+    assert 0.0 < float(tube.dual(objective, tube.suggest(objective, h))) <= float(P)
 
 
 def test_a_solver_that_does_not_regress_names_those_that_do():

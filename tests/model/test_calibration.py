@@ -11,7 +11,7 @@ from support.model import IRIS, NAMES, binary, trained
 from svmkit.errors import InputError
 from svmkit.model import file
 from svmkit.model.calibration import Isotonic, Sigmoid, require_kind
-from svmkit.model.coupling import coupled, normalised
+from svmkit.model.coupling import couple, normalise
 from svmkit.model.model import SVMModel
 
 
@@ -37,7 +37,7 @@ def fixed_point(r):
 def test_coupling_is_the_fixed_point_of_libsvms_iteration(k, spread):
     rng = np.random.default_rng(k)
     chances = 1.0 / (1.0 + np.exp(-spread * rng.normal(size=(10, k * (k - 1) // 2))))
-    found = coupled(chances, k)
+    found = couple(chances, k)
     for row, p in zip(chances, found, strict=True):
         r = np.zeros((k, k))
         r[np.triu_indices(k, 1)] = row
@@ -48,22 +48,22 @@ def test_coupling_is_the_fixed_point_of_libsvms_iteration(k, spread):
 def test_coupling_returns_the_probabilities_that_chances_come_from():
     p = np.random.default_rng(0).dirichlet(np.ones(6), 20)
     a, b = np.triu_indices(6, 1)
-    np.testing.assert_allclose(coupled(p[:, a] / (p[:, a] + p[:, b]), 6), p, atol=1e-12)
+    np.testing.assert_allclose(couple(p[:, a] / (p[:, a] + p[:, b]), 6), p, atol=1e-12)
 
 
 def test_chances_of_0_and_1_have_probabilities():
     chances = np.random.default_rng(0).integers(0, 2, (200, 10)).astype(float)
-    found = coupled(chances, 5)
+    found = couple(chances, 5)
     assert found.min() >= 0.0 and np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     certain = np.ones((1, 10))  # each class beats all later ones
-    np.testing.assert_allclose(coupled(certain, 5), [[1.0, 0, 0, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(couple(certain, 5), [[1.0, 0, 0, 0, 0]], atol=1e-12)
 
 
 def test_each_class_against_the_rest_is_normalised():
     chances = np.array([[0.2, 0.2, 0.4], [0.0, 0.0, 0.0]])
-    np.testing.assert_allclose(normalised(chances), [[0.25, 0.25, 0.5], [1 / 3] * 3])
-    np.testing.assert_allclose(normalised(chances).sum(axis=1), 1.0)
+    np.testing.assert_allclose(normalise(chances), [[0.25, 0.25, 0.5], [1 / 3] * 3])
+    np.testing.assert_allclose(normalise(chances).sum(axis=1), 1.0)
 
 
 def test_what_rounding_errors_tell_apart_is_a_tie():
@@ -71,7 +71,7 @@ def test_what_rounding_errors_tell_apart_is_a_tie():
     rng = np.random.default_rng(0)
     ahead = rng.uniform(0.0, 1.0, 20_000)
     chances = np.stack([np.full(20_000, 0.5), ahead, ahead], axis=1)  # the first two classes are alike
-    p = coupled(chances, 3)
+    p = couple(chances, 3)
     assert (p[:, 0] == p[:, 1]).mean() > 0.99
     np.testing.assert_array_equal(p[:, 0] < p[:, 1], np.log(p[:, 0]) < np.log(p[:, 1]))
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
@@ -79,15 +79,15 @@ def test_what_rounding_errors_tell_apart_is_a_tie():
 
 def test_a_sigmoid_overflows_nowhere():
     calibration = Sigmoid(np.array([-1e300]), np.array([1e300]))
-    found = calibration.chances(np.array([[-1e300], [0.0], [1e300]]))
+    found = calibration.probabilities(np.array([[-1e300], [0.0], [1e300]]))
     assert found[:, 0].tolist() == [0.0, 0.0, 1.0]
 
 
 def test_knots_are_joined_by_lines_and_continued_by_constants():
     calibration = Isotonic(np.array([0.0, 1.0, 5.0]), np.array([0.25, 0.75, 0.5]), np.array([2, 3]))
-    found = calibration.chances(np.array([[-9.0, -9.0], [0.5, 0.0], [9.0, 9.0]]))
+    found = calibration.probabilities(np.array([[-9.0, -9.0], [0.5, 0.0], [9.0, 9.0]]))
     assert found.tolist() == [[0.25, 0.5], [0.5, 0.5], [0.75, 0.5]]
-    assert calibration.chances(np.array([[0.0]]), np.array([1])).tolist() == [[0.5]]
+    assert calibration.probabilities(np.array([[0.0]]), np.array([1])).tolist() == [[0.5]]
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
@@ -162,9 +162,9 @@ def test_a_pair_that_was_not_trained_says_nothing():
     coef[0, ends[0] : ends[1]], intercept[0] = 0.0, 0.0
     lacking = replace(model, coef=coef, intercept=intercept)
     assert lacking.trained_pairs.tolist() == [1, 2]
-    chances = model.calibration.chances(model.decision_function(X))
+    chances = model.calibration.probabilities(model.decision_function(X))
     chances[:, 0] = 0.5
-    np.testing.assert_allclose(lacking.predict_proba(X), coupled(chances, 3), atol=1e-12)
+    np.testing.assert_allclose(lacking.predict_proba(X), couple(chances, 3), atol=1e-12)
 
 
 def test_kinds_by_name():

@@ -87,7 +87,7 @@ def test_probabilities_of_three_classes(read, again, tmp_path):
     model = read(text)
     chances = 1.0 / (1.0 + np.exp(A * text_models.C_SVC_DECISIONS + B))
     ours = np.column_stack([chances[:, 2], 1.0 - chances[:, 0], 1.0 - chances[:, 1]])  # (1, 2), (1, 3), (2, 3)
-    np.testing.assert_allclose(model.calibration.chances(model.decision_function(ROWS)), ours, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.calibration.probabilities(model.decision_function(ROWS)), ours, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(model.predict(ROWS), model.classes[model.predict_proba(ROWS).argmax(axis=1)])
     np.testing.assert_array_equal(again(model).predict_proba(ROWS), model.predict_proba(ROWS))
     isotonic = Isotonic(np.zeros(3), np.full(3, 0.5), np.array([1, 2, 3]))

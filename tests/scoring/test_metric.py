@@ -30,7 +30,7 @@ def stump(classes):
 
 def test_the_default_is_accuracy_unless_it_would_mislead():
     def named(counts, weight=None):
-        found = Metric.of(None, np.arange(len(counts)), np.array(counts), weight)
+        found = Metric.from_name(None, np.arange(len(counts)), np.array(counts), weight)
         return found.name, found.note
 
     assert named([90, 10]) == named([50, 30, 20]) == ("accuracy", None)
@@ -39,7 +39,7 @@ def test_the_default_is_accuracy_unless_it_would_mislead():
     assert named([5, 50, 45])[0] == "balanced_accuracy"
     name, note = named([50, 50], "balanced")
     assert name == "balanced_accuracy" and "classes have weights" in note
-    assert Metric.of("accuracy", TWO, np.array([99, 1])).name == "accuracy"
+    assert Metric.from_name("accuracy", TWO, np.array([99, 1])).name == "accuracy"
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ def test_a_hyphen_is_an_underscore():
 )
 def test_a_metric_of_two_classes_names_its_variant_for_many(name, words):
     with pytest.raises(InputError, match=words):
-        Metric.of(name, np.array(["a", "b", "c"]), np.ones(3))
+        Metric.from_name(name, np.array(["a", "b", "c"]), np.ones(3))
 
 
 def test_the_positive_class():
-    assert Metric.of("f1", TWO, ROWS).positive == "yes"
-    assert Metric.of("f1", TWO, ROWS).note == "the metric is f1 of class yes, the rarer one"
-    assert Metric.of("f1", TWO, ROWS[::-1]).positive == "no"
-    assert Metric.of("average_precision", np.array([1, 2]), ROWS[::-1]).positive == "1"
+    assert Metric.from_name("f1", TWO, ROWS).positive == "yes"
+    assert Metric.from_name("f1", TWO, ROWS).note == "the metric is f1 of class yes, the rarer one"
+    assert Metric.from_name("f1", TWO, ROWS[::-1]).positive == "no"
+    assert Metric.from_name("average_precision", np.array([1, 2]), ROWS[::-1]).positive == "1"
     for usual in ([0, 1], [-1, 1], [False, True]):  # the convention, also where the other class is rarer
-        found = Metric.of("f1", np.array(usual), ROWS[::-1])
+        found = Metric.from_name("f1", np.array(usual), ROWS[::-1])
         assert found.positive == str(np.array(usual)[1]) and found.note is None
     for alike in ("roc_auc", "balanced_accuracy", "f1_macro", "matthews_corrcoef"):
-        assert Metric.of(alike, TWO, ROWS).positive is None
+        assert Metric.from_name(alike, TWO, ROWS).positive is None
 
 
 def usable():
@@ -105,7 +105,7 @@ def test_every_scorer_has_the_value_of_scikit_learn(name):
     model, X = stump(["no", "yes"]), rng.normal(size=(80, 2))
     labels = classes[(X[:, 1] - X[:, 0] + rng.normal(size=80) > 0.8).astype(int)]
     codes = (labels == "yes").astype(int)
-    found = Metric.of(name, classes, np.bincount(codes))
+    found = Metric.from_name(name, classes, np.bincount(codes))
 
     class Known(ClassifierMixin, BaseEstimator):
         classes_ = np.array([0, 1])
@@ -117,7 +117,7 @@ def test_every_scorer_has_the_value_of_scikit_learn(name):
             return model.decision_function(X)
 
     expected = metrics.get_scorer(name)(Known(), X, codes)
-    assert found.of_model(model, X, labels) == pytest.approx(expected, rel=1e-12)
+    assert found.score_model(model, X, labels) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["f1_macro", "balanced_accuracy", "average_precision", "recall_weighted"])
@@ -125,7 +125,7 @@ def test_many_classes_and_labels_of_other_kinds(name):
     rng, classes = np.random.default_rng(1), [1, 2, 10]
     model, X = stump(classes), rng.normal(size=(90, 3))
     truth = np.array(classes)[(X + rng.normal(size=X.shape)).argmax(axis=1)]
-    found = Metric.of(name, np.array(classes), np.ones(3))
+    found = Metric.from_name(name, np.array(classes), np.ones(3))
     predicted, votes = model.predict(X), model.scores(model.decision_function(X))
     expected = {
         "f1_macro": lambda: metrics.f1_score(truth, predicted, average="macro"),
@@ -133,15 +133,15 @@ def test_many_classes_and_labels_of_other_kinds(name):
         "average_precision": lambda: metrics.average_precision_score(truth, votes),
         "recall_weighted": lambda: metrics.recall_score(truth, predicted, average="weighted"),
     }[name]()
-    assert found.of_model(model, X, truth) == pytest.approx(expected, rel=1e-12)
-    assert found.of_model(model, X, truth.astype(float)) == found.of_model(model, X, truth.astype(str))
+    assert found.score_model(model, X, truth) == pytest.approx(expected, rel=1e-12)
+    assert found.score_model(model, X, truth.astype(float)) == found.score_model(model, X, truth.astype(str))
 
 
 def test_a_model_that_has_not_seen_a_class():
     """As in a round of halving, whose few rows may lack a class."""
-    metric = Metric.of("average_precision", np.array([1, 2, 10]), np.ones(3))
+    metric = Metric.from_name("average_precision", np.array([1, 2, 10]), np.ones(3))
     X, truth = np.random.default_rng(2).normal(size=(30, 2)), np.repeat([1, 10], 15)
-    value = metric.of_model(stump([1, 10]), X, truth)
+    value = metric.score_model(stump([1, 10]), X, truth)
     columns = metric.by_class(stump([1, 10]), stump([1, 10]).decision_function(X))
     assert columns.shape == (30, 3) and (columns[:, 1] < columns[:, [0, 2]].min(axis=1)).all()
     assert value is None or 0.0 <= value <= 1.0
@@ -149,10 +149,13 @@ def test_a_model_that_has_not_seen_a_class():
 
 def test_what_is_not_defined_is_none():
     X = np.random.default_rng(3).normal(size=(20, 2))
-    metric = Metric.of("roc_auc", TWO, ROWS)
-    assert metric.of_model(stump(["no", "yes"]), X, np.full(20, "no")) is None
+    metric = Metric.from_name("roc_auc", TWO, ROWS)
+    assert metric.score_model(stump(["no", "yes"]), X, np.full(20, "no")) is None
     assert (
-        Metric.of("f1", TWO, ROWS).of_model(stump(["no", "yes"]), X, np.array(["no", "yes", "other", "no"] * 5)) is None
+        Metric.from_name("f1", TWO, ROWS).score_model(
+            stump(["no", "yes"]), X, np.array(["no", "yes", "other", "no"] * 5)
+        )
+        is None
     )
-    assert metric.shown(None) == metric.shown(math.nan) == "not known" and metric.shown(0.5) == "50.00%"
-    assert Metric.of("matthews_corrcoef", TWO, ROWS).shown(0.5) == "0.5000"
+    assert metric.format(None) == metric.format(math.nan) == "not known" and metric.format(0.5) == "50.00%"
+    assert Metric.from_name("matthews_corrcoef", TWO, ROWS).format(0.5) == "0.5000"

@@ -17,20 +17,20 @@ PREDICTED = TARGETS * RNG.uniform(0.5, 1.6, 50)
 
 
 def test_the_measures_are_those_of_scikit_learn():
-    found = QuantityScores.of(PREDICTED, TARGETS)
+    found = QuantityScores.from_predictions(PREDICTED, TARGETS)
     assert found.n_samples == 50 and found.accuracy is None and found.beats_mean
     assert found.r2 == pytest.approx(metrics.r2_score(TARGETS, PREDICTED), rel=1e-12)
     assert found.rmse == pytest.approx(metrics.root_mean_squared_error(TARGETS, PREDICTED), rel=1e-12)
     assert found.mae == pytest.approx(metrics.mean_absolute_error(TARGETS, PREDICTED), rel=1e-12)
-    mean = QuantityScores.of(np.full(50, TARGETS.mean()), TARGETS)
+    mean = QuantityScores.from_predictions(np.full(50, TARGETS.mean()), TARGETS)
     assert mean.r2 == pytest.approx(0.0, abs=1e-12) and mean.rmse == pytest.approx(found.spread, rel=1e-12)
     assert found.summary() == {"r2": found.r2, "rmse": found.rmse, "mae": found.mae, "mean_rmse": found.spread}
 
 
 def test_targets_that_are_all_the_same_have_no_r2():
-    found = QuantityScores.of(np.array([0.1, 0.3, 0.1]), np.full(3, 0.1))
+    found = QuantityScores.from_predictions(np.array([0.1, 0.3, 0.1]), np.full(3, 0.1))
     assert math.isnan(found.r2) and found.spread == 0.0 and found.rmse == pytest.approx(0.2 / math.sqrt(3))
-    assert not QuantityScores.of(-TARGETS, TARGETS).beats_mean
+    assert not QuantityScores.from_predictions(-TARGETS, TARGETS).beats_mean
 
 
 @pytest.mark.parametrize("name", [name for name in get_scorer_names()])
@@ -38,27 +38,28 @@ def test_every_scorer_measures_classes_or_quantities(name):
     is_regression = "regression" in getattr(get_scorer(name)._score_func, "__module__", "")
     if not is_regression:
         with pytest.raises(InputError):
-            QuantityMetric.named(name)
+            QuantityMetric.from_scorer(name)
         return
-    found, want = QuantityMetric.named(name), get_scorer(name)
+    found, want = QuantityMetric.from_scorer(name), get_scorer(name)
     value = want._sign * want._score_func(TARGETS, PREDICTED, **want._kwargs)
     assert found.value(found.codes(TARGETS), PREDICTED) == pytest.approx(value, rel=1e-12)
-    assert not found.needs_decisions and not found.is_share and "%" not in found.shown(value)
+    assert not found.needs_decisions and not found.is_share and "%" not in found.format(value)
     with pytest.raises(InputError, match=f"metric {name} measures quantities, not classes"):
-        Metric.of(name, np.array([0, 1]), np.array([5, 5]))
+        Metric.from_name(name, np.array([0, 1]), np.array([5, 5]))
 
 
 @pytest.mark.parametrize(
     ("short", "name"), [("rmse", "neg_root_mean_squared_error"), ("mae", "neg_mean_absolute_error"), ("R2", "r2")]
 )
 def test_short_names(short, name):
-    assert require_metric(short) == QuantityMetric.named(short).name == name
+    assert require_metric(short) == QuantityMetric.from_scorer(short).name == name
 
 
 def test_a_metric_that_is_not_defined_for_some_targets_is_nan():
-    found = QuantityMetric.named("neg_mean_squared_log_error")
+    found = QuantityMetric.from_scorer("neg_mean_squared_log_error")
     assert (
-        math.isnan(found.value(TARGETS, PREDICTED - 10.0)) and found.of_predictions(PREDICTED - 10.0, TARGETS) is None
+        math.isnan(found.value(TARGETS, PREDICTED - 10.0))
+        and found.score_predictions(PREDICTED - 10.0, TARGETS) is None
     )
 
 

@@ -21,7 +21,7 @@ KINDS = {
 def test_they_are_those_of_scikit_learn(kind, seed):
     rng, (classes, of) = np.random.default_rng(seed), KINDS[kind]
     truth, predicted = rng.choice(classes, 300), rng.choice(classes, 300)
-    found = Scores.of(predicted, of(truth.tolist()), np.sort(classes))
+    found = Scores.from_predictions(predicted, of(truth.tolist()), np.sort(classes))
     assert found.n_samples == 300 and found.accuracy == metrics.accuracy_score(truth, predicted)
     assert found.balanced_accuracy == pytest.approx(metrics.balanced_accuracy_score(truth, predicted), abs=1e-12)
     present = np.unique(truth)
@@ -38,7 +38,7 @@ def test_they_are_those_of_scikit_learn(kind, seed):
 
 
 def test_classes_without_rows_and_labels_that_no_class_has():
-    found = Scores.of(np.array([0, 1, 1, 0]), np.array([0.0, 0.0, 1.0, 7.0]), np.array([0, 1, 2]))
+    found = Scores.from_predictions(np.array([0, 1, 1, 0]), np.array([0.0, 0.0, 1.0, 7.0]), np.array([0, 1, 2]))
     assert found.classes.tolist() == [0, 1, 2, 7] and found.rows.tolist() == [2, 1, 0, 1]
     assert found.recall == {"0": 0.5, "1": 1.0, "7": 0.0} and found.never_predicted() == ["7"]
     assert found.balanced_accuracy == 0.5 and found.never_predicted(2) == []
@@ -50,7 +50,7 @@ def test_classes_without_rows_and_labels_that_no_class_has():
 
 def test_a_model_that_knows_one_class_only_has_the_share_of_the_largest():
     labels = np.array(["no"] * 95 + ["yes"] * 5)
-    found = Scores.of(np.full(100, "no"), labels, np.array(["no", "yes"]))
+    found = Scores.from_predictions(np.full(100, "no"), labels, np.array(["no", "yes"]))
     assert found.accuracy == found.majority_share == 0.95 and found.majority == "no"
     assert found.balanced_accuracy == 0.5 and found.never_predicted() == ["yes"] and found.never_predicted(6) == []
 

@@ -75,7 +75,7 @@ def test_a_weight_counts_like_repetitions():
         n = int(weights.sum())
         repeated = fitted_calibration(kind, h.repeat(weights), positive.repeat(weights), np.ones(n), np.array([n]))
         at = np.linspace(-3.0, 3.0, 50)[:, None]
-        np.testing.assert_allclose(weighted.chances(at), repeated.chances(at), atol=1e-7)
+        np.testing.assert_allclose(weighted.probabilities(at), repeated.probabilities(at), atol=1e-7)
 
 
 def test_decisions_that_speak_against_their_class_have_no_say():
@@ -83,7 +83,7 @@ def test_decisions_that_speak_against_their_class_have_no_say():
     h = rng.normal(size=100)
     found = fitted_calibration("sigmoid", h, h < rng.normal(size=100), np.ones(100), np.array([100]))
     assert found.A.tolist() == [0.0]
-    assert found.chances(np.zeros((1, 1)))[0, 0] == pytest.approx((h < 0).mean(), abs=0.1)
+    assert found.probabilities(np.zeros((1, 1)))[0, 0] == pytest.approx((h < 0).mean(), abs=0.1)
     nothing = fitted_calibration("isotonic", h, h > 0, np.ones(100), np.array([100, 100]))
     assert nothing.knots(1)[1].tolist() == [0.5]  # a column without samples
 
@@ -194,7 +194,7 @@ def test_a_decision_for_each_class_is_calibrated_too(multiclass):
     assert log_loss(y, found) < 0.35 and model.score(X, y) > 0.9
     np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
     np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), model.predict(X))
-    chances = model.model_.calibration.chances(model.model_.decision_function(X))
+    chances = model.model_.calibration.probabilities(model.model_.decision_function(X))
     np.testing.assert_allclose(found, chances / chances.sum(axis=1, keepdims=True))
 
 

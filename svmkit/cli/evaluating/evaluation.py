@@ -12,8 +12,8 @@ import numpy as np
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.errors import InputError
-from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
+from svmkit.model.predictions import predict_with_scores
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
 from svmkit.scoring.scores import Scores
@@ -34,7 +34,7 @@ class Evaluation:
     truth, predicted : ndarray of shape (n_samples,), int
         The class of each row among `scores.classes`, and its prediction.
     decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
-        The decisions by class of the model (`svmkit.model.decided`).
+        The decisions by class of the model (`svmkit.model.predictions`).
     positive : str or None
         Of two classes the one that ROC, precision and recall curves are about.
     probabilities : ProbabilityScores or None, default=None
@@ -74,18 +74,18 @@ class Evaluation:
         if test.y is None:
             raise InputError(f"{test.name} has no labels to compare predictions with: svmkit predict needs none")
         began = time.perf_counter()
-        predicted, decision = decided(model, test.X, n_threads)
+        predicted, decision = predict_with_scores(model, test.X, n_threads)
         seconds, probabilities = time.perf_counter() - began, None
         if model.calibration is not None:
             chances = model.predict_proba(test.X, n_threads=n_threads)
-            probabilities = ProbabilityScores.of(chances, model.classes, test.y)
-        scores = Scores.of(predicted, test.y, model.classes)
+            probabilities = ProbabilityScores.from_predictions(chances, model.classes, test.y)
+        scores = Scores.from_predictions(predicted, test.y, model.classes)
         every = Metric("accuracy", scores.classes)
         of_model = Metric("accuracy", model.classes).codes(test.y)
         positive = None
         if len(model.classes) == 2:
             known = of_model[of_model < 2]
-            positive = Metric.of("average_precision", model.classes, np.bincount(known, minlength=2)).positive
+            positive = Metric.from_name("average_precision", model.classes, np.bincount(known, minlength=2)).positive
         answers = every.codes(test.y), every.codes(predicted), decision
         return cls(model, test.name, scores, *answers, positive, probabilities, seconds)
 

@@ -11,7 +11,7 @@ from svmkit.data.classes import REGRESS
 from svmkit.kernels.engines import engine_for
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
-from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, shown
+from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, format_value
 from svmkit.scoring.metric import title as in_words
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
@@ -76,7 +76,7 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, str]]:
     metric, of = result["metric"], result["metric"]["positive"]
     if measured and metric["name"] not in COUNTED:
         known = [(part[0], metric[part[0]]) for part in measured if metric[part[0]] is not None]
-        values = [f"{shown(metric['name'], value)} {name}" for name, value in known]
+        values = [f"{format_value(metric['name'], value)} {name}" for name, value in known]
         about = f" (class {of})" if of else ""
         found.append((in_words(metric["name"]), ", ".join(values or ["not defined"]) + about))
     if measured:

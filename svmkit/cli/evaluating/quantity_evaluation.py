@@ -74,7 +74,7 @@ class QuantityEvaluation:
     @cached_property
     def scores(self) -> QuantityScores:
         """R2, RMSE and MAE."""
-        return QuantityScores.of(self.predicted, self.targets)
+        return QuantityScores.from_predictions(self.predicted, self.targets)
 
     @property
     def notes(self) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmkit.scoring.metric import shown as in_words
-from svmkit.scoring.metric import title
+from svmkit.scoring.metric import format_value, title
 from svmkit.training.result import Fit
 
 LINES = 8
@@ -40,7 +39,7 @@ def lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
         if p.get("score") is None:
             return f"{p['accuracy']:.2%} test"
         if p["accuracy"] is None:
-            return f"{in_words(metric, p['score'])} test {title(metric)}"
-        return f"{in_words(metric, p['score'])} test {title(metric)}, {p['accuracy']:.2%} accuracy"
+            return f"{format_value(metric, p['score'])} test {title(metric)}"
+        return f"{format_value(metric, p['score'])} test {title(metric)}, {p['accuracy']:.2%} accuracy"
 
     return [f"{p['n_support']:>{width},} vectors  {describe(p)}" for p in [*shown, last]]

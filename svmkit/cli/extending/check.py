@@ -23,7 +23,7 @@ def check(options: Options) -> None:
     Below a check that fails: what was found, what was expected, and where the contract says so.
     """
     from svmkit.cli.common import emit
-    from svmkit.conformance import check_plugin, told
+    from svmkit.conformance import check_plugin, report
 
     done: list[dict[str, Any]] = []
     name, kind = options.name, options.kind
@@ -31,7 +31,7 @@ def check(options: Options) -> None:
         results = check_plugin(one, its_kind)
         done.append(_summary(one, results))
         if not options.json:
-            print("\n".join(map(told, results)))
+            print("\n".join(map(report, results)))
             print(f"{one}: {sum(not r.problem for r in results)} of {len(results)} checks hold")
     if options.json:
         emit(done[0] if len(done) == 1 else {"passed": all(d["passed"] for d in done), "plugins": done})

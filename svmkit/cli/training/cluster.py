@@ -109,7 +109,7 @@ class _Run:
         """Train, measure, save and log."""
         options, method, data = self.options, self.method, self.data
         sets = self._sets()
-        metric = Metric.of(options.metric, data.classes, data.tally.rows, method.class_weight)
+        metric = Metric.from_name(options.metric, data.classes, data.tally.rows, method.class_weight)
         if metric.note and options.metric:
             note(metric.note)
         title = f"{method.solver.name} {options.data}"

@@ -18,8 +18,8 @@ from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset
 from svmkit.data.classes import REGRESS
 from svmkit.errors import InputError, SvmkitError
-from svmkit.model.decided import decided
 from svmkit.model.model import SVMModel
+from svmkit.model.predictions import predict_with_scores
 from svmkit.runtime import files
 from svmkit.scoring.metric import COUNTED, OF_PROBABILITIES, R2, Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
@@ -182,18 +182,18 @@ def _measured(
         if model.calibration is not None:
             chances = wide.predict_proba(data.X, n_threads=options.threads)
             predicted = model.classes[chances.argmax(axis=1)]
-            found_probabilities[name] = ProbabilityScores.of(chances, model.classes, labels_of(data))
+            found_probabilities[name] = ProbabilityScores.from_predictions(chances, model.classes, labels_of(data))
             if metric.needs_decisions:
-                decision = decided(wide, data.X, options.threads)[1]
+                decision = predict_with_scores(wide, data.X, options.threads)[1]
         elif metric.needs_decisions:
-            predicted, decision = decided(wide, data.X, options.threads)
+            predicted, decision = predict_with_scores(wide, data.X, options.threads)
         else:
             predicted = wide.predict(data.X, n_threads=options.threads)
         seconds = time.perf_counter() - began
         if metric.name in OF_PROBABILITIES:
-            values[name] = metric.of_probabilities(found_probabilities.get(name))
+            values[name] = metric.score_probabilities(found_probabilities.get(name))
         else:
-            values[name] = metric.of_predictions(predicted, labels_of(data), decision)
+            values[name] = metric.score_predictions(predicted, labels_of(data), decision)
         return scores_of(model, predicted, labels_of(data)), seconds
 
     if train_scores is not None:

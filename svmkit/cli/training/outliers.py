@@ -232,7 +232,7 @@ def _measured(model: SVMModel, data: Dataset, options: TrainOptions) -> tuple[fl
     predicted = model.widened(data.n_features).predict(data.X, n_threads=options.threads)
     seconds, scores = time.perf_counter() - began, None
     if data.y is not None and data.y.dtype.kind in "if" and np.isin(data.y, CLASSES).all():
-        scores = Scores.of(predicted, data.y, CLASSES)
+        scores = Scores.from_predictions(predicted, data.y, CLASSES)
     return float(np.mean(predicted < 0)), scores, seconds
 
 

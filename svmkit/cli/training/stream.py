@@ -117,7 +117,7 @@ class StreamJob:
             self.method,
             Sets(example, test, online.samples, online.input.n_features),
             tracker,
-            Metric.of(self.options.metric, online.classes, online.seen, self.method.class_weight),
+            Metric.from_name(self.options.metric, online.classes, online.seen, self.method.class_weight),
             points=_measured(online.history[self.logged :]),
             more={"dual_objective": fitted.dual_objective} | {f"stream/{key}": fact for key, fact in facts.items()},
         )
@@ -181,7 +181,7 @@ class StreamJob:
             n_threads=options.threads,
             start=self.start,
         )
-        Metric.of(options.metric, self.online.classes, self.online.seen + 1)  # before more is read: it may not suit
+        Metric.from_name(options.metric, self.online.classes, self.online.seen + 1)  # it may not suit
         self._learn(X, y)
         self.method = replace(method, kernel=self.online.input.kernel)
         self.few = Dataset(X[:5], y[:5], NAME)

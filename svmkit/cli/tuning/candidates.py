@@ -21,7 +21,7 @@ def table(result: tune.Result, most: int) -> list[str]:
     lines = [head]
     for k, c in enumerate(c for c in result.candidates[:most] if not c.failed):
         spread = f"{100 * c.std_score:.2f}" if metric.is_share else f"{c.std_score:.4f}"
-        score = [f"{metric.shown(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
+        score = [f"{metric.format(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
         rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
         lines.append([str(k + 1), *(text(c.params[name]) for name in names), *score, *rest])
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
@@ -52,7 +52,7 @@ def progress_line(at: tune.Progress, metric: Metric) -> str:
     """Return the progress of the search in words."""
     if at.fits == 0:
         return "searching (the first run compiles)"
-    best = "" if math.isnan(at.best) else f"  best so far {metric.shown(at.best)}"
+    best = "" if math.isnan(at.best) else f"  best so far {metric.format(at.best)}"
     if at.of is None:
         return f"{at.fits:,} fits{best}"
     left = at.seconds / at.fits * (at.of - at.fits)

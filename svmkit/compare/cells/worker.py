@@ -179,7 +179,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
             record |= plain({"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae})
         record |= plain(calibration.test_scores(model, sets.test, sets.train))
         if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
-            record["test_metric"] = metric.of_model(model, sets.test.X, sets.test.y)
+            record["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _collect_notes() as notes:

@@ -57,12 +57,12 @@ def test_scores(model: SVMModel, test: Dataset, train: Dataset) -> dict[str, Any
     assert test.y is not None
     if model.calibration is None:
         return {}
-    quality = ProbabilityScores.of(model.predict_proba(test.X), model.classes, test.y)
+    quality = ProbabilityScores.from_predictions(model.predict_proba(test.X), model.classes, test.y)
     if quality is None:
         return {}
     of, reliability = "predicted label", quality.reliability_of_labels()
     if len(model.classes) == 2:
-        positive = Metric.of("average_precision", model.classes, np.bincount(answers(train)[1])).positive
+        positive = Metric.from_name("average_precision", model.classes, np.bincount(answers(train)[1])).positive
         code = list(map(str, model.classes)).index(str(positive))
         of, reliability = f"class {positive}", quality.reliability(code)
     scores = {f"test_{name}": value for name, value in quality.summary().items()}

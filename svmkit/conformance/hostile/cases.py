@@ -76,14 +76,14 @@ def _cases() -> list[Case]:
     found += [
         Case(f"X * {s:g}, laplacian", "scale", data.times(s), Laplacian(1.0), linear=False) for s in (1e10, 1e160)
     ]
-    found += [Case("columns of 1e-8, 1 and 1e8", "scale", data.changed(lambda X: X * [1e-8, 1.0, 1e8]), RBF(0.5))]
+    found += [Case("columns of 1e-8, 1 and 1e8", "scale", data.transform(lambda X: X * [1e-8, 1.0, 1e8]), RBF(0.5))]
     found += [Case(f"X + {o:g}", "offset", data.plus(o), C=1e2) for o in (1e2, 1e4, 1e6, 1e8)]
     found += [
         Case("X + 1e6, laplacian", "offset", data.plus(1e6), Laplacian(0.5), 1e2, linear=False),
         Case("X + 1e8, laplacian", "offset", data.plus(1e8), Laplacian(0.5), 1e2, linear=False),
         Case("X + 1e8, poly", "offset", data.plus(1e8), Poly(1.0, 2, 1.0), linear=False),
         Case("X + 1e8, linear", "offset", data.plus(1e8), Linear(), linear=False),
-        Case("X + 1e4, float32", "offset", data.changed(lambda X: (X + 1e4).astype(np.float32)), C=1e2),
+        Case("X + 1e4, float32", "offset", data.transform(lambda X: (X + 1e4).astype(np.float32)), C=1e2),
         Case("CSR + 1e6", "offset", data.sparse(30, plus=1e6), C=1e2),
         Case("CSR + 1e8, laplacian", "offset", data.sparse(30, plus=1e8), Laplacian(0.05), 1e2, linear=False),
         Case("timestamps, gamma=100", "offset", data.timestamps, RBF(100.0), 1e2),
@@ -101,29 +101,25 @@ def _cases() -> list[Case]:
         Case(
             "weights 1e-12 to 1e12",
             "weights",
-            data.weighted(lambda r, y: 10.0 ** r.uniform(-12, 12, y.size)),
+            data.weigh(lambda r, y: 10.0 ** r.uniform(-12, 12, y.size)),
             every_loss=True,
         ),
-        Case("weights 1e-300", "weights", data.weighted(lambda r, y: np.full(y.size, 1e-300))),
-        Case("weights 1e300", "weights", data.weighted(lambda r, y: np.full(y.size, 1e300))),
-        Case(
-            "weights 1e-300 and 1", "weights", data.weighted(lambda r, y: np.where(r.random(y.size) < 0.5, 1e-300, 1.0))
-        ),
-        Case(
-            "weights 1e300 and 1", "weights", data.weighted(lambda r, y: np.where(r.random(y.size) < 0.1, 1e300, 1.0))
-        ),
-        Case("weights 1e-300 to 1e300", "weights", data.weighted(lambda r, y: 10.0 ** r.uniform(-300, 300, y.size))),
+        Case("weights 1e-300", "weights", data.weigh(lambda r, y: np.full(y.size, 1e-300))),
+        Case("weights 1e300", "weights", data.weigh(lambda r, y: np.full(y.size, 1e300))),
+        Case("weights 1e-300 and 1", "weights", data.weigh(lambda r, y: np.where(r.random(y.size) < 0.5, 1e-300, 1.0))),
+        Case("weights 1e300 and 1", "weights", data.weigh(lambda r, y: np.where(r.random(y.size) < 0.1, 1e300, 1.0))),
+        Case("weights 1e-300 to 1e300", "weights", data.weigh(lambda r, y: 10.0 ** r.uniform(-300, 300, y.size))),
         Case(
             "weights 0 for half",
             "weights",
-            data.weighted(lambda r, y: (r.random(y.size) < 0.5).astype(float)),
+            data.weigh(lambda r, y: (r.random(y.size) < 0.5).astype(float)),
             every_loss=True,
         ),
-        Case("weights 0 for a class", "weights", data.weighted(lambda r, y: (y > 0).astype(float))),
+        Case("weights 0 for a class", "weights", data.weigh(lambda r, y: (y > 0).astype(float))),
         Case(
             "balanced, weights 0 to 1000",
             "weights",
-            data.weighted(lambda r, y: r.integers(0, 4, y.size) ** 6.0 + (y > 0)),
+            data.weigh(lambda r, y: r.integers(0, 4, y.size) ** 6.0 + (y > 0)),
             class_weight="balanced",
         ),
         Case("class weights 1e6", "weights", data.base, class_weight={1: 1e6}),
@@ -131,11 +127,13 @@ def _cases() -> list[Case]:
     found += [
         Case("all rows twice, opposite labels", "duplicates", data.contradicting(1.0), C=1e2),
         Case("half of the rows twice, opposite labels", "duplicates", data.contradicting(0.5), C=1e4),
-        Case("all rows equal", "duplicates", data.changed(lambda X: np.ones_like(X))),
-        Case("all rows 0", "duplicates", data.changed(np.zeros_like)),
+        Case("all rows equal", "duplicates", data.transform(lambda X: np.ones_like(X))),
+        Case("all rows 0", "duplicates", data.transform(np.zeros_like)),
         Case("two different rows", "duplicates", data.two_rows, C=1e6),
         Case(
-            "a constant column of 1e9", "duplicates", data.changed(lambda X: np.column_stack([X, np.full(len(X), 1e9)]))
+            "a constant column of 1e9",
+            "duplicates",
+            data.transform(lambda X: np.column_stack([X, np.full(len(X), 1e9)])),
         ),
     ]
     found += [
@@ -147,13 +145,13 @@ def _cases() -> list[Case]:
         Case("CSR, d=1e5", "shape", data.sparse(100_000), RBF(0.02), every_loss=True),
         Case("CSR, d=1e5, laplacian", "shape", data.sparse(100_000), Laplacian(0.02), linear=False),
         Case("CSR, d=1e5, X * 1e160", "shape", data.sparse(100_000, scale=1e160)),
-        Case("denormal", "shape", data.changed(lambda X: np.round(10.0 * X) * 5e-324), C=1e8),
-        Case("columns of 1e-300 and 1e150", "shape", data.changed(lambda X: X * [1e-300, 1.0, 1e150])),
+        Case("denormal", "shape", data.transform(lambda X: np.round(10.0 * X) * 5e-324), C=1e8),
+        Case("columns of 1e-300 and 1e150", "shape", data.transform(lambda X: X * [1e-300, 1.0, 1e150])),
     ]
     forms: dict[str, Callable[[np.ndarray], Any]] = {
         "float32": lambda X: X.astype(np.float32),
         "float64 F": np.asfortranarray,
-        "strided": data.strided,
+        "strided": data.stride,
         "reversed": lambda X: X[:, ::-1],
         "read-only": data.read_only,
         "big-endian": lambda X: X.astype(">f8"),
@@ -161,7 +159,7 @@ def _cases() -> list[Case]:
         "long double": lambda X: X.astype(np.longdouble),
         "bool": lambda X: X > 0,
     }
-    found += [Case(name, "storage", data.changed(change)) for name, change in forms.items()]
+    found += [Case(name, "storage", data.transform(change)) for name, change in forms.items()]
     found += [Case(t.__name__, "storage", data.as_integers(t), RBF()) for t in (np.int8, np.uint8, np.int64)]
     found += [
         Case("CSR, float32", "storage", data.sparse(30, dtype=np.float32)),
@@ -196,7 +194,7 @@ def _cases() -> list[Case]:
         Case(
             "one-class, weights",
             "one-class",
-            data.weighted(lambda r, y: 10.0 ** r.uniform(-12, 12, y.size)),
+            data.weigh(lambda r, y: 10.0 ** r.uniform(-12, 12, y.size)),
             task="one-class",
             linear=False,
         ),
@@ -204,7 +202,7 @@ def _cases() -> list[Case]:
         Case(
             "one-class, all rows equal",
             "one-class",
-            data.changed(lambda X: np.ones_like(X)),
+            data.transform(lambda X: np.ones_like(X)),
             task="one-class",
             linear=False,
         ),

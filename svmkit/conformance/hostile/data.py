@@ -43,7 +43,7 @@ def base(m: int = 60, d: int = 3, seed: int = 0, share: float = 0.5, shift: floa
     return Data(rng.normal(size=(m, d)) + shift * y[:, None], y)
 
 
-def changed(change: Callable[[np.ndarray], Any], **data: Any) -> Maker:
+def transform(change: Callable[[np.ndarray], Any], **data: Any) -> Maker:
     """A maker of `base` data whose X is changed."""
 
     def make() -> Data:
@@ -53,7 +53,7 @@ def changed(change: Callable[[np.ndarray], Any], **data: Any) -> Maker:
     return make
 
 
-def weighted(weights: Callable[[np.random.Generator, np.ndarray], np.ndarray], **data: Any) -> Maker:
+def weigh(weights: Callable[[np.random.Generator, np.ndarray], np.ndarray], **data: Any) -> Maker:
     """A maker of `base` data with sample weights."""
 
     def make() -> Data:
@@ -64,11 +64,11 @@ def weighted(weights: Callable[[np.random.Generator, np.ndarray], np.ndarray], *
 
 
 def times(scale: float) -> Maker:
-    return changed(lambda X: X * scale)
+    return transform(lambda X: X * scale)
 
 
 def plus(offset: float, **data: Any) -> Maker:
-    return changed(lambda X: X + offset, **data)
+    return transform(lambda X: X + offset, **data)
 
 
 def timestamps() -> Data:
@@ -135,7 +135,7 @@ def sparse(d: int, **form: Any) -> Maker:
 
 
 def as_integers(dtype: type) -> Maker:
-    return changed(lambda X: np.round(10.0 * X + 100.0).clip(0, 200).astype(dtype))
+    return transform(lambda X: np.round(10.0 * X + 100.0).clip(0, 200).astype(dtype))
 
 
 def read_only(X: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ def read_only(X: np.ndarray) -> np.ndarray:
     return X
 
 
-def strided(X: np.ndarray) -> np.ndarray:
+def stride(X: np.ndarray) -> np.ndarray:
     wide = np.zeros((2 * X.shape[0], 3 * X.shape[1]))
     wide[::2, ::3] = X
     return wide[::2, ::3]

@@ -68,7 +68,7 @@ def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: fl
     P, h, size = given.primal(objective)
     weights = [beta for beta in (claim.beta, solution.point) if _is_dual(beta, len(given.t))]
     candidates = [sign * beta.astype(Exact) for beta in weights for sign in (1, np.sign(given.t))]
-    candidates += [given.suggested(objective, h)] + ([] if given.coef is None else [given.coef])
+    candidates += [given.suggest(objective, h)] + ([] if given.coef is None else [given.coef])
     D = max(given.dual(objective, beta) for beta in candidates)
     gap = (P - D) / max(abs(P), abs(D)) if max(abs(P), abs(D)) > 0 else Exact(0)
     verdict = Verdict(float(P), float(D), float(gap))

@@ -35,7 +35,7 @@ def _plus(x: np.ndarray) -> np.ndarray:
     return np.maximum(x, Exact(0))
 
 
-def _sided(x: np.ndarray, below: Any, above: Any) -> np.ndarray:
+def _choose_side(x: np.ndarray, below: Any, above: Any) -> np.ndarray:
     return np.where(x < 0, below, above)
 
 
@@ -79,12 +79,16 @@ RESIDUAL: dict[str, Callable[..., Formula]] = {
         2 * delta,
     ),
     "quantile": lambda tau: Formula(
-        lambda e: _sided(e, (tau - 1) * e, tau * e), lambda e: _sided(e, tau - 1, tau), lambda b: 0 * b, tau - 1, tau
+        lambda e: _choose_side(e, (tau - 1) * e, tau * e),
+        lambda e: _choose_side(e, tau - 1, tau),
+        lambda b: 0 * b,
+        tau - 1,
+        tau,
     ),
     "expectile": lambda tau: Formula(
-        lambda e: _sided(e, 1 - tau, tau) * e * e,
-        lambda e: 2 * _sided(e, 1 - tau, tau) * e,
-        lambda b: b * b / (4 * _sided(b, 1 - tau, tau)),
+        lambda e: _choose_side(e, 1 - tau, tau) * e * e,
+        lambda e: 2 * _choose_side(e, 1 - tau, tau) * e,
+        lambda b: b * b / (4 * _choose_side(b, 1 - tau, tau)),
         -INF,
         INF,
     ),

@@ -74,11 +74,11 @@ class Values:
         if missing.size:
             self._place[missing] = self._kept.shape[1] + np.arange(len(missing))
             step = max(1, PART // self.X.size)
-            parts = [self._computed(missing[lo : lo + step]) for lo in range(0, len(missing), step)]
+            parts = [self._compute(missing[lo : lo + step]) for lo in range(0, len(missing), step)]
             self._kept = np.concatenate([self._kept, *parts], axis=1)
         return self._kept[np.ix_(rows, self._place[at])]
 
-    def _computed(self, at: np.ndarray) -> np.ndarray:
+    def _compute(self, at: np.ndarray) -> np.ndarray:
         if self.kernel == "precomputed":
             return self.X[:, at]
         if self.kernel in ("rbf", "laplacian"):

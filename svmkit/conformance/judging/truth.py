@@ -150,6 +150,6 @@ class Subproblem:
         t = self.t[used]
         return loss.conjugate(t, scale * beta[used] / self.C[used])
 
-    def suggested(self, objective: Objective, h: np.ndarray) -> np.ndarray:
+    def suggest(self, objective: Objective, h: np.ndarray) -> np.ndarray:
         """Return the signed dual weights (m,) that the slopes of the loss suggest."""
         return self.C * objective.loss.slope(self.t, h)

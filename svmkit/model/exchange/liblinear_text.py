@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.kernels.functions import Linear
 from svmkit.model.calibration import Sigmoid
 from svmkit.model.exchange.text import LARGEST_INDEX, Header, read_rows
-from svmkit.model.layout import linear_machine, outlier_parts, regression_parts, stored
+from svmkit.model.layout import linear_machine, outlier_parts, regression_parts, store_weights
 from svmkit.model.model import SVMModel
 
 LOGISTIC = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")
@@ -74,7 +74,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         intercept = intercept - header.number("rho")
     if labels is None:
         parts |= outlier_parts(1) if solver_type == ONE_CLASS else regression_parts(1)
-        return SVMModel(**parts, coef=np.ones((1, 1)), vectors=stored(w), intercept=intercept)
+        return SVMModel(**parts, coef=np.ones((1, 1)), vectors=store_weights(w), intercept=intercept)
     order = np.argsort(labels)
     if k == 2:
         # of one w a positive decision speaks for the first label; of two (Crammer and Singer) the larger one wins

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.model.exchange.liblinear_text import CLASSIFIERS, CRAMMER_SINGER, LOGISTIC, ONE_CLASS, REGRESSION
-from svmkit.model.exchange.libsvm_writer import Written, encoded, texts
+from svmkit.model.exchange.libsvm_writer import Written, encode, texts
 from svmkit.model.exchange.plain import require_numbers, untrained_notes, whole_labels, without_scaling
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files
@@ -59,7 +59,7 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
     lines += [f"nr_feature {w.shape[1]}", f"bias {1.0 if biased else -1.0}"]
     lines += [f"rho {texts(0.0 - intercept)}"] if kind == ONE_CLASS else []
     rows = np.column_stack([w, intercept]) if biased else w
-    n_bytes = files.write_parts(path, encoded([*lines, "w"], (texts(column) for column in rows.T)))
+    n_bytes = files.write_parts(path, encode([*lines, "w"], (texts(column) for column in rows.T)))
     return Written(kind, n_bytes, notes)
 
 

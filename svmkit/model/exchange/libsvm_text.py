@@ -84,7 +84,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         found = sort_classes(labels, n_support, numbers.T)
         intercept = 0.0 - found.signs * rho[found.columns]
         parts |= {"classes": found.classes, "vectors": vectors[found.rows], "n_support": found.n_support}
-        if "probA" in header or "probB" in header:  # of our decision -h, the chance of its positive side has -B for B
+        if "probA" in header or "probB" in header:  # our decision is -h, whose positive side has -B for B
             A, B = (header.numbers(word, len(rho))[found.columns] for word in ("probA", "probB"))
             parts["calibration"] = calibration.Sigmoid(A, found.signs * B)
         return SVMModel(**parts, coef=found.coef, intercept=intercept)

@@ -83,12 +83,12 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
     plain = without_scaling(model) if folds(model) else model
     if plain.scaling is not None:
         ranges = f"{os.fspath(path)}.range"
-        files.write_parts(ranges, encoded(svm_scale_lines(plain.scaling)))
+        files.write_parts(ranges, encode(svm_scale_lines(plain.scaling)))
         scales += [
             f"the model scales its columns ({plain.scaling.kind}): svm-scale -r {ranges} DATA does so for LIBSVM"
         ]
     lines, notes = _header(plain, svm_type)
-    n_bytes = files.write_parts(path, encoded(lines, _rows(plain, svm_type)))
+    n_bytes = files.write_parts(path, encode(lines, _rows(plain, svm_type)))
     return Written(svm_type, n_bytes, scales + notes)
 
 
@@ -122,13 +122,13 @@ def _header(model: SVMModel, svm_type: str) -> tuple[list[str], list[str]]:
             notes += [f"LIBSVM's probabilities are sigmoids: the {model.calibration.kind} calibration is left out"]
         lines += ["nr_sv " + " ".join(map(str, model.n_support.tolist()[order]))]
     if svm_type in REGRESSION:
-        lines += _told(model, "laplace_scale", "probA", 1)
+        lines += _number_line(model, "laplace_scale", "probA", 1)
     elif not is_classifier:
-        lines += _told(model, "prob_density_marks", "prob_density_marks", MARKS)
+        lines += _number_line(model, "prob_density_marks", "prob_density_marks", MARKS)
     return [*lines, "SV"], notes
 
 
-def _told(model: SVMModel, key: str, word: str, count: int) -> list[str]:
+def _number_line(model: SVMModel, key: str, word: str, count: int) -> list[str]:
     """Return the line of numbers that the model was imported with; its file may come from anybody."""
     told = model.about.get(key)
     values = told if isinstance(told, list) else [told]
@@ -164,7 +164,7 @@ def texts(values: Any) -> str:
     return " ".join(map(repr, np.asarray(values, dtype=np.float64).tolist()))
 
 
-def encoded(*parts: Iterable[str]) -> Iterator[bytes]:
+def encode(*parts: Iterable[str]) -> Iterator[bytes]:
     """Yield lines as bytes, each with its line break."""
     for lines in parts:
         for line in lines:

@@ -161,7 +161,7 @@ def read_rows(
         for k, line in enumerate(lines):
             if not row.fullmatch(line):
                 header.refuse(_problem(line, n_numbers, features), header.line + k + 1)
-        parts.append(_parsed(header, lines, n_numbers))
+        parts.append(_parse(header, lines, n_numbers))
         done += len(lines)
         header.line += len(lines)
     if done < n_rows:
@@ -190,7 +190,7 @@ def _blocks(header: Header, stream: IO[bytes]) -> Iterator[list[bytes]]:
             yield lines[:full]
 
 
-def _parsed(header: Header, lines: list[bytes], n_numbers: int) -> tuple[np.ndarray, ...]:
+def _parse(header: Header, lines: list[bytes], n_numbers: int) -> tuple[np.ndarray, ...]:
     """Return numbers, indices, data, and the number of features of each of these lines, all of which match."""
     n_features = np.array([line.count(b":") for line in lines], dtype=np.int64)
     width = n_numbers + 2 * n_features

@@ -17,16 +17,16 @@ def probability(graph: Graph, model: SVMModel, decision: str) -> None:
     k, n_columns = len(model.classes), len(model.intercept)
     wide = graph.node("Cast", decision, to=graph.onnx.TensorProto.DOUBLE)
     wide = graph.node("Reshape", wide, graph.constant([-1, n_columns], np.int64))
-    chances = _chances(graph, model.calibration, wide)
+    positive = _positive(graph, model.calibration, wide)
     trained = np.zeros(n_columns, dtype=np.bool_)
     trained[model.trained_pairs] = True
     if not trained.all():
         nothing = _number(graph, 0.0 if model.has_class_scores else 0.5)
-        chances = graph.node("Where", graph.constant(trained, np.bool_), chances, nothing)
+        positive = graph.node("Where", graph.constant(trained, np.bool_), positive, nothing)
     if k == 2:
-        found = graph.node("Concat", graph.node("Sub", _number(graph, 1.0), chances), chances, axis=1)
+        found = graph.node("Concat", graph.node("Sub", _number(graph, 1.0), positive), positive, axis=1)
     else:
-        found = _shares(graph, chances if model.has_class_scores else _coupled(graph, chances, k), k)
+        found = _shares(graph, positive if model.has_class_scores else _couple(graph, positive, k), k)
     graph.node("Cast", found, to=graph.element, out="probability")
 
 
@@ -34,7 +34,7 @@ def _number(graph: Graph, value: Any) -> str:
     return graph.constant(value, np.float64)
 
 
-def _chances(graph: Graph, calibration: Any, decision: str) -> str:
+def _positive(graph: Graph, calibration: Any, decision: str) -> str:
     if isinstance(calibration, Sigmoid):
         scaled = graph.node("Mul", decision, _number(graph, -calibration.A))
         return graph.node("Sigmoid", graph.node("Sub", scaled, _number(graph, calibration.B)))
@@ -63,18 +63,20 @@ def _shares(graph: Graph, values: str, k: int) -> str:
     return graph.node("Where", known, shares, _number(graph, 1.0 / k))
 
 
-def _coupled(graph: Graph, chances: str, k: int) -> str:
-    """Add the solution (n, k) of the system of `svmkit.model.coupling.coupled`, by elimination without pivots.
+def _couple(graph: Graph, positive: str, k: int) -> str:
+    """Add the solution (n, k) of the system of `svmkit.model.coupling.couple`, by elimination without pivots.
 
     The matrix is positive definite and well conditioned.
     """
     first, second = pair_classes(k)
     n_pairs, helper = len(first), graph.onnx.helper
-    place = np.full((k, k), 2 * n_pairs)  # of r_ij among the chances, their complements, and a 0
+    place = np.full((k, k), 2 * n_pairs)  # of r_ij among those of all pairs, their complements, and a 0
     place[first, second], place[second, first] = np.arange(n_pairs), n_pairs + np.arange(n_pairs)
-    less = graph.node("Sub", _number(graph, 1.0), chances)
-    zero = graph.node("Mul", graph.node("Gather", chances, graph.constant([0], np.int64), axis=1), _number(graph, 0.0))
-    r = graph.node("Gather", graph.node("Concat", chances, less, zero, axis=1), graph.constant(place, np.int64), axis=1)
+    less = graph.node("Sub", _number(graph, 1.0), positive)
+    zero = graph.node("Mul", graph.node("Gather", positive, graph.constant([0], np.int64), axis=1), _number(graph, 0.0))
+    r = graph.node(
+        "Gather", graph.node("Concat", positive, less, zero, axis=1), graph.constant(place, np.int64), axis=1
+    )
     product = graph.node("Mul", r, graph.node("Transpose", r, perm=[0, 2, 1]))
     squares = graph.node("ReduceSum", graph.node("Mul", r, r), graph.constant([1], np.int64), keepdims=1)
     Q = graph.node("Sub", graph.node("Mul", squares, _number(graph, np.eye(k))), product)

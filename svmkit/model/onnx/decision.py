@@ -20,13 +20,13 @@ def decision_of(graph: Graph, model: SVMModel, X: str) -> tuple[str, str | None]
     form = model.kernel.form
     assert form is not None  # `export` has refused other kernels
     if form is Form.LINEAR:
-        X = _preprocessed(graph, X, model, np.zeros(model.width))
+        X = _preprocess(graph, X, model, np.zeros(model.width))
         weights, offset = graph.constant(model.weights.T), graph.constant(model.intercept)
         return graph.node("Gemm", X, weights, offset), None
     Z, coef = _vectors(model)
     # these two kernels depend on x - z only; centred columns lose fewer digits in |x|^2 + |z|^2 - 2 x'z
     middle = Z.mean(axis=0) if form.is_radial else np.zeros(model.width)
-    X, Z = _preprocessed(graph, X, model, middle), Z - middle
+    X, Z = _preprocess(graph, X, model, middle), Z - middle
     _, gamma, _, _ = model.kernel.scalars
     with np.errstate(over="ignore"):
         reach = float(np.einsum("ij,ij->i", Z, Z).max())
@@ -56,7 +56,7 @@ def _vectors(model: SVMModel) -> tuple[np.ndarray, np.ndarray]:
     return Z[turn].astype(np.float64), coef[turn]
 
 
-def _preprocessed(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
+def _preprocess(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> str:
     """Impute and scale X as the model does and subtract `middle`, in float64 for both dtypes of the graph."""
     center, scale = (model.scaling.center, model.scaling.scale) if model.scaling else (0.0, np.ones(model.width))
     center = center + middle * scale
@@ -65,7 +65,7 @@ def _preprocessed(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> 
         return X
     single = graph.dtype == np.float32
     X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if single else X
-    X = graph.imputed(X, model.imputing.statistics, model.imputing.holed) if model.imputing else X
+    X = graph.impute(X, model.imputing.statistics, model.imputing.holed) if model.imputing else X
     X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
     X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
     return graph.node("Cast", X, to=graph.element) if single else X

@@ -74,7 +74,7 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
         written.
     """
     onnx = _import()
-    proto, advice = _assembled(onnx, model, dtype)
+    proto, advice = _assemble(onnx, model, dtype)
     onnx.checker.check_model(proto, full_check=True)
     content = proto.SerializeToString()
     files.write(path, content)
@@ -112,7 +112,7 @@ def build(model: SVMModel, dtype: str = "float64") -> Any:
     InputError
         As for `write`, except for the path.
     """
-    return _assembled(_import(), model, dtype)[0]
+    return _assemble(_import(), model, dtype)[0]
 
 
 def _import() -> Any:
@@ -123,7 +123,7 @@ def _import() -> Any:
     return onnx
 
 
-def _assembled(onnx: Any, model: SVMModel, dtype: str) -> tuple[Any, str | None]:
+def _assemble(onnx: Any, model: SVMModel, dtype: str) -> tuple[Any, str | None]:
     _require_exportable(model, dtype)
     graph = Graph(onnx, np.dtype(dtype))
     inputs, X = _inputs(graph, model)
@@ -250,7 +250,7 @@ def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
     return graph.constant(classes, np.float64), types.DOUBLE
 
 
-def _named(classes: np.ndarray) -> np.ndarray:
+def _texts(classes: np.ndarray) -> np.ndarray:
     return classes.astype(str) if classes.dtype.kind == "S" else classes
 
 
@@ -262,7 +262,7 @@ def _about(model: SVMModel) -> dict[str, str]:
         "task": model.task,
         "kernel": model.kernel.name,
         "kernel_params": model.kernel.params,
-        "classes": _named(model.classes) if len(model.classes) else None,
+        "classes": _texts(model.classes) if len(model.classes) else None,
         "n_support": len(model.coef[0]),
         "certified_gap": model.about.get("gap"),
         "imputing": model.imputing.kind if model.imputing else None,

@@ -74,7 +74,7 @@ class Graph:
         """Describe an input or output by its element type and shape; a free dimension has a name instead of a size."""
         return self.onnx.helper.make_tensor_value_info(name, element, list(shape))
 
-    def imputed(self, X: str, statistics: np.ndarray, holed: np.ndarray) -> str:
+    def impute(self, X: str, statistics: np.ndarray, holed: np.ndarray) -> str:
         """Fill the holes (NaN) of X (n, d), in float64, and add a 0/1 column that tells them for each of `holed`."""
         holes = self.node("IsNaN", X)
         filled = self.node("Where", holes, self.constant(statistics, np.float64), X)

@@ -113,7 +113,7 @@ class Validation:
         """Return the function that measures decisions on these rows."""
         codes, metric, n_classes = self._codes[rows], self._metric, len(self._data.classes)
         if self._targets is not None:
-            targets, of_quantities = self._targets, metric or QuantityMetric.named()
+            targets, of_quantities = self._targets, metric or QuantityMetric.from_scorer()
             return lambda decision: Measured(None, _known(of_quantities.value(targets, decision)))
         positive = codes == pair.a if pair.b == REST else signs(codes, pair.a, pair.b, n_classes) > 0.0
 

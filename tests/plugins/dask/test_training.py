@@ -63,7 +63,7 @@ def test_the_model_is_a_plain_one_whose_accuracy_the_parts_count(tmp_path):
     model = SVMModel.load(tmp_path / "model.svmkit")
     assert (model.n_features, model.about["n_samples"], model.about["solver"]) == (3, len(Y), "dfcsmo")
     predicted, counted = model.predict(X), data.scores(model)
-    expected = Scores.of(predicted, Y, model.classes)
+    expected = Scores.from_predictions(predicted, Y, model.classes)
     for name in ("classes", "rows", "predicted", "hits"):
         assert (getattr(counted, name) == getattr(expected, name)).all()
     scaled = model.scaling.apply(X)

@@ -11,7 +11,7 @@ from svmkit.model.model import SVMModel
 VALUES = 1 << 22  # decisions of class pairs that are held at a time
 
 
-def decided(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def predict_with_scores(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Predict labels with the decisions behind them.
 
     Parameters
