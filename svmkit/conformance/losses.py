@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -74,12 +73,13 @@ def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:
     return Points(target, h, C, terms, e, values, noise + 1e-12 * C)
 
 
-def _first(wrong: np.ndarray, at: Points, words: Callable[[int], str]) -> str | None:
-    """Return what `words` says of the first sample that is wrong; None if none is."""
+def _first(wrong: np.ndarray, at: Points, words: str, *numbers: np.ndarray) -> str | None:
+    """Return words with its numbers on the first sample that is wrong; None if none is."""
     if not wrong.any():
         return None
     i = int(np.argmax(wrong))
-    return f"target {at.target[i]:.6g}, h {at.h[i]:.6g}, C {at.C[i]:.6g}: {words(i)}"
+    said = words.format(*(number[i] for number in numbers))
+    return f"target {at.target[i]:.6g}, h {at.h[i]:.6g}, C {at.C[i]:.6g}: {said}"
 
 
 def _convex(loss: Loss) -> str | None:
@@ -94,13 +94,8 @@ def _convex(loss: Loss) -> str | None:
         other, share = at.h + rng.normal(size=len(at.h)) * 10.0 ** rng.uniform(-3.0, 3.0), rng.random(len(at.h))
         ends = share * value + (1.0 - share) * loss.value(at.target, other)
         between = loss.value(at.target, share * at.h + (1.0 - share) * other)
-        reason = _first(
-            between > ends + TOL * (1.0 + ends),
-            at,
-            lambda i, ends=ends, between=between: (
-                f"between two h it is {between[i]:.9g}, above their line, {ends[i]:.9g}"
-            ),
-        )
+        words = "between two h it is {:.9g}, above their line, {:.9g}"
+        reason = _first(between > ends + TOL * (1.0 + ends), at, words, between, ends)
         if reason:
             return reason
     return None
@@ -134,24 +129,17 @@ def _well_formed(loss: Loss) -> str | None:
 def _conjugate(loss: Loss) -> str | None:
     at = points(loss)
     values = loss_values(at.terms, at.e)
-    reason = _first(
-        np.abs(values - at.values) > at.noise,
-        at,
-        lambda i: f"the record gives {values[i]:.9g}, C times value is {at.values[i]:.9g}",
-    )
+    words = "the record gives {:.9g}, C times value is {:.9g}"
+    reason = _first(np.abs(values - at.values) > at.noise, at, words, values, at.values)
     for seed in range(20):
         if reason:
             return reason
         beta = _weights(at.terms, np.random.default_rng(seed))
         phi = conjugates(at.terms, beta)
         product = beta * at.e
-        reason = _first(
-            product - phi > at.values + at.noise + TOL * np.abs(product),
-            at,
-            lambda i, beta=beta, phi=phi: (
-                f"beta e = {beta[i] * at.e[i]:.9g} is above the loss {at.values[i]:.9g} + phi(beta) {phi[i]:.9g}"
-            ),
-        )
+        above = product - phi > at.values + at.noise + TOL * np.abs(product)
+        words = "beta e = {:.9g} is above the loss {:.9g} + phi(beta) {:.9g}"
+        reason = _first(above, at, words, product, at.values, phi)
     return reason
 
 
@@ -169,14 +157,8 @@ def _derivative(loss: Loss) -> str | None:
     for step in (-1.0, -1e-2, -1e-4, 1e-4, 1e-2, 1.0):
         moved = at.h - step  # e + step
         line, there = at.values + beta * (at.h - moved), at.C * loss.value(at.target, moved)
-        reason = _first(
-            line > there + at.noise + TOL * np.abs(there),
-            at,
-            lambda i, line=line, there=there, step=step: (
-                f"beta* = {beta[i]:.9g} is no slope: a step of {step:g} in t - h away its line has "
-                f"{line[i]:.9g}, and the loss {there[i]:.9g}"
-            ),
-        )
+        words = "beta* = {:.9g} is no slope: " + f"{step:g} away in t - h " + "its line has {:.9g}, and the loss {:.9g}"
+        reason = _first(line > there + at.noise + TOL * np.abs(there), at, words, beta, line, there)
         if reason:
             return reason
     return None
@@ -237,7 +219,7 @@ def _options(loss: Loss) -> str | None:
             continue
         for value in TRIED:
             try:
-                other = dataclasses.replace(loss, **{field.name: value})  # type: ignore[arg-type]
+                other = dataclasses.replace(loss, **{field.name: value})
             except InputError as error:
                 if "\n" in str(error) or field.name not in str(error):
                     return f"{field.name}={value!r} is refused without the name of the option: {error}"

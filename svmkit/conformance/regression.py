@@ -113,7 +113,9 @@ def ordinary(solver: Solver, own: Kernel) -> Iterator[tuple[str, dict[str, Any]]
 
 def _judge(solver: Solver) -> str | None:
     own = kernel_of(solver)
-    for loss, variant in with_losses(solver, "regress").items() if own is not None else ():
+    if own is None:
+        return None
+    for loss, variant in with_losses(solver, "regress").items():
         every = list(ordinary(variant, own))
         chosen = every if variant is solver else [(name, given) for name, given in every if name in FEW]
         said = false_claim(variant, chosen)
