@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.loops.complete_rows import Slab, combine, of_pair
+from svmkit.kernels.loops.complete_rows import Slab, combine, source_of_pair
 from svmkit.problems.box_sums import box_values, hinge_bias
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import Box
@@ -46,7 +46,7 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         n, under_way = pairs.where[at, 1] + pairs.where[at, 3], room.under_way
         if budget <= 0.0 or (hurry and not under_way[0]):
             break
-        source, first = of_pair(pairs.source, pairs.where[at]), answers.first[at]
+        source, first = source_of_pair(pairs.source, pairs.where[at]), answers.first[at]
         y, C, diag, v = room.vectors[0, :n], room.vectors[1, :n], room.vectors[2, :n], room.vectors[3, :n]
         h, ridge, cost = room.vectors[4, :n], room.vectors[5, :n], room.vectors[6, :n]
         beta = answers.beta[first : first + n]

@@ -152,7 +152,7 @@ class BoxState:
         if isinstance(self.source, RestrictedGram):
             self.source.restrict(kept)
         else:
-            self.source = self.source.restricted(kept)
+            self.source = self.source.restriction(kept)
         self.at = self.source.at
         self.box = Box(*(values[kept] for values in box))
         self.epsilon = smo_box.epsilon_among(self.epsilon, kept)

@@ -193,7 +193,7 @@ def _products(engine: type[Engine]) -> str | None:
         coef.flags.writeable = False
         size, own = float(np.abs(coef).sum(axis=0).max()), case.engine
         bound = product_error(own.error, own.largest, max(own.panel, PANEL), N, size)
-        within, computed = own.within(every, coef)
+        within, computed = own.self_product(every, coef)
         for what, values, truth in (
             ("a product", own.product(own.take(every), coef), case.truth @ coef),
             ("a product at some rows", own.product(own.take(every), coef, OTHERS), case.truth[OTHERS] @ coef),
@@ -282,8 +282,8 @@ ENGINE: dict[str, Check] = {
     ),
     "products are sums of the values": Check(
         _products,
-        "product and within return float64 sums within the bound that `error`, `largest` and `panel` give.",
-        f"{_ENGINE}.product, {_ENGINE}.within, {_ENGINE}.panel",
+        "product and self_product return float64 sums within the bound that `error`, `largest` and `panel` give.",
+        f"{_ENGINE}.product, {_ENGINE}.self_product, {_ENGINE}.panel",
     ),
     "the diagonal is that of the values": Check(_diagonal, "diag() is k(x, x) in float64.", f"{_ENGINE}.diag"),
     "no rows at all are no special case": Check(

@@ -162,7 +162,7 @@ def _same_seed(solver: Solver) -> str | None:
 def _counts_values(solver: Solver) -> str | None:
     problem = problem_for(solver)
     gram, seen = problem.gram, [0]
-    block, product, unnoticed = gram.engine.block, gram.engine.product, gram.unnoticed
+    block, product, pause_counting = gram.engine.block, gram.engine.product, gram.pause_counting
 
     def counting_block(Z, out, *sel):
         seen[0] += out.size
@@ -176,12 +176,12 @@ def _counts_values(solver: Solver) -> str | None:
     @contextmanager
     def looking() -> Iterator[None]:
         before = seen[0]
-        with unnoticed():
+        with pause_counting():
             yield
         seen[0] = before  # measurements are not part of the solve
 
     gram.engine.block, gram.engine.product = counting_block, counting_product  # type: ignore[method-assign]
-    gram.unnoticed = looking  # type: ignore[method-assign]
+    gram.pause_counting = looking  # type: ignore[method-assign]
     solve(problem, solver, stop=Gap(TOL) | Iterations(300))
     if seen[0] != gram.kernel_values:
         return f"{seen[0]} kernel values were computed but {gram.kernel_values} counted: go through Gram"

@@ -18,12 +18,12 @@ class Asymmetry(NamedTuple):
 
 def asymmetry(X) -> Asymmetry:
     """Return how far a square X, dense or CSR, is from its transpose; a few rows at a time."""
-    found = Asymmetry()
+    largest_yet = Asymmetry()
     step = max(1, (1 << 20) // max(X.shape[0], 1))
     for lo in range(0, X.shape[0], step):
         difference = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
         difference = difference.toarray() if sp.issparse(difference) else difference
         i, j = np.unravel_index(int(difference.argmax()), difference.shape)
-        if difference[i, j] > found.size:
-            found = Asymmetry(float(difference[i, j]), lo + int(i), int(j))
-    return found
+        if difference[i, j] > largest_yet.size:
+            largest_yet = Asymmetry(float(difference[i, j]), lo + int(i), int(j))
+    return largest_yet

@@ -41,7 +41,7 @@ class Extent:
     reach: float
 
     @classmethod
-    def of(cls, kernel: Kernel, X, rows: np.ndarray | None = None) -> Extent:
+    def measure(cls, kernel: Kernel, X, rows: np.ndarray | None = None) -> Extent:
         """Return the extent of rows of X, around their mean if X is dense and the kernel profits from it.
 
         Parameters

@@ -114,14 +114,14 @@ def gamma_of_moments(
             spread = float(var.sum() + np.square(mean - mean.sum() / d).sum())
         else:
             spread = 4.0 * float(var.sum()) * n / max(n - 1, 1)
-        found = float(1.0 / np.float64(spread))
+        number = float(1.0 / np.float64(spread))
         rounding = spread <= 1e-24 * d * float(np.square(mean).max())
     if rounding and is_constant(gamma == "msd"):
         return 1.0
-    if not SMALLEST <= found <= LARGEST:
+    if not SMALLEST <= number <= LARGEST:
         raise InputError(
-            f"gamma={gamma!r} would be {found:.3g} on these data: the columns are too "
-            f"{'large' if found < 1.0 or math.isnan(found) else 'small'} for float64, so scale them (--scale standard, "
-            "or divide X), or give gamma as a number"
+            f"gamma={gamma!r} would be {number:.3g} on these data: the columns are too "
+            f"{'large' if number < 1.0 or math.isnan(number) else 'small'} for float64, so scale them "
+            "(--scale standard, or divide X), or give gamma as a number"
         )
-    return found
+    return number

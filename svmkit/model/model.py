@@ -128,7 +128,7 @@ class SVMModel:
 
     @cached_property
     def _extent(self) -> Extent:
-        return Extent.of(self.kernel, self.vectors)
+        return Extent.measure(self.kernel, self.vectors)
 
     @property
     def encoding(self) -> Encoding | None:

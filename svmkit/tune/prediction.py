@@ -43,6 +43,6 @@ def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
         coef[at, k] = fitted.model.machine.coefficients[:, 0]
     X = model.preprocessing.apply(X)
     with threads.using(n_threads):
-        found = engine_for(model.kernel, X, Extent.of(model.kernel, vectors)).product(vectors, coef)
+        found = engine_for(model.kernel, X, Extent.measure(model.kernel, vectors)).product(vectors, coef)
     found += np.array([fitted.model.intercept[0] for fitted in fits])
     return found.T if np.isfinite(found).all() else None

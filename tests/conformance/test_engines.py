@@ -15,7 +15,7 @@ from svmkit.conformance import check_plugin
 from svmkit.conformance.engines import ENGINE
 from svmkit.conformance.result import outcome
 from svmkit.errors import InputError, UnknownName
-from svmkit.kernels.engines import ALL, engine_for, requested
+from svmkit.kernels.engines import ALL, engine_for, request_engine
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.solver import Gap, Iterations, Status, solve
@@ -76,7 +76,7 @@ class Changed:
             return super().product(Z, coef, sel, dtype).astype(np.float32)
 
     class Within(NumpyEngine):
-        def within(self, idx, coef, dtype=np.float64):
+        def self_product(self, idx, coef, dtype=np.float64):
             return self.product(self.take(idx), coef, idx, dtype), 0
 
     class Empty(NumpyEngine):
@@ -124,7 +124,7 @@ def test_solvers_reach_the_same_certified_optimum(solver, kernel, storage):
 def test_a_fit_and_its_predictions_come_from_the_engine_that_is_asked_for(solver, installed, monkeypatch):
     monkeypatch.setattr(NumpyEngine, "calls", 0)
     X, y = clouds()
-    with requested("numpy"):
+    with request_engine("numpy"):
         fit = svmkit.fit(X, y, kernel=RBF(0.2), solver=solver, stop=Gap(1e-5))
         decisions = fit.model.decision_function(X)
     assert NumpyEngine.calls > 0 and fit.solutions[0].certificate.gap <= 1e-5
@@ -134,28 +134,28 @@ def test_a_fit_and_its_predictions_come_from_the_engine_that_is_asked_for(solver
 
 def test_an_engine_is_found_by_device(installed, monkeypatch):
     monkeypatch.setattr(NumpyEngine, "devices", ("abacus",))
-    with requested(device="abacus"):
+    with request_engine(device="abacus"):
         assert type(engine_for(RBF(0.2), clouds()[0])) is NumpyEngine
-    with requested(device="cpu"):
+    with request_engine(device="cpu"):
         assert type(engine_for(RBF(0.2), clouds()[0])).name == "dense"
     with pytest.raises(InputError, match=r"no engine computes on device 'tpu'; there are: abacus, cpu"):
-        requested(device="tpu").__enter__()
+        request_engine(device="tpu").__enter__()
 
 
 @pytest.mark.parametrize("kernel", [Precomputed(), FromFunction(lambda A, B: A @ B.T)], ids=lambda kernel: kernel.name)
 def test_what_the_engine_does_not_take_is_one_line(installed, kernel):
     with (
-        requested("numpy"),
+        request_engine("numpy"),
         pytest.raises(InputError, match=f"takes the {kernel.name} kernel on"),
     ):
         engine_for(kernel, np.eye(4))
-    with requested("csr"), pytest.raises(InputError, match="on dense float64 data"):
+    with request_engine("csr"), pytest.raises(InputError, match="on dense float64 data"):
         engine_for(Linear(), np.eye(4))
 
 
 def test_an_unknown_engine_is_one_line():
     with pytest.raises(UnknownName, match="there is no engine 'abacus'; there are: blocks, csr, dense, matrix"):
-        requested("abacus").__enter__()
+        request_engine("abacus").__enter__()
 
 
 def test_an_engine_in_a_file_is_checked():

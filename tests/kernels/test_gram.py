@@ -200,7 +200,7 @@ def test_promotion_to_float64():
 def test_rows_among_some_points_do_not_come_back_after_a_promotion():
     X = data(50)
     gram = Gram(RBF(0.4), X, dtype=np.float32)
-    part = gram.restricted(np.arange(0, 50, 2))
+    part = gram.restriction(np.arange(0, 50, 2))
     part.row(3)
     gram.promote()
     part.close()

@@ -24,7 +24,7 @@ def matrix_with(least, m=60, seed=0):
 
 @pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), Poly(0.5, coef0=1.0), Poly(0.5)])
 def test_kernels_that_are_known_are_not_examined(kernel, monkeypatch):
-    monkeypatch.setattr(examined, "_factorised", None)
+    monkeypatch.setattr(examined, "_factorise", None)
     assert Gram(kernel, rows()).definiteness == Definiteness()
 
 
@@ -77,7 +77,7 @@ def test_third_party_kernels_are_examined():
     assert Gram(Given(), rows()).definiteness.flaw
 
 
-def test_more_samples_than_are_factorised(monkeypatch):
+def test_more_samples_than_are_factorise(monkeypatch):
     monkeypatch.setattr(examined, "MOST", 40)
     monkeypatch.setattr(examined, "LEAST", 40)
     assert "too many to prove" in Gram(Sigmoid(1e-9), rows()).definiteness.flaw

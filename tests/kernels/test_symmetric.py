@@ -27,7 +27,7 @@ def test_it_is_the_product(kernel, stored, dtype):
     for n in (1, 255, 256, 257, 777):  # one panel, a whole one, several with a tile that is not full
         idx, coef = np.sort(rng.permutation(1500)[:n]), rng.normal(size=(n, 2))
         product = engine.product(engine.take(idx), coef, idx, dtype)
-        got, computed = engine.within(idx, coef, dtype)
+        got, computed = engine.self_product(idx, coef, dtype)
         tolerance = (1e-5 if dtype == np.float32 else 1e-13) * np.abs(product).max() * np.sqrt(n)
         np.testing.assert_allclose(got, product, rtol=0, atol=tolerance)
         assert computed <= n * n and (engine.cancels or n < 512 or computed < 0.8 * n * n)
@@ -40,7 +40,7 @@ def test_it_does_not_depend_on_the_number_of_threads(stored, dtype):
     coef, found = np.random.default_rng(1).normal(size=(750, 1)), []
     for count in (1, threads.most()):
         with threads.using(count):
-            found.append(engine.within(idx, coef, dtype)[0])
+            found.append(engine.self_product(idx, coef, dtype)[0])
     np.testing.assert_array_equal(*found)
 
 

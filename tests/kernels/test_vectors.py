@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import FAR, FARTHEST
 from svmkit.kernels.functions import RBF
-from svmkit.kernels.loops.tile_dots import csr_dots, short_dots, turned
-from svmkit.kernels.loops.tiles import padded
+from svmkit.kernels.loops.tile_dots import csr_dots, panel_of, short_dots
+from svmkit.kernels.loops.tiles import panel_width
 
 ALL = np.empty(0, dtype=np.int64)
 precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -20,7 +20,7 @@ precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_of_dense_and_of_sparse_rows_are_the_sums_in_order(dtype, q, n):
     rng = np.random.default_rng(q + n)
     rows, Z = rng.integers(-9, 10, (n, 13)).astype(dtype), rng.integers(-9, 10, (q, 13)).astype(dtype)
-    panel = turned(Z, padded(q))
+    panel = panel_of(Z, panel_width(q))
     assert panel.shape[1] >= q
     dense, sparse = np.full((n + 3, panel.shape[1]), np.nan, dtype), np.full((n, panel.shape[1]), np.nan, dtype)
     short_dots(rows, panel, dense)
@@ -37,7 +37,7 @@ def test_dense_and_sparse_storage_give_the_same_sums_for_any_width(dtype):
     rows, Z = rng.normal(size=(40, 30)).astype(dtype), rng.normal(size=(70, 30)).astype(dtype)
     X, found = sp.csr_array(rows), []
     for q in (16, 70):
-        panel = turned(Z[:q], padded(q))
+        panel = panel_of(Z[:q], panel_width(q))
         dense, sparse = np.empty((40, panel.shape[1]), dtype), np.empty((40, panel.shape[1]), dtype)
         short_dots(rows, panel, dense)
         csr_dots(X.data, X.indices, X.indptr, np.ones(40), ALL, 0, panel, np.zeros(q, dtype), 1, sparse, np.empty(40))

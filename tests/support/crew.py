@@ -55,7 +55,7 @@ def rows(n=600, d=4, seed=0):
 
 
 def space_of(X, kernel):
-    return Space(kernel, Extent.of(kernel, X), X.shape[1])
+    return Space(kernel, Extent.measure(kernel, X), X.shape[1])
 
 
 def posed(crew, *, loss=Loss.HINGE, C=1.0):

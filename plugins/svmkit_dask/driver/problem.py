@@ -117,7 +117,7 @@ class ScatteredGram:
         self.kernel_values = 0
 
     @contextmanager
-    def unnoticed(self) -> Iterator[None]:
+    def pause_counting(self) -> Iterator[None]:
         """Do not count the products inside the block."""
         before = self.kernel_values
         try:

@@ -131,7 +131,7 @@ def make_training_data(
 
 
 def _extent(executor: Executor, sources: Sequence[Source], space: Space, summary: Summary) -> Extent:
-    """Return the extent of the rows of all parts, as `Extent.of` would of all rows in one place."""
+    """Return the extent of the rows of all parts, as `Extent.measure` would of all rows in one place."""
     kernel = space.kernel
     if kernel.form is None:
         return space.extent

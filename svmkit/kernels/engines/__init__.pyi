@@ -1,4 +1,4 @@
-from .choice import engine_for, requested
+from .choice import engine_for, request_engine
 from .contract import ALL, PANEL, Engine, with_int32_indices
 
-__all__ = ["ALL", "PANEL", "Engine", "engine_for", "requested", "with_int32_indices"]
+__all__ = ["ALL", "PANEL", "Engine", "engine_for", "request_engine", "with_int32_indices"]

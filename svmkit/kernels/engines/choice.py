@@ -19,7 +19,7 @@ _asked: list[tuple[str | None, str | None]] = [(None, None)]  # name and device,
 
 
 @contextmanager
-def requested(name: str | None = None, *, device: str | None = None) -> Iterator[None]:
+def request_engine(name: str | None = None, *, device: str | None = None) -> Iterator[None]:
     """Make `engine_for` choose this engine, or one for this device, inside the block, in all threads of the process.
 
     Parameters

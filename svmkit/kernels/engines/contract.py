@@ -61,7 +61,7 @@ class Engine(ABC):
     panel : int
         Number of rows of Z that `product` sums together before it adds their sum to the sums of the rows before.
     symmetric : bool
-        Whether `within` computes one value for two points.
+        Whether `self_product` computes one value for two points.
     """
 
     name: ClassVar[str] = ""
@@ -154,7 +154,7 @@ class Engine(ABC):
         ndarray of float64, shape (len(sel), p)
         """
 
-    def within(self, idx: np.ndarray, coef: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, int]:
+    def self_product(self, idx: np.ndarray, coef: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, int]:
         """Return K(X[idx], X[idx]) @ coef and the number of values computed, one for two points where that is faster.
 
         Parameters

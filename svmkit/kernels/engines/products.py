@@ -47,7 +47,7 @@ class _Products(Engine):
         super().__init__(kernel, X, extent)
         assert kernel.form is not None
         self.form, self.scalars = kernel.form, kernel.scalars  # a property takes longer than a short row
-        extent = Extent.of(kernel, self.X) if extent is None else extent
+        extent = Extent.measure(kernel, self.X) if extent is None else extent
         self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin)
         self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
         require_computable(kernel, reach)
@@ -93,9 +93,9 @@ class _Products(Engine):
             self._add(panel, weights, sel, out, weights, NEITHER)
         return out
 
-    def within(self, idx, coef, dtype=np.float64):
+    def self_product(self, idx, coef, dtype=np.float64):
         if self.cancels or self.n <= few.ROWS:
-            return super().within(idx, coef, dtype)
+            return super().self_product(idx, coef, dtype)
         from svmkit.kernels.loops import tiles
 
         out, computed = np.zeros(coef.shape), 0
@@ -104,7 +104,7 @@ class _Products(Engine):
             own = coef[here.start :].astype(panel[0].dtype)
             weights, own[:n] = own[:n].copy(), 0.0  # the panel's own points: all of their values are computed
             # added up in one order, whatever the threads
-            back = np.zeros((tiles.n_tiles(len(rest)), tiles.padded(n), coef.shape[1]))
+            back = np.zeros((tiles.n_tiles(len(rest)), tiles.panel_width(n), coef.shape[1]))
             self._add(panel, weights, rest, out[here.start :], own, back)
             out[here] += back.sum(axis=0)[:n]
             computed += n * len(rest)
@@ -119,7 +119,7 @@ class _Products(Engine):
         raise NotImplementedError
 
 
-def _aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+def _allocate_aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     """Return an empty array that begins at a cache line, since a wide load across two lines costs twice."""
     size = shape[0] * shape[1] * dtype.itemsize
     raw = np.empty(size + LINE, np.uint8)
@@ -195,7 +195,7 @@ class DenseEngine(_Products):
     def _add(self, panel, weights, sel, out, own, back):
         from svmkit.kernels.loops import differences, tiles
 
-        if self.cancels:  # without `back`, see `within`
+        if self.cancels:  # without `back`, see `self_product`
             differences.product(self.X, sel, panel[0], weights, self.scalars, out)
         else:
             rows = tiles.DenseRows(self.X, self.origin, self.sq, sel)
@@ -222,8 +222,8 @@ class CSREngine(_Products):
         sparse, step, square = sp.issparse(Z), self.panel, square_norms(Z).astype(dtype)
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
-            n, width = hi - lo, tiles.padded(hi - lo)
-            panel, squares = _aligned((self.X.shape[1], width), dtype), np.zeros(width, dtype)
+            n, width = hi - lo, tiles.panel_width(hi - lo)
+            panel, squares = _allocate_aligned((self.X.shape[1], width), dtype), np.zeros(width, dtype)
             panel[:], squares[:n] = 0.0, square[lo:hi]
             if sparse:
                 tile_dots.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
@@ -277,4 +277,4 @@ class CSREngine(_Products):
         from svmkit.kernels.loops import tiles
 
         rows = tiles.SparseRows(self.X.data, self.X.indices, self.X.indptr, self.sq, sel)
-        tiles.csr_product(rows, panel, tiles.extended(weights, len(panel[1])), self.scalars, out, own, back)
+        tiles.csr_product(rows, panel, tiles.pad_rows(weights, len(panel[1])), self.scalars, out, own, back)

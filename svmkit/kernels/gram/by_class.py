@@ -61,7 +61,7 @@ class SharedKernel:
     @cached_property
     def extent(self) -> Extent:
         """The extent of the rows of all classes, since rows of any two classes are evaluated together."""
-        return Extent.of(self.kernel, self.X, np.sort(np.concatenate(self.members)))
+        return Extent.measure(self.kernel, self.X, np.sort(np.concatenate(self.members)))
 
     def engine(self, c: int) -> Engine:
         """Return the engine of class c."""
@@ -148,7 +148,7 @@ class ClassPairEngine(Engine):
         for side, (rows, points) in self._sides(Z):
             vectors = Vectors(self._engine(side), points)
             if columns[side].width:
-                self._within(side, vectors, columns[side], out, rows)
+                self._write_own(side, vectors, columns[side], out, rows)
             if columns[1 - side].width:
                 self._across(side, vectors, columns[1 - side], out, rows)
         return out
@@ -176,8 +176,8 @@ class ClassPairEngine(Engine):
             side = int(idx[0] >= self._sizes[0])
             return [(side, (FIRST, idx - self._starts[side]))]
         late = idx >= self._sizes[0]
-        found = [np.flatnonzero(~late), np.flatnonzero(late)]
-        return [(side, (at, idx[at] - self._starts[side])) for side, at in enumerate(found) if len(at)]
+        by_side = [np.flatnonzero(~late), np.flatnonzero(late)]
+        return [(side, (at, idx[at] - self._starts[side])) for side, at in enumerate(by_side) if len(at)]
 
     def _columns(self, side: int, sel: np.ndarray) -> Columns:
         if sel.size == 0:
@@ -188,9 +188,9 @@ class ClassPairEngine(Engine):
         together = at[-1] - at[0] + 1 == len(at)
         return Columns(of, len(of), int(at[0]), ALL if together else at)
 
-    def _within(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
+    def _write_own(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
         """Write values of points with their own class: complete segments for the pool, copies of the known ones."""
-        kept, there = self._kept(side, vectors, columns, out.dtype)
+        kept, there = self._segments(side, vectors, columns, out.dtype)
         points = vectors.points
         if there.all():
             kept.copy(points, columns, out, rows)
@@ -202,14 +202,14 @@ class ClassPairEngine(Engine):
 
     def _product_within(self, side: int, vectors: Vectors, coef: np.ndarray, columns: Columns) -> np.ndarray:
         """Return the float32 values of points with their own class times coef (points, p): (width of columns, p)."""
-        kept, there = self._kept(side, vectors, columns, np.dtype(np.float32))
+        kept, there = self._segments(side, vectors, columns, np.dtype(np.float32))
         product = kept.product(vectors.points[there], coef[there], columns.of)
         if not there.all():
             rest = vectors.engine.take(vectors.points[~there])
             product += vectors.engine.product(rest, coef[~there], columns.of, np.float32)
         return product
 
-    def _kept(self, side: int, vectors: Vectors, columns: Columns, dtype: np.dtype) -> tuple[Segments, np.ndarray]:
+    def _segments(self, side: int, vectors: Vectors, columns: Columns, dtype: np.dtype) -> tuple[Segments, np.ndarray]:
         """Return the pool's segments of a class after filling them, and which of the points are in them."""
         points, n = vectors.points, self._sizes[side]
         kept = self._shared.pool.segments(self._codes[side], n, dtype)

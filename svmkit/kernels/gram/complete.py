@@ -176,7 +176,7 @@ class CompleteKernel:
         values = 0 if "matrix" in vars(self) else self._values()
         return FromMatrix(self.matrix, *where), values
 
-    def made(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, Slab]:
+    def make_source(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, Slab]:
         """Return where the kernel rows of a class pair come from, and those that are there, none or all."""
         n = where[1] + where[3]
         with self._lock:
@@ -199,7 +199,7 @@ class CompleteEngine(Engine):
 
     @cached_property
     def _made(self) -> tuple[FromMatrix | FromDense, Slab]:
-        return self.shared.made(self.where)
+        return self.shared.make_source(self.where)
 
     @property
     def source(self) -> FromMatrix | FromDense:
@@ -216,7 +216,7 @@ class CompleteEngine(Engine):
         """The number of kernel values that were computed."""
         return int(self.slab.done[1]) if "_made" in vars(self) else 0
 
-    def _of(self, values: np.ndarray) -> np.ndarray:
+    def _select(self, values: np.ndarray) -> np.ndarray:
         """Return the entries of the class pair among values of all samples, in order."""
         a, n_a, b, n_b = self.where
         return np.concatenate([values[a : a + n_a], values[b : b + n_b]]) if n_b else values[a : a + n_a]
@@ -232,18 +232,18 @@ class CompleteEngine(Engine):
     @cached_property
     def X(self):
         """The samples, for problems that need no kernel values."""
-        return self.shared.engine.X[self._of(np.arange(self.shared.m))]
+        return self.shared.engine.X[self._select(np.arange(self.shared.m))]
 
     @property
     def rows(self) -> np.ndarray:
         """The rows of the data, shape (n,)."""
-        return self._of(self.shared.order)
+        return self._select(self.shared.order)
 
     def take(self, idx):
         return np.asarray(idx)
 
     def diag(self) -> np.ndarray:
-        return self._of(self.shared.diag)
+        return self._select(self.shared.diag)
 
     def _there(self, idx: np.ndarray) -> np.ndarray:
         """Return the slots of the kernel rows `idx`, which are computed if they are not there."""

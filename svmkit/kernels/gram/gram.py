@@ -155,21 +155,21 @@ class Gram:
         ndarray of shape (m,), of the Gram's dtype
             A view of the cache: do not write to it.
         """
-        return self._kept().row(i, self._compute, likely)
+        return self._row_cache().row(i, self._compute, likely)
 
     def bring(self, idx: np.ndarray) -> None:
         """Ensure that the kernel rows `idx` are cached: distinct ones, at most half as many as the cache has slots."""
-        self._kept().bring(idx, self._compute)
+        self._row_cache().bring(idx, self._compute)
 
     @property
     def row_table(self) -> RowTable:
         """The cached kernel rows for compiled loops. `row` adds a missing row and may evict others.
 
-        After `promote` or `restricted` the table is a new one.
+        After `promote` or `restriction` the table is a new one.
         """
-        return self._kept().table
+        return self._row_cache().table
 
-    def _kept(self) -> RowCache:
+    def _row_cache(self) -> RowCache:
         if self._cache is None:
             self._cache = RowCache(self.m, self.budget, self.dtype, self.engine.batch)
         return self._cache
@@ -180,7 +180,7 @@ class Gram:
             out[a, i] = self.diag[i]
         self.kernel_values += out.size
 
-    def restricted(self, at: np.ndarray) -> RestrictedGram:
+    def restriction(self, at: np.ndarray) -> RestrictedGram:
         """Lend the memory of the cache to kernel rows among some of the samples.
 
         Parameters
@@ -193,7 +193,7 @@ class Gram:
         RestrictedGram
             `RestrictedGram.close` gives the memory back. Until then, rows of this Gram would take additional memory.
         """
-        cache, self._cache = self._kept(), None
+        cache, self._cache = self._row_cache(), None
         return RestrictedGram(self, cache, at)
 
     def block(self, I: np.ndarray, J: np.ndarray, out: np.ndarray | None = None, *, rough: bool = False) -> np.ndarray:
@@ -267,7 +267,7 @@ class Gram:
         product, outside = np.empty((self.m, coef.shape[1])), np.ones(self.m, dtype=bool)
         outside[idx] = False
         rest = np.flatnonzero(outside)
-        product[idx], computed = self.engine.within(idx, coef, dtype)
+        product[idx], computed = self.engine.self_product(idx, coef, dtype)
         if rest.size:
             product[rest] = self.engine.product(self.engine.take(idx), coef, rest, dtype)
         self.kernel_values += computed + rest.size * len(idx)
@@ -292,7 +292,7 @@ class Gram:
         return product_error(engine.error, engine.largest, max(engine.panel, PANEL), len(coef), size)
 
     @contextmanager
-    def unnoticed(self) -> Iterator[None]:
+    def pause_counting(self) -> Iterator[None]:
         """Neither count nor remember the products inside the block, for observers of a solve."""
         before = self.kernel_values, self._product
         try:

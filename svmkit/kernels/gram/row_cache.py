@@ -154,9 +154,9 @@ class RowCache:
             if self._declined % 32:  # but guess again from time to time
                 return []
         likely = likely[(self.table.slot_of[likely] < 0) & (likely != i)]
-        found = likely[: len(self.landing) - 1].tolist()
-        self._guesses, uses[0] = 0.99 * self._guesses + len(found), 0.99 * uses[0]
-        return found
+        guesses = likely[: len(self.landing) - 1].tolist()
+        self._guesses, uses[0] = 0.99 * self._guesses + len(guesses), 0.99 * uses[0]
+        return guesses
 
     def reserve(self, i: int) -> np.ndarray:
         """Return the part of the slab that holds row i from now on, shape (m,). The caller fills it."""

@@ -31,7 +31,7 @@ class Gram(Protocol):
 
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray: ...
 
-    def unnoticed(self) -> AbstractContextManager[None]: ...
+    def pause_counting(self) -> AbstractContextManager[None]: ...
 
 
 class Definiteness(NamedTuple):
@@ -67,12 +67,12 @@ def examine(gram: Gram) -> Definiteness:
     most = int(np.clip(np.sqrt(gram.budget / (8 * COPIES)), LEAST, MOST))
     every = gram.m <= most
     at = np.arange(gram.m) if every else np.sort(np.random.default_rng(0).choice(gram.m, most, replace=False))
-    with gram.unnoticed():
-        found = _factorised(gram, at)
-        if every or found.flaw is not None:
-            return found
+    with gram.pause_counting():
+        proved = _factorise(gram, at)
+        if every or proved.flaw is not None:
+            return proved
         if known is None:
-            return found if _has_sound_minors(gram, found.shift) else Definiteness(0.0, not_semidefinite(gram))
+            return proved if _has_sound_minors(gram, proved.shift) else Definiteness(0.0, not_semidefinite(gram))
     name, m = gram.kernel.name, f"{gram.m:,}"
     return Definiteness(
         0.0, f"the {name} kernel need not be positive semidefinite, and {m} samples are too many to prove that it is"
@@ -84,7 +84,7 @@ def not_semidefinite(gram: Gram) -> str:
     return f"the {gram.kernel.name} kernel is not positive semidefinite on these data"
 
 
-def _factorised(gram: Gram, at: np.ndarray) -> Definiteness:
+def _factorise(gram: Gram, at: np.ndarray) -> Definiteness:
     """Return what Cholesky factorisations prove about the kernel matrix of the samples `at`."""
     n, K = len(at), gram.block(at, at)
     K = 0.5 * (K + K.T)

@@ -76,13 +76,13 @@ def _as_type_of(x, like):
     return lambda x, like: scalar(x)
 
 
-def of_type(tile, like):
+def cast_like(tile, like):
     """Return the tile in the array's dtype, without a copy if it has that dtype."""
     return tile if tile.dtype == like.dtype else tile.astype(like.dtype)
 
 
-@overload(of_type, inline="always")
-def _of_type_compiled(tile, like):
+@overload(cast_like, inline="always")
+def _cast_like_compiled(tile, like):
     if tile.dtype == like.dtype:
         return lambda tile, like: tile
     dtype = like.dtype

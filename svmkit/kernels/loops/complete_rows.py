@@ -91,18 +91,18 @@ def _compute(source, i, out):
 @overload(_compute, jit_options={"fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True})  # type: ignore[typeddict-unknown-key]
 def _compute_compiled(source, i, out):
     if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:  # type: ignore[attr-defined]
-        return _gathered
-    return _computed
+        return _gather_row
+    return _compute_row
 
 
-def _gathered(source, i, out):
+def _gather_row(source, i, out):
     row = source.K[source.a + i if i < source.n_a else source.b + i - source.n_a]
     out[: source.n_a] = row[source.a : source.a + source.n_a]
     out[source.n_a :] = row[source.b : source.b + source.n_b]
     return 0
 
 
-def _computed(source, i, out):
+def _compute_row(source, i, out):
     at = source.a + i if i < source.n_a else source.b + i - source.n_a
     T, m, form, gamma, coef0 = source.T, source.sq.size, source.form, source.gamma, source.coef0
     lo, part = source.a, out[: source.n_a]
@@ -192,13 +192,13 @@ def combine(slab, idx, coef, out):
             out[j] += weight * row[j]
 
 
-def of_pair(source, where):
+def source_of_pair(source, where):
     """Return the same source for another class pair, whose `where` (4,) holds a, n_a, b, n_b."""
     raise NotImplementedError("compiled code only")
 
 
-@overload(of_pair)
-def _of_pair_compiled(source, where):
+@overload(source_of_pair)
+def _source_of_pair_compiled(source, where):
     if source.instance_class is FromMatrix:
         return lambda source, where: FromMatrix(source.K, where[0], where[1], where[2], where[3])
 

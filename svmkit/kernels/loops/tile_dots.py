@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.loops.arithmetic import as_type_of, is_l1, of_type
+from svmkit.kernels.loops.arithmetic import as_type_of, cast_like, is_l1
 from svmkit.kernels.loops.vectors import ROWS, dense_dots, sparse_dots, widest
 from svmkit.runtime.compiling import njit
 
@@ -13,7 +13,7 @@ from svmkit.runtime.compiling import njit
 def rows_of(X, sel, lo, hi, origin, like):
     """Return rows lo to hi of `sel` less the origin, in the dtype of `like`; without a copy if nothing changes."""
     if origin.size == 0:
-        return of_type(X[lo:hi], like) if sel.size == 0 else of_type(X[sel[lo:hi]], like)
+        return cast_like(X[lo:hi], like) if sel.size == 0 else cast_like(X[sel[lo:hi]], like)
     rows = np.empty((hi - lo, X.shape[1]), like.dtype)
     for a in range(hi - lo):
         r = lo + a if sel.size == 0 else sel[lo + a]
@@ -44,7 +44,7 @@ def short_dots(rows, panel, dots):
 
 
 @njit(cache=True)
-def turned(rows, width):
+def panel_of(rows, width):
     """Return the panel (d, width) of these rows; its last columns are 0."""
     n, d = rows.shape
     panel = np.zeros((d, width), rows.dtype)

@@ -21,12 +21,12 @@ from svmkit.kernels.loops.tile_dots import (
     csr_dots,
     find,
     long_dots,
+    panel_of,
     place,
     rows_of,
     scatter,
     short_dots,
     turn,
-    turned,
 )
 from svmkit.kernels.loops.vectors import LANES, ROWS
 from svmkit.runtime.compiling import njit
@@ -101,12 +101,12 @@ def _tile_work(row: float, q: int, form: int, p: int = 1) -> float:
     return TILE * q * (row * (4.0 if q == 1 else 1.0) + VALUE + 0.1 * p)
 
 
-def padded(q: int) -> int:
+def panel_width(q: int) -> int:
     """Return the width of a panel of q points, of which those beyond the points are 0."""
     return q if q == 1 else -(-q // LANES) * LANES
 
 
-def extended(x: np.ndarray, n: int) -> np.ndarray:
+def pad_rows(x: np.ndarray, n: int) -> np.ndarray:
     """Return x with n rows, the last of which are 0."""
     return np.concatenate((x, np.zeros((n - len(x), *x.shape[1:]), x.dtype)))
 
@@ -151,7 +151,7 @@ def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, d
             evaluate(values, sq_z, sq_rows, form, gamma, coef0, degree)
             place(values, lo, out)
         else:
-            panel = turned(rows, TILE)
+            panel = panel_of(rows, TILE)
             short_dots(Z, panel, dots)
             evaluate(dots[:q], sq_z, sq_rows, form, gamma, coef0, degree)
             place(dots[:q], lo, out)
@@ -256,8 +256,8 @@ def dense_product(rows: DenseRows, panel, coef: np.ndarray, scalars: Scalars, ou
     work = _tile_work(d * DENSE, q, scalars.form, coef.shape[1])
     deep, by_feature = _is_deep(d, q, scalars.form), Z[:0]
     if not deep:
-        width = padded(q)
-        by_feature, sq_z, coef = turned(Z, width), extended(sq_z, width), extended(coef, width)
+        width = panel_width(q)
+        by_feature, sq_z, coef = panel_of(Z, width), pad_rows(sq_z, width), pad_rows(coef, width)
     spread(_dense_product, n_tiles(out.shape[0]), work, *rows, Z, by_feature, sq_z, coef, *scalars, out, own, back)
 
 

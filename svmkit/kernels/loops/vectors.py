@@ -138,9 +138,9 @@ class _Vectors:
     def loads(self, feature, base, n: int) -> list:
         """Return n vectors of a row of the panel from column `base` on."""
         start = self.builder.gep(self.data, [self.builder.add(self.builder.mul(feature, self.width), base)])
-        return [self.builder.load(at, align=self.align) for at in self.at(start, n)]
+        return [self.builder.load(at, align=self.align) for at in self.places(start, n)]
 
-    def at(self, start, n: int) -> list:
+    def places(self, start, n: int) -> list:
         """Return the places of n vectors from `start` on."""
         places = [self.builder.gep(start, [self.intp(j * self.lanes)]) for j in range(n)]
         return [self.builder.bitcast(place, self.type.as_pointer()) for place in places]
@@ -158,5 +158,5 @@ class _Vectors:
 
     def store(self, totals: list, start) -> None:
         """Write the sums from `start` on."""
-        for total, place in zip(totals, self.at(start, len(totals)), strict=True):
+        for total, place in zip(totals, self.places(start, len(totals)), strict=True):
             self.builder.store(self.builder.load(total), place, align=self.align)

@@ -179,5 +179,5 @@ class Recorder:
 
     def _scored(self, point: HistoryPoint, answer: np.ndarray, certificate: Certificate) -> HistoryPoint:
         assert self._score is not None
-        with self._iterate.problem.gram.unnoticed():
+        with self._iterate.problem.gram.pause_counting():
             return point.measured(self._score(answer, certificate))

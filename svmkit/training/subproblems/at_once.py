@@ -135,14 +135,14 @@ class AtOnce:
         took = [seconds * part / total for part in work]
         histories = _histories(trail, owners, [steps for steps, _ in counts], took)
         for p, (n_iter, computed) in enumerate(counts):
-            of_pair = slice(firsts[p], firsts[p] + sizes[p])
+            source_of_pair = slice(firsts[p], firsts[p] + sizes[p])
             of_support = slice(firsts[p], firsts[p] + supports[p])
             primal, dual, of_primal, of_dual, _ = values[p]
-            gradient, errors = answers.gradient[of_pair], (of_primal, of_dual)
+            gradient, errors = answers.gradient[source_of_pair], (of_primal, of_dual)
             certificate = Certificate.of(primal, dual, gradient, biases[p], errors=errors)
             proven = certificate.gap is not None and certificate.gap <= self.goal.gap
             status = Status.CONVERGED if proven else Status.INTERRUPTED
-            solution = Solution(answers.beta[of_pair], status, n_iter, took[p], certificate, histories[p])
+            solution = Solution(answers.beta[source_of_pair], status, n_iter, took[p], certificate, histories[p])
             decision = DecisionFunction(answers.coef[of_support], biases[p], None, answers.rows[of_support])
             self.parts[self.ks[first + p]] = Part(solution, decision, computed, took[p])
         return first + at

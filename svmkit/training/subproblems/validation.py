@@ -89,7 +89,7 @@ class Validation:
             return None
         data, codes, scored = self._data, self._codes[rows], self._scored(pair, rows)
         X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
-        extent = Extent.of(data.kernel, data.X)
+        extent = Extent.measure(data.kernel, data.X)
         if len(extent.origin):
             extent = replace(extent, origin=self._wide(extent.origin[None, :])[0])
         engine = engine_for(data.kernel, X, extent)

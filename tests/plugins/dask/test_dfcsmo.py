@@ -33,7 +33,7 @@ def data(n=400, d=4, seed=0, far=0.0):
 
 def scattered(X, y, kernel, *, ends=(100, 101, 250), loss=Loss.HINGE, C=1.0, crew=LocalWorkers, budget=1 << 16):
     """The problem over parts that end at these rows, on a new crew."""
-    space = Space(kernel, Extent.of(kernel, X), X.shape[1])
+    space = Space(kernel, Extent.measure(kernel, X), X.shape[1])
     cuts = [0, *ends, len(y)]
     parts = [
         Portion(Features(MemoryPart(X[lo:hi], y[lo:hi]), space), (y[lo:hi] > 0).astype(np.int64), np.ones(hi - lo))

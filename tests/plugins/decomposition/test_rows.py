@@ -96,7 +96,7 @@ def test_rows_among_some_points(sparse, memory):
         g.row(int(i))
     slots, known = len(g.row_table.slab), g.row_table.slot_of >= 0
     at = np.sort(rng.permutation(60)[:25])
-    part = g.restricted(at)
+    part = g.restriction(at)
     assert ((part.row_table.slot_of >= 0) == known[at]).all()  # gathered, not computed anew
     assert len(part.row_table.slab) >= min(slots, 25)
     before = g.kernel_values
@@ -122,7 +122,7 @@ def test_narrowing_stays_in_the_memory_of_the_cache():
     g, _ = gram(memory=20 * 60 * 8)
     g.row(0)
     memory = g.row_table.slab
-    part = g.restricted(np.arange(0, 60, 2))
+    part = g.restriction(np.arange(0, 60, 2))
     part.row(3)
     assert np.shares_memory(memory, part.row_table.slab)
     assert part.row_table.slab.nbytes <= 20 * 60 * 8
