@@ -22,7 +22,6 @@ from svmkit.model.one_vs_one import (
     coefficient_row,
     coefficients_by_column,
     columns_of,
-    predicted_codes,
     scores,
     trained_columns,
 )
@@ -106,7 +105,7 @@ class OneFunction(Machine):
         return np.concatenate([-known, known], axis=1)
 
     def codes(self, known: np.ndarray) -> np.ndarray:
-        return predicted_codes(known[:, 0], 2)
+        return (known[:, 0] > 0).astype(np.int64)
 
     def probabilities(self, positive: np.ndarray) -> np.ndarray:
         return np.concatenate([1.0 - positive, positive], axis=1)

@@ -35,7 +35,17 @@ def signed_pair(a: int, b: int, n_classes: int) -> tuple[int, int]:
 
 
 def signs(codes: np.ndarray, a: int, b: int, n_classes: int) -> np.ndarray:
-    """Return +1.0 or -1.0 for each code (n,), all of which are classes of the pair a < b."""
+    """Return +1.0 or -1.0 for each sample of a class pair.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,), int
+        Their classes, a or b.
+    a, b : int
+        The class pair, a < b.
+    n_classes : int
+        The number of classes, on which the signs depend.
+    """
     plus, _ = signed_pair(a, b, n_classes)
     return np.where(codes == plus, 1.0, -1.0)
 
@@ -204,21 +214,6 @@ def _sides(n_classes: int) -> sp.csr_array:
     ends = (n_classes - 1) * np.arange(n_classes + 1)
     shape = (n_classes, n_classes * (n_classes - 1) // 2)
     return sp.csr_array((np.where(lost, -1.0, 1.0).ravel(), np.concatenate(columns), ends), shape=shape)
-
-
-def predicted_codes(decision: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the class that decisions speak for, as codes (n_samples,).
-
-    Parameters
-    ----------
-    decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_pairs)
-        Decisions as `SVMModel.decision_function` returns them.
-    n_classes : int
-        The number of classes.
-    """
-    if n_classes == 2:
-        return (decision > 0).astype(np.int64)
-    return scores(decision, n_classes).argmax(axis=1)
 
 
 def trained_columns(coef: np.ndarray, n_support: np.ndarray, intercept: np.ndarray) -> np.ndarray:

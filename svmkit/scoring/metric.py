@@ -221,7 +221,19 @@ class Metric:
             return math.nan
 
     def score_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
-        """Return the metric of a model on some rows; None where it is not defined for them."""
+        """Return the metric of a model on some rows; None where it is not defined for them.
+
+        Parameters
+        ----------
+        model : SVMModel
+            The model.
+        X : ndarray or CSR of shape (n_samples, n_features)
+            The rows.
+        labels : ndarray of shape (n_samples,)
+            Their labels, or targets.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+        """
         if not self.needs_decisions:
             return self.score_predictions(model.predict(X, n_threads=n_threads), labels)
         predicted, decision = predict_with_scores(model, X, n_threads)
@@ -230,9 +242,14 @@ class Metric:
     def score_predictions(
         self, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
     ) -> float | None:
-        """Return the metric of some predictions and the decisions behind them; None where it is not defined for them.
+        """Return the metric of some predictions; None where it is not defined for them.
 
-        The labels (n_samples,) may be of another kind than `predicted`; for `decision` see `value`.
+        Parameters
+        ----------
+        predicted, labels : ndarray of shape (n_samples,)
+            The predictions and the labels, which may be of another kind.
+        decision : ndarray, default=None
+            The decisions behind them, as for `value`.
         """
         found = self.value(self.codes(labels), self.codes(predicted), decision)
         return None if math.isnan(found) else found

@@ -83,7 +83,17 @@ class ProbabilityScores:
     def from_predictions(
         cls, probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray
     ) -> ProbabilityScores | None:
-        """Bring probabilities and labels together; None if no label is a class. Rows of other labels are left out."""
+        """Bring probabilities and labels together; None if no label is a class.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            The predicted probabilities.
+        classes : ndarray of shape (n_classes,)
+            The classes.
+        labels : ndarray of shape (n_samples,)
+            The labels; rows of other ones are left out.
+        """
         labels, known = comparable(np.asarray(labels), classes)
         order = np.argsort(known)
         at = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)

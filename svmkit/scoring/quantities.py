@@ -117,10 +117,6 @@ class QuantityMetric(Metric):
         except ValueError:  # a logarithm of negative numbers, say
             return math.nan
 
-    def score_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
-        """Return the metric of a model on some rows; None where it is not defined for them."""
-        return self.score_predictions(model.predict(X, n_threads=n_threads), labels)
-
 
 def metric_for(
     name: str | None,

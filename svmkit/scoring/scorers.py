@@ -56,7 +56,19 @@ def probe(name: str, n_classes: int) -> Probe:
 def scorer_value(
     name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int
 ) -> float:
-    """Return the value of a scorer of scikit-learn for predictions of the classes 0 to n_classes - 1."""
+    """Return the value of a scorer of scikit-learn.
+
+    Parameters
+    ----------
+    name : str
+        The name of the scorer.
+    truth, predicted : ndarray of shape (n_samples,), int
+        The classes, 0 to n_classes - 1, and their predictions.
+    decision : ndarray or None
+        The decisions, as `Metric.value` takes them.
+    n_classes : int
+        The number of classes.
+    """
     from sklearn.metrics import get_scorer
 
     answers = _answers()(predicted, decision, np.arange(n_classes))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from svmkit.model.machines import OneFunction
 from svmkit.model.one_vs_one import (
     class_pairs,
     class_slices,
@@ -12,7 +13,6 @@ from svmkit.model.one_vs_one import (
     merge_support,
     pair_coefficients,
     pair_column,
-    predicted_codes,
     scores,
     signed_pair,
     signs,
@@ -85,19 +85,20 @@ def test_votes_decide_before_margins(n_classes):
     votes = (np.sign(decision)[:, :, None] * sides > 0).sum(axis=1)
     np.testing.assert_array_equal(np.round(found), votes)
     np.testing.assert_allclose(np.sign(found - votes), np.sign(decision @ sides))
-    codes = predicted_codes(decision, n_classes)
+    codes = found.argmax(axis=1)
     assert (votes[np.arange(200), codes] == votes.max(axis=1)).all()
 
 
 def test_of_two_classes_the_sign_decides():
-    assert predicted_codes(np.array([-1.0, 0.0, 1e-300]), 2).tolist() == [0, 0, 1]
+    machine = OneFunction(np.ones((1, 1)), np.array([1, 0]), np.ones((1, 1)), np.zeros(1))
+    assert machine.codes(np.array([[-1.0], [0.0], [1e-300]])).tolist() == [0, 0, 1]
 
 
 def test_a_decision_of_exactly_zero_votes_for_the_second_class_of_its_pair():
     """As in LIBSVM, which counts a vote for the first class only above 0."""
     assert scores(np.zeros((1, 3)), 3).tolist() == [[0.0, 1.0, 2.0]]
     decision = np.array([[0.0, -5.0, 1.0], [-0.0, -5.0, 1.0], [1e-300, -5.0, 1.0]])
-    assert predicted_codes(decision, 3).tolist() == [1, 1, 2]  # the last by margins, one vote for each class
+    assert scores(decision, 3).argmax(axis=1).tolist() == [1, 1, 2]  # the last by margins, one vote for each class
 
 
 def test_margins_are_squashed_to_a_third_of_a_vote():

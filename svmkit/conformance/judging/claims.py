@@ -88,7 +88,23 @@ def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: fl
 def compare_numbers(
     verdict: Verdict, true: tuple, claim: Certificate, status: Status, tol: float | None, free: float
 ) -> None:
-    """Add the claims about P, D, gap and status that do not hold; without a gap P may be off by `free`, relatively."""
+    """Add the claims that do not hold to a verdict.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What gets the false claims.
+    true : tuple of P, D and gap
+        The true numbers, in long double.
+    claim : Certificate
+        The claimed numbers.
+    status : Status
+        The claimed status.
+    tol : float or None
+        The gap that "converged" stands for; None if the solve had another rule.
+    free : float
+        By how much P may be off, relatively, where no gap is claimed.
+    """
     (P, D, gap), false = true, verdict.false
     if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):
         false.append(f"objective {claim.primal}, dual_objective {claim.dual}, gap {claim.gap}: nan is no claim")

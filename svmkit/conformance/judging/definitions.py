@@ -186,7 +186,17 @@ def define(loss: Loss) -> Definition:
 
 
 def largest(f: Callable[[Any], Any], low: Any, high: Any, steps: int = STEPS) -> Any:
-    """Return where a concave function, of numbers or of each entry of arrays, is largest between low and high."""
+    """Return where a concave function is largest, by golden sections.
+
+    Parameters
+    ----------
+    f : callable
+        The function, of a number or of each entry of an array.
+    low, high : number or ndarray
+        The ends of the interval.
+    steps : int, default=STEPS
+        The number of sections.
+    """
     ratio = (np.sqrt(Exact(5)) - 1) / 2
     for _ in range(steps):
         left, right = high - ratio * (high - low), low + ratio * (high - low)

@@ -23,7 +23,19 @@ DECISION = 1e-6  # of a margin, in addition to the rounding of the sum in float6
 
 
 def costs(y: np.ndarray, C: float, class_weight: Any = None, sample_weight: Any = None) -> np.ndarray:
-    """Return C_i = C times class weight times sample weight, (n,), long double, by their definitions."""
+    """Return C_i = C times class weight times sample weight, (n,), long double, by their definitions.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        The labels.
+    C : float
+        The cost of a unit of loss.
+    class_weight : "balanced" or dict, default=None
+        The weights of classes; those of classes that are not named are 1.
+    sample_weight : array-like of shape (n,), default=None
+        The weights of samples.
+    """
     weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
     weights = np.broadcast_to(weights, y.shape)
     classes = np.unique(y)

@@ -93,7 +93,17 @@ class Header:
         return value
 
     def whole_numbers(self, key: str, count: int, least: int) -> np.ndarray:
-        """Return `count` whole numbers from `least` on, int64."""
+        """Return the whole numbers behind a word, int64.
+
+        Parameters
+        ----------
+        key : str
+            The word.
+        count : int
+            How many numbers there have to be.
+        least : int
+            The least that each of them may be.
+        """
         found = self.values(key, count)
         for value in found:
             if not _WHOLE.fullmatch(value) or int(value) < least:

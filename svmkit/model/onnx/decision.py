@@ -72,7 +72,21 @@ def _preprocess(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> st
 
 
 def kernel_values(graph: Graph, kernel: Kernel, X: str, Z: np.ndarray, *, differences: bool) -> str:
-    """Add the nodes of the kernel values (n, n_sv), from products or from differences; return their name."""
+    """Add the nodes of the kernel values (n, n_sv); return their name.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    kernel : Kernel
+        A kernel with a form.
+    X : str
+        The name of X (n, d), preprocessed.
+    Z : ndarray of shape (n_sv, d)
+        The vectors.
+    differences : bool
+        Whether distances come from differences, or from products.
+    """
     form, (_, gamma, coef0, degree) = kernel.form, kernel.scalars
     assert form is not None
     if differences:

@@ -75,7 +75,17 @@ class Graph:
         return self.onnx.helper.make_tensor_value_info(name, element, list(shape))
 
     def impute(self, X: str, statistics: np.ndarray, holed: np.ndarray) -> str:
-        """Fill the holes (NaN) of X (n, d), in float64, and add a 0/1 column that tells them for each of `holed`."""
+        """Add nodes that fill the holes of X, in float64.
+
+        Parameters
+        ----------
+        X : str
+            The name of X (n, d), in which NaN is a hole.
+        statistics : ndarray of shape (d,)
+            The number that fills the holes of each column.
+        holed : ndarray of int
+            The columns of which each gets a 0/1 column behind X, which marks its holes.
+        """
         holes = self.node("IsNaN", X)
         filled = self.node("Where", holes, self.constant(statistics, np.float64), X)
         if not len(holed):
@@ -85,9 +95,16 @@ class Graph:
         return self.node("Concat", filled, told, axis=1)
 
     def distances(self, X: str, Z: np.ndarray, *, squared: bool) -> str:
-        """Add |x - z|^2 or |x - z|_1 of the rows of X (n, d) and Z (q, d), in a scan over the rows of X: (n, q).
+        """Add |x - z|^2 or |x - z|_1 of rows x and z, (n, q), in a scan: all rows at once would take n * q * d numbers.
 
-        All rows at once would take n * q * d numbers.
+        Parameters
+        ----------
+        X : str
+            The name of X (n, d).
+        Z : ndarray of shape (q, d)
+            The vectors.
+        squared : bool
+            Whether the distances are squared Euclidean ones, or sums of absolute differences.
         """
         node = self.onnx.helper.make_node
         vectors, axis = self.constant(Z), self.constant([1], np.int64)
