@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmkit_cutting_plane.step import CuttingPlane
+from svmkit_cutting_plane.cutting_plane import CuttingPlane
 
 
 @dataclass(frozen=True)

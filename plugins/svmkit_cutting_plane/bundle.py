@@ -14,7 +14,7 @@ import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.problems.risks.sums import dual_sums
-from svmkit_cutting_plane import dual
+from svmkit_cutting_plane import bundle_dual as dual
 
 ROOM = 64  # cuts that the first arrays hold
 HUGE = 1e30  # weights that may not fit into float32

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit.errors import InputError
+from svmkit_cutting_plane.cutting_plane import CuttingPlane, Point, State
 from svmkit_cutting_plane.search import line_search, make_ramps
-from svmkit_cutting_plane.step import CuttingPlane, Point, State
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from svmkit.errors import InputError
 from svmkit_cutting_plane.bundle import Bundle
-from svmkit_cutting_plane.step import CuttingPlane
+from svmkit_cutting_plane.cutting_plane import CuttingPlane
 
 
 @dataclass(frozen=True)

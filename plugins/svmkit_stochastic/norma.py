@@ -11,8 +11,8 @@ from svmkit.problems.base import Problem
 from svmkit.problems.risks.kernel_risk import KernelRisk, KernelTubeRisk
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import Stochastic, Streaming, require
-from svmkit_stochastic.kernel import KernelState
+from svmkit_stochastic.kernel_state import KernelState
+from svmkit_stochastic.stochastic import Stochastic, Streaming, require
 
 
 @dataclass(frozen=True)

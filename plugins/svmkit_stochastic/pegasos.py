@@ -15,10 +15,10 @@ from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.risk import Risk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import Stochastic, Streaming, require
-from svmkit_stochastic.kernel import KernelState
-from svmkit_stochastic.linear import LinearState, at, push, score
+from svmkit_stochastic.kernel_state import KernelState
+from svmkit_stochastic.linear_state import LinearState, at, push, score
 from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
+from svmkit_stochastic.stochastic import Stochastic, Streaming, require
 
 
 @njit(cache=True)

@@ -9,9 +9,9 @@ import numpy as np
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import Streaming
-from svmkit_stochastic.linear import LinearState, LinearStochastic, at, calibrate, push, score
+from svmkit_stochastic.linear_state import LinearState, LinearStochastic, at, calibrate, push, score
 from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
+from svmkit_stochastic.stochastic import Streaming
 
 
 @njit(cache=True)

@@ -9,10 +9,10 @@ import numpy as np
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import require
-from svmkit_stochastic.diagonal import ScaledState, move, rescale, scaled_push, size
-from svmkit_stochastic.linear import LinearStochastic, at, calibrate, score
+from svmkit_stochastic.column_scales import ScaledState, move, rescale, scaled_push, size
+from svmkit_stochastic.linear_state import LinearStochastic, at, calibrate, score
 from svmkit_stochastic.steps import arrive, average, toward
+from svmkit_stochastic.stochastic import require
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.problems import over_simplex
-from svmkit_cutting_plane import dual
+from svmkit_cutting_plane import bundle_dual as dual
 
 from svmkit.errors import InputError
 from svmkit.solver.solution import Status

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from support.problems import make
 from support.stochastic import derivative, means, norma, rows
-from svmkit_stochastic import kernel as module
+from svmkit_stochastic import kernel_state as module
 
 from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import Gram

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.problems import blobs
-from svmkit_stochastic.linear import TRIALS, _lowest
+from svmkit_stochastic.linear_state import TRIALS, _lowest
 
 from svmkit.errors import InputError, NotFinite
 from svmkit.kernels.functions import Linear

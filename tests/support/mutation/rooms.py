@@ -80,7 +80,7 @@ ROOMS = [
     Room("plugins/svmkit_frank_wolfe/steps/step.py", STEPS),
     Room("plugins/svmkit_frank_wolfe/iterate/directions.py", STEPS),
     Room("plugins/svmkit_frank_wolfe/iterate/line_search.py", STEPS),
-    Room("plugins/svmkit_stochastic/kernel.py", ["tests/plugins/stochastic/test_kernel_by_hand.py"]),
+    Room("plugins/svmkit_stochastic/kernel_state.py", ["tests/plugins/stochastic/test_kernel_by_hand.py"]),
     Room("svmkit/model/model.py", MODEL),
     Room("svmkit/model/one_vs_one.py", ["tests/model/test_one_vs_one.py"]),
     Room("svmkit/scoring/accuracy.py", ["tests/scoring/test_accuracy.py"]),

@@ -9,8 +9,8 @@ import numpy as np
 from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import State, clock
 from svmkit_stochastic.steps import Weights, arrive, average, rate, shrink, toward
+from svmkit_stochastic.stochastic import State, clock
 
 CHUNK = 256  # arrivals whose scores are computed together
 

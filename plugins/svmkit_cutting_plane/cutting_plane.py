@@ -16,7 +16,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
 from svmkit.solver.step_info import StepInfo
-from svmkit_cutting_plane import dual
+from svmkit_cutting_plane import bundle_dual as dual
 from svmkit_cutting_plane.bundle import Bundle
 
 

@@ -9,7 +9,7 @@ from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.columns import column, span, value
-from svmkit_stochastic.linear import LinearState
+from svmkit_stochastic.linear_state import LinearState
 
 SPARE = 8.0  # steps on all columns cost at most 1 / SPARE of the steps on the columns of the samples
 

@@ -16,8 +16,8 @@ from svmkit.problems.risks.sums import total_loss
 from svmkit.runtime.compiling import njit
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.base import State, Stochastic, clock
 from svmkit_stochastic.steps import Samples, Weights
+from svmkit_stochastic.stochastic import State, Stochastic, clock
 
 SOON = int(AHEAD)  # signed, like the places that it is added to
 SAMPLE = 10_000  # rows of X on which the first step is calibrated
