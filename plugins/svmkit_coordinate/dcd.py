@@ -61,7 +61,7 @@ class State:
         rows, m = problem.design.rows, problem.m
         self.values = (rows.data.size if isinstance(rows, CSR) else rows.size) / m
         worth = workers > 1 and m >= workers * FEW and m * self.values >= WORTH
-        self.shared = Shared.of(problem, workers) if worth else None
+        self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
         self.count = 0

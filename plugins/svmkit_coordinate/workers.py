@@ -72,7 +72,7 @@ class Shared(NamedTuple):
     counters: np.ndarray
 
     @classmethod
-    def of(cls, problem: LinearDual, workers: int) -> Shared:
+    def allocate(cls, problem: LinearDual, workers: int) -> Shared:
         d, K = problem.design, workers
         sigma = SIGMA * K
         return cls(

@@ -69,7 +69,7 @@ class Bundle:
     def cut(self, h: np.ndarray) -> None:
         """Add the cut that touches R at the point of decision values h (m,), with weight 0, in one pass over X."""
         p, n = self.problem, self.n
-        c = p.suggested(h)
+        c = p.suggest(h)
         if n == len(self._V):
             self._V = np.pad(self._V, ((0, n), (0, 0)))
             self._K = np.pad(self._K, ((0, n), (0, n)))
@@ -82,8 +82,8 @@ class Bundle:
         self.n += 1
 
     def solve(self, method: str, primal: float, share: float) -> None:
-        """Raise D by `method` until its own gap is at most `share` of primal - D, see `dual.solved`."""
-        self.alpha = dual.solved(method, self._K, self.b, self.alpha, primal, share)
+        """Raise D by `method` until its own gap is at most `share` of primal - D, see `dual.solve_dual`."""
+        self.alpha = dual.solve_dual(method, self._K, self.b, self.alpha, primal, share)
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
         self._weigh()
 
@@ -119,7 +119,7 @@ class Bundle:
                     beta += self.alpha[k] * (there * end)
             else:
                 beta += self.alpha[k] * packed
-        return p.clipped(beta)
+        return p.clip(beta)
 
     def _pack(self, c: np.ndarray) -> np.ndarray:
         """Return weights (m,) as bits that say which are at a bound, or in float32 where they fit."""

@@ -38,7 +38,7 @@ def require(method: str) -> None:
     raise InputError(f"inner={method!r} does not solve the inner problem; there are: {OWN}, {', '.join(able)}")
 
 
-def solved(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal: float, share: float) -> np.ndarray:
+def solve_dual(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal: float, share: float) -> np.ndarray:
     """Return an alpha whose inner gap is at most `share` of primal - D, and whose D is not lower than before.
 
     Parameters
@@ -61,12 +61,12 @@ def solved(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, primal:
     """
     n = len(b)
     if method == OWN:
-        found = _by_faces(K, b, alpha.copy(), primal, share)
+        new = _by_faces(K, b, alpha.copy(), primal, share)
     else:
         problem = SimplexQP(MatrixGram(ArrayMatrix(K[:n, :n].copy()), 64 * n * n + 65536), linear_term=-b)
-        found = solve(problem, plugins.build("solver", method), stop=Share(share, primal), start=alpha).point
-    rounding = 1e-15 * float(found @ np.sqrt(K.diagonal()[:n])) ** 2  # of alpha'K alpha, in which long v_k cancel
-    return found if value(K, b, found) >= value(K, b, alpha) - rounding else alpha
+        new = solve(problem, plugins.build("solver", method), stop=Share(share, primal), start=alpha).point
+    rounding = 1e-15 * float(new @ np.sqrt(K.diagonal()[:n])) ** 2  # of alpha'K alpha, in which long v_k cancel
+    return new if value(K, b, new) >= value(K, b, alpha) - rounding else alpha
 
 
 def value(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> float:

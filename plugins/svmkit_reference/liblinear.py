@@ -14,7 +14,7 @@ from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.solver.requirements import Requires
-from svmkit_reference.reference import Found, Reference, features
+from svmkit_reference.reference import Fitted, Reference, features
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LIBLINEAR(Reference):
     def zero(self, problem: LinearRisk) -> np.ndarray:
         return np.zeros(problem.design.width)
 
-    def fitted(self, problem: LinearRisk, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
+    def fit_once(self, problem: LinearRisk, eps: float, seed: int, over: Callable[[], bool]) -> Fitted | None:
         name, own = "LinearSVC", {"penalty": self.penalty}
         if isinstance(problem, LinearTubeRisk):
             name, own = "LinearSVR", problem.loss.params
@@ -104,6 +104,6 @@ class LIBLINEAR(Reference):
         )
         if model is None:
             return None
-        w = problem.design.joined(model["coef_"].ravel(), float(model["intercept_"][0]))
+        w = problem.design.join(model["coef_"].ravel(), float(model["intercept_"][0]))
         n_iter = int(model["n_iter_"][0])
-        return Found(w, n_iter, n_iter >= self.passes)
+        return Fitted(w, n_iter, n_iter >= self.passes)

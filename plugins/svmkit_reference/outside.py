@@ -64,7 +64,7 @@ def fit(
     """
     header = {"module": module, "name": name, "params": params, "wanted": list(wanted), "shape": list(X.shape)}
     parts = {k: getattr(X, k) for k in ("data", "indices", "indptr")} if sp.issparse(X) else {"X": X}
-    process = _taken(module)
+    process = _take(module)
     assert process.stdin is not None and process.stdout is not None
     done = False
     try:
@@ -72,24 +72,24 @@ def fit(
         while not select.select([process.stdout], [], [], LOOK)[0]:
             if over():
                 return None
-        told, arrays = receive(process.stdout)
+        answer, arrays = receive(process.stdout)
         done = True
     except (EOFError, OSError):
         code = process.wait()
         raise SvmkitError(f"the process of {name} from {module} ended without an answer (exit code {code})") from None
     finally:
         _give(process) if done else _kill(process)
-    if "error" in told:
-        raise InputError(f"{name} of {module} failed on these data: {told['error']}")
+    if "error" in answer:
+        raise InputError(f"{name} of {module} failed on these data: {answer['error']}")
     return arrays
 
 
 def prepare(module: str) -> None:
     """Have a process ready that has imported the module."""
-    _give(_taken(module))
+    _give(_take(module))
 
 
-def _taken(module: str) -> subprocess.Popen:
+def _take(module: str) -> subprocess.Popen:
     """Return a process that has imported the module and waits for a request, the idle one if it still lives."""
     global _owner
     with _lock:

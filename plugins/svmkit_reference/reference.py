@@ -24,7 +24,7 @@ from svmkit_reference import outside
 FINEST = 1e-9  # a smaller eps is pointless: the rounding of the software's float32 kernel rows dominates
 
 
-class Found(NamedTuple):
+class Fitted(NamedTuple):
     """The result of one fit.
 
     Attributes
@@ -112,7 +112,7 @@ class Reference(Solver):
         """Return the point of the empty model."""
 
     @abstractmethod
-    def fitted(self, problem: Any, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
+    def fit_once(self, problem: Any, eps: float, seed: int, over: Callable[[], bool]) -> Fitted | None:
         """Fit the problem once.
 
         Parameters
@@ -128,7 +128,7 @@ class Reference(Solver):
 
         Returns
         -------
-        Found or None
+        Fitted or None
             The fitted point and how the fit ended; None if it was killed because the solve has to end.
         """
 
@@ -139,13 +139,13 @@ class Reference(Solver):
     def step(self, state: State) -> StepInfo:
         if state.eps < FINEST:
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
-        found = self.fitted(state.problem, state.eps, state.seed, state.over)
-        if found is None:  # the point is that of the last fit, or the start
+        fitted = self.fit_once(state.problem, state.eps, state.seed, state.over)
+        if fitted is None:  # the point is that of the last fit, or the start
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
-        violation = math.inf if found.cut_short else state.eps
-        state.point, state.eps = found.point, 0.0 if found.cut_short else state.eps / 10.0
-        n_support = int(np.count_nonzero(found.point))
-        return StepInfo(math.nan, n_support, float(found.n_iter), steps=found.n_iter, violation=violation)
+        violation = math.inf if fitted.cut_short else state.eps
+        state.point, state.eps = fitted.point, 0.0 if fitted.cut_short else state.eps / 10.0
+        n_support = int(np.count_nonzero(fitted.point))
+        return StepInfo(math.nan, n_support, float(fitted.n_iter), steps=fitted.n_iter, violation=violation)
 
     def solution(self, state: State) -> np.ndarray:
         return state.point.copy()

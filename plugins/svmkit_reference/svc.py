@@ -15,7 +15,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.base import libsvm_patience
-from svmkit_reference.reference import Found, Reference, features
+from svmkit_reference.reference import Fitted, Reference, features
 
 KERNELS = {Form.LINEAR: "linear", Form.RBF: "rbf", Form.POLY: "poly", Form.SIGMOID: "sigmoid"}
 MIB = 1 << 20
@@ -46,7 +46,7 @@ class SVC(Reference):
     def zero(self, problem: BoxQP | TubeQP) -> np.ndarray:
         return np.zeros(problem.m)
 
-    def fitted(self, problem: BoxQP | TubeQP, eps: float, seed: int, over: Callable[[], bool]) -> Found | None:
+    def fit_once(self, problem: BoxQP | TubeQP, eps: float, seed: int, over: Callable[[], bool]) -> Fitted | None:
         X, kernel, cache = _handed_over(problem.gram)
         limit = self.patience(problem.m)
         options = {
@@ -66,7 +66,7 @@ class SVC(Reference):
         n_iter = int(model["n_iter_"][0])
         coef = np.zeros(problem.m)
         coef[model["support_"]] = model["dual_coef_"][0]
-        return Found(_within(problem, coef), n_iter, n_iter >= limit)
+        return Fitted(_make_feasible(problem, coef), n_iter, n_iter >= limit)
 
 
 def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
@@ -85,7 +85,7 @@ def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
     return gram.block(every, every), {"kernel": "precomputed"}, max(1.0, (gram.budget - size) / MIB)
 
 
-def _within(problem: BoxQP | TubeQP, coef: np.ndarray) -> np.ndarray:
+def _make_feasible(problem: BoxQP | TubeQP, coef: np.ndarray) -> np.ndarray:
     """Return the dual weights (m,) of coefficients (m,), made feasible where rounding violates a constraint."""
     point = np.clip(coef, -problem.upper, problem.upper)
     point = point if isinstance(problem, TubeQP) else np.abs(point)

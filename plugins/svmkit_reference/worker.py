@@ -34,8 +34,8 @@ def answer(header: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str,
             warnings.simplefilter("ignore")  # that the iterations ran out is reported by the status
             model = getattr(import_module(header["module"]), header["name"])(**header["params"])
             model.fit(X, arrays["y"], sample_weight=arrays["weights"])
-        found = {name: getattr(model, name) for name in header["wanted"]}
-        dense = {name: value.toarray() if sp.issparse(value) else value for name, value in found.items()}
+        attributes = {name: getattr(model, name) for name in header["wanted"]}
+        dense = {name: value.toarray() if sp.issparse(value) else value for name, value in attributes.items()}
         return {}, {name: np.atleast_1d(np.asarray(value)) for name, value in dense.items()}
     except Exception as error:
         return {"error": " ".join(str(error).split()) or type(error).__name__}, {}

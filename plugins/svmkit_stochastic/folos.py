@@ -11,7 +11,7 @@ from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.columns import column, soften, span
-from svmkit_stochastic.linear_state import LinearState, LinearStochastic, at, calibrate, push, score
+from svmkit_stochastic.linear_state import LinearState, LinearStochastic, calibrate, push, score, take_sample
 from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 from svmkit_stochastic.stochastic import Streaming, require
 
@@ -20,7 +20,7 @@ from svmkit_stochastic.stochastic import Streaming, require
 def _walk_l2(x, order, w):
     now = w.now[0]
     for k in range(order.size):
-        i = at(x, order, k)
+        i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
         e = toward(x.points, x.two_sided, i, now.scale * score(x, i, w.v), r, x.sq[i])
@@ -37,7 +37,7 @@ def _walk_l1(x, order, w):
         0.0,
     )  # the part of total that each column has had: it is made up for when needed
     for k in range(order.size):
-        i = at(x, order, k)
+        i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
         lo, hi = span(x.rows, i)

@@ -151,7 +151,7 @@ def _lowest(value: Callable[[float], float], x: float, over: Callable[[], bool])
 
 
 @njit(cache=True, inline="always")
-def at(x, order, k):
+def take_sample(x, order, k):
     """Return order[k], and prefetch a row of X that comes a little later."""
     if k + SOON < order.size:
         fetch_row(x.rows, order[k + SOON])

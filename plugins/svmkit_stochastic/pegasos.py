@@ -16,7 +16,7 @@ from svmkit.problems.risks.risk import Risk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.kernel_state import KernelState
-from svmkit_stochastic.linear_state import LinearState, at, push, score
+from svmkit_stochastic.linear_state import LinearState, push, score, take_sample
 from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 from svmkit_stochastic.stochastic import Stochastic, Streaming, require
 
@@ -27,7 +27,7 @@ def _walk(x, order, batch, project, w):
     h = np.empty(batch)
     for lo in range(0, order.size, batch):
         for j in range(batch):
-            i = at(x, order, lo + j)
+            i = take_sample(x, order, lo + j)
             arrive(now, x.C[i], x.sq[i])
             h[j] = now.scale * score(x, i, w.v)
         r = rate(now)  # eta_t = 1 / (lambda t), t in samples

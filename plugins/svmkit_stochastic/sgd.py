@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
-from svmkit_stochastic.linear_state import LinearState, LinearStochastic, at, calibrate, push, score
+from svmkit_stochastic.linear_state import LinearState, LinearStochastic, calibrate, push, score, take_sample
 from svmkit_stochastic.steps import arrive, average, rate, shrink, toward
 from svmkit_stochastic.stochastic import Streaming
 
@@ -18,7 +18,7 @@ from svmkit_stochastic.stochastic import Streaming
 def _walk(x, order, w):
     now = w.now[0]
     for k in range(order.size):
-        i = at(x, order, k)
+        i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)  # eta_t = 1 / (lambda (t + t0))
         e = toward(x.points, x.two_sided, i, now.scale * score(x, i, w.v), r, x.sq[i])

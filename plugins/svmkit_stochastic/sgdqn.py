@@ -10,7 +10,7 @@ from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.column_scales import ScaledState, move, rescale, scaled_push, size
-from svmkit_stochastic.linear_state import LinearStochastic, at, calibrate, score
+from svmkit_stochastic.linear_state import LinearStochastic, calibrate, score, take_sample
 from svmkit_stochastic.steps import arrive, average, toward
 from svmkit_stochastic.stochastic import require
 
@@ -20,7 +20,7 @@ def _walk(x, order, skip, clip, parts, w, B, left):
     now, points, two_sided = w.now[0], x.points, x.two_sided
     lam, r = 1.0 / now.total, now.n / now.total
     for k in range(order.size):
-        i = at(x, order, k)
+        i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         h = score(x, i, w.v)
         pull = toward(points, two_sided, i, h, r, 0.0)

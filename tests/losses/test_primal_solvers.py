@@ -152,7 +152,7 @@ def test_one_step_goes_to_the_minimum_of_its_coordinate(loss):
     _, problem = posed("dcd", loss, X, target, C)
     rng = np.random.default_rng(0)
     for i in rng.integers(0, 30, 90):
-        beta = problem.clipped(rng.normal(size=30) * rng.choice([0.0, 0.1, 10.0], 30))
+        beta = problem.clip(rng.normal(size=30) * rng.choice([0.0, 0.1, 10.0], 30))
         before, v = problem.objective(beta), problem.weights(beta)
 
         def along(x, beta=beta, i=i):

@@ -90,7 +90,7 @@ def test_design_is_x_with_its_bias_column(storage, bias):
     columns, intercept = d.split(w)
     np.testing.assert_array_equal(columns, w[: X.shape[1]])
     assert intercept == (bias * w[-1] if bias else 0.0)
-    np.testing.assert_allclose(d.joined(columns, intercept), w)
+    np.testing.assert_allclose(d.join(columns, intercept), w)
 
 
 def test_split_is_a_copy():

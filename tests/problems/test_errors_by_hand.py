@@ -144,7 +144,7 @@ def test_of_the_risk_of_a_kernel(kind, bias):
             beyond, above = np.maximum(slack + of_h, 0.0), np.maximum(slack, 0.0)
             steepest, losses = (C * (beyond > 0.0), C * above) if kind is HINGE else (2.0 * C * beyond, C * above**2)
             of_primal = 0.5 * of_norm + steepest @ of_h + 4.0 * dot(losses)
-            beta = Y * problem.clipped(point)
+            beta = Y * problem.clip(point)
             norm, shares = (Y * beta) @ full @ (Y * beta), beta**2 * ridge
             curvature = norm + shares.sum()
             scale = beta.sum() / curvature if kind is SQUARED else min(1.0, beta.sum() / curvature)

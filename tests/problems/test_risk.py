@@ -157,7 +157,7 @@ def test_lower_bounds_hold_wherever_the_point_is(loss, penalty):
         before = certificate.dual
         risk.raise_bound(certificate)
     assert before <= min(values)
-    offered = risk.offer(risk.clipped(y * rng.uniform(0.0, 0.05, 40)))
+    offered = risk.offer(risk.clip(y * rng.uniform(0.0, 0.05, 40)))
     assert before <= offered <= min(values)
 
 
@@ -205,7 +205,7 @@ def test_dual_is_bounded_by_and_meets_liblinears(loss):
     Q = full @ full.T + np.diag(dual.terms.ridge_up)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        beta = dual.clipped(y * rng.uniform(0.0, 0.4, len(y)))
+        beta = dual.clip(y * rng.uniform(0.0, 0.4, len(y)))
         assert dual.infeasible(beta) is None
         certificate = dual.certificate(beta)
         assert certificate.dual == pytest.approx(y @ beta - 0.5 * beta @ Q @ beta, rel=1e-9)
@@ -283,7 +283,7 @@ def test_kernel_risk_against_a_qp_solver(loss, bias):
     sides = [np.eye(40)] + ([-np.eye(40)] if loss is Loss.HINGE else [])
     limits = np.append(np.zeros(40), -C) if loss is Loss.HINGE else np.zeros(40)
     beta, value = quadprog.solve_qp(Q, np.ones(40), np.hstack(sides), limits)[:2]
-    beta = risk.clipped(y * beta)
+    beta = risk.clip(y * beta)
     certificate = risk.certificate(beta)
     assert -1e-9 <= certificate.gap <= 1e-5
     assert certificate.dual == pytest.approx(-value, rel=1e-6)

@@ -108,7 +108,7 @@ def test_dual_by_its_definition(loss, epsilon, bias):
     F, rng = with_bias(X, bias), np.random.default_rng(0)
     K = F @ F.T
     for _ in range(20):
-        d = dual.clipped(rng.normal(size=60) * rng.choice([0.01, 0.3, 3.0]))
+        d = dual.clip(rng.normal(size=60) * rng.choice([0.01, 0.3, 3.0]))
         assert dual.infeasible(d) is None
         certificate = dual.certificate(d)
         value = t @ d - epsilon * np.abs(d).sum() - 0.5 * d @ K @ d - 0.5 * dual.terms.ridge_up @ d**2
@@ -163,7 +163,7 @@ def test_kernel_risk_is_the_tube_with_a_regularised_bias(loss):
     gram, rng = Gram(RBF(0.5), X), np.random.default_rng(0)
     risk, qp = KernelTubeRisk(gram, t, C, tube(loss, 0.2)), BiasedTubeQP(gram, t, C, 0.2, loss=loss)
     for _ in range(20):
-        d = risk.clipped(rng.normal(size=60) * rng.choice([1e-3, 0.1, 3.0]))
+        d = risk.clip(rng.normal(size=60) * rng.choice([1e-3, 0.1, 3.0]))
         ours, theirs = risk.certificate(d), qp.certificate(d)
         assert ours.primal == pytest.approx(theirs.primal, rel=1e-9)
         assert ours.dual >= theirs.dual - 1e-9 * ours.primal  # d times the best factor

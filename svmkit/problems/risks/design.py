@@ -194,7 +194,7 @@ class Design:
             out[-1] = self.bias * v.sum()
         return out
 
-    def joined(self, w: np.ndarray, intercept: float) -> np.ndarray:
+    def join(self, w: np.ndarray, intercept: float) -> np.ndarray:
         """Return w (width,) of weights (d,) and an intercept, which is lost without a bias column."""
         return np.append(w, intercept / self.bias) if self.width > self.d else np.array(w, dtype=np.float64)
 

@@ -33,9 +33,9 @@ class KernelRisk(Risk):
         h = self.decision(point)
         norm = float(point @ h)
         of_h, of_norm = self._errors(point, h)
-        primal = 0.5 * norm + self.loss_of(h)
-        of_primal = 0.5 * of_norm + self.loss_error(h, of_h)
-        beta = self.clipped(point)
+        primal = 0.5 * norm + self.total_loss(h)
+        of_primal = 0.5 * of_norm + self.total_loss_error(h, of_h)
+        beta = self.clip(point)
         if not np.array_equal(beta, point):
             h = self.decision(beta)
             norm, of_norm = float(beta @ h), self._errors(beta, h)[1]

@@ -72,14 +72,14 @@ class LinearProblem(Risk):
         """Return dual weights (m,) that decision values suggest with the l2 penalty, scaled if losses are smooth."""
         if not self.is_smooth:
             return weights_near_margin(self, h)
-        beta = self.suggested(h)
+        beta = self.suggest(h)
         v, (linear, ridged) = self.weights(beta), dual_sums(*self.points, beta)
         return beta * self.best_scale(linear, float(v @ v) + ridged)
 
     def _primal_error(self, w: np.ndarray, h: np.ndarray) -> float:
         """Return a bound on the rounding error of P at w (width,), whose decision values are given."""
         of_h = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
-        return dot_error(w) + dot_error(np.square(w)) + self.loss_error(h, of_h)
+        return dot_error(w) + dot_error(np.square(w)) + self.total_loss_error(h, of_h)
 
     def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
         """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
@@ -121,7 +121,7 @@ class LinearDual(LinearProblem):
     def certificate(self, point: np.ndarray) -> Certificate:
         w = self.weights(point)
         h = self.decision(w)
-        primal = 0.5 * float(w @ w) + self.loss_of(h)
+        primal = 0.5 * float(w @ w) + self.total_loss(h)
         errors = self._primal_error(w, h), self._dual_error(point, w)
         gradient = ridges(self.terms, point) * point - (self.terms.target - h)
         return Certificate.of(primal, self.dual(point, w), gradient, errors=errors)
@@ -134,10 +134,10 @@ class LinearDual(LinearProblem):
         return DecisionFunction(point.copy(), intercept, w)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        return self.clipped(coef)
+        return self.clip(coef)
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        return self._guess(self.decision(self.design.joined(w, intercept)))
+        return self._guess(self.decision(self.design.join(w, intercept)))
 
 
 class LinearRisk(LinearProblem):
@@ -201,7 +201,7 @@ class LinearRisk(LinearProblem):
     def primal(self, w: np.ndarray, h: np.ndarray) -> float:
         """Return P at w (width,), whose decision values h (m,) the caller has computed."""
         size = float(np.abs(w).sum()) if self.penalty == "l1" else 0.5 * float(w @ w)
-        return size + self.loss_of(h)
+        return size + self.total_loss(h)
 
     def objective(self, point: np.ndarray) -> float:
         return self.primal(point, self.decision(point))
@@ -217,7 +217,7 @@ class LinearRisk(LinearProblem):
             self._keep(Bound(certificate.dual, certificate.beta))
 
     def offer(self, beta: np.ndarray) -> float:
-        """Let later certificates start from dual weights that a solver has found.
+        """Let later certificates start from dual weights of a solver.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class LinearRisk(LinearProblem):
         float
             The best lower bound on the optimum that has been offered so far, this one included.
         """
-        return self._keep(self._valued(beta))
+        return self._keep(self._prove(beta))
 
     def _keep(self, bound: Bound) -> float:
         self._known, self._offers = max(self._known, bound, key=_proven), self._offers + 1
@@ -238,15 +238,15 @@ class LinearRisk(LinearProblem):
     def _bound(self, h: np.ndarray) -> Bound:
         """Return the best bound: the one offered or the one h (m,) suggests, with l2 improved by some passes."""
         if self.penalty == "l1":
-            return max(self._known, self._valued(self.suggested(h)), key=_proven)
-        known = max(self._known, self._valued(self._guess(h)), key=_proven)
+            return max(self._known, self._prove(self.suggest(h)), key=_proven)
+        known = max(self._known, self._prove(self._guess(h)), key=_proven)
         beta = known.beta.copy()
         v, rng = self.weights(beta), np.random.default_rng(self._offers)  # another order after each offer
         for _ in range(PASSES):
             self.descend(rng.permutation(self.m), beta, v, np.inf, -np.inf)
-        return max(known, self._valued(beta), key=_proven)
+        return max(known, self._prove(beta), key=_proven)
 
-    def _valued(self, beta: np.ndarray) -> Bound:
+    def _prove(self, beta: np.ndarray) -> Bound:
         """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |v| <= 1, v = weights(beta)."""
         v = self.weights(beta)
         if self.penalty == "l1":
@@ -258,13 +258,13 @@ class LinearRisk(LinearProblem):
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = certificate.gradient
         w, intercept = self.design.split(point)
-        return DecisionFunction(np.zeros(self.m) if h is None else self.suggested(h), intercept, w)
+        return DecisionFunction(np.zeros(self.m) if h is None else self.suggest(h), intercept, w)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         return self.design.pull(coef)
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        return self.design.joined(w, intercept)
+        return self.design.join(w, intercept)
 
 
 class LinearTubeDual(LinearDual):

@@ -50,7 +50,7 @@ def weights_near_margin(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
     for size in sizes:
         inside = np.argpartition(distance, size - 1)[:size]
         width = max(float(distance[inside].max()), 1e-12)
-        candidates.append(_descended(problem, blurred_weights(problem.terms, e, width), inside))
+        candidates.append(_descend(problem, blurred_weights(problem.terms, e, width), inside))
     return max(candidates, key=itemgetter(0))[1]
 
 
@@ -73,7 +73,7 @@ def blurred_weights(terms: Terms, e: np.ndarray, width: float) -> np.ndarray:
     return up - one_side(-e - terms.kink_down, -terms.lower, terms.ridge_down)
 
 
-def _descended(problem: LinearProblem, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:
+def _descend(problem: LinearProblem, beta: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray]:
     """Return D and beta after coordinate descent with shrinking over the samples `inside`; beta changes in place."""
     rng, v = np.random.default_rng(0), problem.weights(beta)
     left, high, low = max(BAND_PASSES * problem.m, LEAST), np.inf, -np.inf

@@ -85,7 +85,7 @@ class Risk(Problem):
     @property
     def unit(self) -> float:
         """The mean loss of the empty model, 1.0 where that is 0."""
-        return self.loss_of(np.zeros(self.m)) * self.lam or 1.0
+        return self.total_loss(np.zeros(self.m)) * self.lam or 1.0
 
     @cached_property
     def is_bounded(self) -> bool:
@@ -117,21 +117,21 @@ class Risk(Problem):
         """Shape of a point."""
         return (self.m,)
 
-    def suggested(self, h: np.ndarray) -> np.ndarray:
+    def suggest(self, h: np.ndarray) -> np.ndarray:
         """Return the dual weights (m,) that the decision values h (m,) of a primal point suggest."""
         out = np.empty(self.m)
         fill_derivatives(*self.points, h, out)
         return out
 
-    def loss_of(self, h: np.ndarray) -> float:
+    def total_loss(self, h: np.ndarray) -> float:
         """Return the sum of the losses of decision values h (m,)."""
         return total_loss(*self.points, h)
 
-    def loss_error(self, h: np.ndarray, error: np.ndarray) -> float:
-        """Return a bound on the error of `loss_of` for decision values h (m,) with errors of at most `error` (m,)."""
+    def total_loss_error(self, h: np.ndarray, error: np.ndarray) -> float:
+        """Return a bound on the error of `total_loss` for values h (m,) with errors of at most `error` (m,)."""
         return total_loss_error(*self.points, h, error, U)
 
-    def clipped(self, beta: np.ndarray) -> np.ndarray:
+    def clip(self, beta: np.ndarray) -> np.ndarray:
         """Return dual weights (m,), clipped to their bounds."""
         return np.clip(beta, self.terms.lower, self.terms.upper)
 

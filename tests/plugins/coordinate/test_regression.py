@@ -64,7 +64,7 @@ def test_one_coordinate_at_a_time(loss, epsilon):
     """From any weight, on either side of the kink or at it, a step goes to the minimum along its coordinate."""
     X, t, C = quantities(40, 3)
     problem = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, epsilon))
-    d, rng = problem.clipped(np.random.default_rng(1).normal(size=40)), np.random.default_rng(2)
+    d, rng = problem.clip(np.random.default_rng(1).normal(size=40)), np.random.default_rng(2)
     d[::5] = 0.0
     for i in itertools.chain(range(40), rng.integers(0, 40, 80)):
         before, v = problem.objective(d), problem.weights(d)
@@ -91,7 +91,7 @@ def test_the_terms_of_the_gap_add_up(loss, epsilon):
     X, t, C = quantities(40, 3)
     problem = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, epsilon))
     for seed in range(10):
-        d = problem.clipped(np.random.default_rng(seed).normal(size=40))
+        d = problem.clip(np.random.default_rng(seed).normal(size=40))
         d[::3] = 0.0
         v, total = problem.weights(d), 0.0
         for i in range(40):

@@ -20,7 +20,7 @@ def round_of(problem, K, seeds=0, beta=None, high=np.inf, low=-np.inf):
     """One pass by K workers: (Pass, beta, v, order, shared, weights before)."""
     d = problem.design
     beta = np.zeros(problem.m) if beta is None else beta.copy()
-    shared, order, v, held = Shared.of(problem, K), np.arange(problem.m), problem.weights(beta), beta.copy()
+    shared, order, v, held = Shared.allocate(problem, K), np.arange(problem.m), problem.weights(beta), beta.copy()
     shared.seeds[:] = seeds
     thresholds = np.array([high, low])
     done, count, looks, gain, born = shared_passes(
@@ -36,7 +36,7 @@ def test_a_pass_is_a_round_of_cocoa(K, loss):
     """Each part by itself, as `coordinate_pass` goes over it with this sigma; the sum of what they add."""
     problem = linear_dual(*blobs(700, 5, shift=0.2), 0.01, loss=loss)
     d, m = problem.design, problem.m
-    start = np.where(np.arange(m) % 3, problem.clipped(0.01 * problem.y), 0.0)
+    start = np.where(np.arange(m) % 3, problem.clip(0.01 * problem.y), 0.0)
     done, beta, v, order, shared, held = round_of(problem, K, 0, start, 0.5, -0.5)
     theirs, base = held.copy(), problem.weights(held)
     v_theirs, kept = base.copy(), []
@@ -82,7 +82,7 @@ def test_parts_are_dealt_anew():
 def test_one_thread_that_the_others_leave_does_all_parts(monkeypatch):
     """Threads that come when all is done find nothing; so does one that waits in vain."""
     problem = linear_dual(*blobs(800, 5))
-    d, shared = problem.design, Shared.of(problem, 4)
+    d, shared = problem.design, Shared.allocate(problem, 4)
     order, beta, v = np.arange(800), np.zeros(800), np.zeros(d.width)
     given = d.rows, d.bias, order, beta, v, np.array([np.inf, -np.inf]), True, 3000, 3, shared
     workers._cut(800, shared)

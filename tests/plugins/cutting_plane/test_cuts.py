@@ -25,7 +25,7 @@ def test_cuts_lie_below_the_risk_and_touch_it_where_they_are_made(name, loss):
         solver.step(state)
         bundle = state.bundle
         # the one just made is the last; its value at its own point from the margins there
-        touched = bundle.b[-1] - problem.suggested(query) @ query
+        touched = bundle.b[-1] - problem.suggest(query) @ query
         assert touched == pytest.approx(C @ problem.loss.value(y, query), rel=1e-11)
         for w in (bundle.w, state.best.w, rng.normal(size=4), np.zeros(4)):
             risk = C @ problem.loss.value(y, problem.decision(w))

@@ -50,7 +50,7 @@ def test_reaches_the_trusted_optimum(method, n, width, size):
     start = np.eye(n)[0]
     for share in (0.5, 1e-2):
         primal = best + 1e-3 * abs(best)  # the gap that is asked for is then this share of a thousandth
-        alpha = dual.solved(method, padded(K), b, start.copy(), primal, share)
+        alpha = dual.solve_dual(method, padded(K), b, start.copy(), primal, share)
         assert alpha.min() >= 0.0 and alpha.sum() == pytest.approx(1.0, abs=1e-12)
         D = dual.value(K, b, alpha)
         assert gap(K, b, alpha) <= share * (primal - D) * (1.0 + 1e-6)
@@ -66,7 +66,7 @@ def test_a_warm_start_never_loses_anything(method):
     alpha, best = np.eye(30)[0], optimum(K, b)
     before = dual.value(K, b, alpha)
     for share in (0.9, 0.5, 0.5, 0.1, 0.1, 1e-3):
-        alpha = dual.solved(method, padded(K), b, alpha, 1.01 * best, share)
+        alpha = dual.solve_dual(method, padded(K), b, alpha, 1.01 * best, share)
         after = dual.value(K, b, alpha)
         assert after >= before - 1e-13 * abs(before)
         before = after
@@ -82,7 +82,7 @@ def test_ill_conditioned_cuts_are_no_matter():
     for seed in range(5):
         start = np.random.default_rng(seed).dirichlet(np.ones(60))
         assert dual.pairwise(padded(K), b, start.copy(), best * (1.0 + 1e-6), 0.1, 100_000) == 100_000
-        alpha = dual.solved(dual.OWN, padded(K), b, start, best * (1.0 + 1e-6), 0.1)
+        alpha = dual.solve_dual(dual.OWN, padded(K), b, start, best * (1.0 + 1e-6), 0.1)
         left = best * (1.0 + 1e-6) - dual.value(K, b, alpha)
         assert gap(K, b, alpha) <= 0.1 * left + 1e-12 * best
         assert abs(left) <= 3e-6 * best
@@ -93,9 +93,9 @@ def test_equal_cuts_and_one_cut(method):
     K, b = cuts(6, 4, seed=2)
     twice = np.repeat(np.arange(6), 2)
     best = optimum(K, b)
-    alpha = dual.solved(method, padded(K[np.ix_(twice, twice)]), b[twice], np.eye(12)[0], best * (1 + 1e-6), 0.1)
+    alpha = dual.solve_dual(method, padded(K[np.ix_(twice, twice)]), b[twice], np.eye(12)[0], best * (1 + 1e-6), 0.1)
     assert dual.value(K[np.ix_(twice, twice)], b[twice], alpha) == pytest.approx(best, rel=1e-6)
-    assert np.array_equal(dual.solved(method, padded(K[:1, :1]), b[:1], np.ones(1), 1.0, 0.1), [1.0])
+    assert np.array_equal(dual.solve_dual(method, padded(K[:1, :1]), b[:1], np.ones(1), 1.0, 0.1), [1.0])
 
 
 def test_descend_goes_to_the_minimum_of_the_face():

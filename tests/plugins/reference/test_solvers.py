@@ -140,18 +140,18 @@ def test_a_point_within_its_box_whatever_rounding_says():
 
 
 def test_weights_that_are_off_are_brought_back():
-    from svmkit_reference.svc import _within
+    from svmkit_reference.svc import _make_feasible
 
     X, y, _ = data(40)
     problem = BoxQP(Gram(RBF(0.5), X), y, 1.0)
     rough = np.where(y > 0, 1.0 + 1e-7, 0.5).astype(np.float32)
-    point = _within(problem, y * rough)
+    point = _make_feasible(problem, y * rough)
     assert problem.infeasible(point) is None and np.abs(point - rough).max() < 0.4
-    assert problem.infeasible(_within(problem, np.where(y > 0, 1.0, 0.0))) is None
+    assert problem.infeasible(_make_feasible(problem, np.where(y > 0, 1.0, 0.0))) is None
     tube = TubeQP(Gram(RBF(0.5), X), X[:, 0], 1.0, 0.1)
-    point = _within(tube, y * rough)
+    point = _make_feasible(tube, y * rough)
     assert tube.infeasible(point) is None and np.abs(point - y * rough).max() < 0.4
-    assert tube.infeasible(_within(tube, np.ones(40))) is None
+    assert tube.infeasible(_make_feasible(tube, np.ones(40))) is None
 
 
 def test_it_fits_again_until_the_certificate_holds():
