@@ -54,7 +54,7 @@ def reproduce(args: argparse.Namespace) -> int:
     done = sum(store.has(cell, limit) for cell in wanted)
     _say(f"{paper.comparison.name}: {len(wanted)} cells, {done} of them finished before")
     curve = False  # no accuracy on the way: no figure shows it
-    whole = runner.run(wanted, store, limit=limit, jobs=args.jobs, threads=args.threads, curve=curve, told=_told)
+    whole = runner.run(wanted, store, limit=limit, jobs=args.jobs, threads=args.threads, curve=curve, callbacks=[_told])
     print(_report(Results(paper, store), Path(args.out)))
     if not whole:
         return 130

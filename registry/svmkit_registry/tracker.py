@@ -46,8 +46,8 @@ def _guard(method: Callable) -> Callable:
             # a model that cannot be saved is no fault of the store
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
             problem = f"MLflow: {method.__name__} failed at {store.redact(self.uri)}: {store.reason(error)}"
-            mend = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
-            warnings.warn(f"{problem}; {mend}", SvmkitWarning, stacklevel=2)
+            remedy = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
+            warnings.warn(f"{problem}; {remedy}", SvmkitWarning, stacklevel=2)
         return None
 
     return call

@@ -251,9 +251,9 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
     reasons = [record["reason"] for record in records if "reason" in record]
     reasons += [note for record in records for note in record.get("notes", [])]
     formulation = next((record.get("formulation", "") for record in with_model), "")
-    told = tuple(dict.fromkeys(reasons))
     by_split = {metric: _by_split(with_model, metric) for metric in TESTED}
-    return Row(*where, status, len(with_model), len(cells), formulation, values, by_split, told)
+    unique = tuple(dict.fromkeys(reasons))
+    return Row(*where, status, len(with_model), len(cells), formulation, values, by_split, unique)
 
 
 def _by_split(records: list[dict[str, Any]], key: str) -> dict[int | None, np.ndarray]:

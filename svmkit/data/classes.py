@@ -130,10 +130,10 @@ def targets_of(data: Dataset) -> np.ndarray:
         texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
         few = 0 < len(texts) <= FEW_TEXTS * len(y)
         where = f" in row {texts[0] + 1:,}, as {len(texts):,} of {len(y):,} rows do" if few else ""
-        mend = "mend them, or " if few else ""
+        remedy = "mend them, or " if few else ""
         raise InputError(
             f"{_label_of(data)} holds text ({str(y[texts[0] if texts else 0])!r}{where}), and regression needs "
-            f"numbers: {mend}choose another label with --label COL"
+            f"numbers: {remedy}choose another label with --label COL"
         )
     targets = y.astype(np.float64)
     if not np.isfinite(targets).all():

@@ -303,12 +303,12 @@ class RunRecord:
             Further facts to store, besides the data, gap, status and objective.
         """
         trained = self.fitted.model
-        told = {"data": self.data, "gap": self.fitted.gap, "status": str(self.fitted.status)}
-        told |= {"objective": self.fitted.objective}
+        facts = {"data": self.data, "gap": self.fitted.gap, "status": str(self.fitted.status)}
+        facts |= {"objective": self.fitted.objective}
         if self.fitted.n_untrained:
-            told |= {"untrained_pairs": self.fitted.n_untrained}
+            facts |= {"untrained_pairs": self.fitted.n_untrained}
         preprocessing = replace(trained.preprocessing, encoding=encoding)
-        return replace(trained, preprocessing=preprocessing, about=trained.about | plain(told) | dict(about or {}))
+        return replace(trained, preprocessing=preprocessing, about=trained.about | plain(facts) | dict(about or {}))
 
     def log(
         self,

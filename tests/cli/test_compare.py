@@ -67,7 +67,7 @@ def test_what_is_wrong_is_one_line_and_no_cell_runs(svmkit, monkeypatch, words, 
     def never(*args):
         pytest.fail("a cell was begun")
 
-    monkeypatch.setattr(runner, "measured", never)
+    monkeypatch.setattr(runner, "run_cell", never)
     Path("notes.txt").write_text("my notes\n", encoding="utf-8")
     Path("mine.yaml").write_text("data: iris\nsolvers: smo\n", encoding="utf-8")
     Path("wrong.yaml").write_text("data: iris\nsolvers: smo\ncolour: red\n", encoding="utf-8")

@@ -27,7 +27,8 @@ pytestmark = pytest.mark.usefixtures("alone")
 def compare(raw, store=None, **how):
     spec, store = read(raw), store or Store(None)
     told = []
-    whole = runner.run(spec.cells(), store, limit=how.pop("limit", 60.0), told=lambda *said: told.append(said), **how)
+    callbacks = [lambda *said: told.append(said)]
+    whole = runner.run(spec.cells(), store, limit=how.pop("limit", 60.0), callbacks=callbacks, **how)
     return Results(spec, spec.cells(), store.records_of(spec.cells())), told, whole
 
 

@@ -60,7 +60,7 @@ def records(cells, **how):
 def test_the_same_records_which_name_the_worker(pair):
     cells = read({"data": ["iris", "wine"], "solvers": ["smo", "swap2o", "libsvm"], "test": 0.3}).cells()
     begun = []
-    found = records(cells, cluster=pair, told=lambda cell, record: record or begun.append(cell))
+    found = records(cells, cluster=pair, callbacks=[lambda cell, record: record or begun.append(cell)])
     expected = records(cells)
     assert [[a[k] for k in SAME] for a in found] == [[b[k] for k in SAME] for b in expected]
     assert {record["worker"] for record in found} <= set(pair.workers) and begun and len(begun) == len(cells)

@@ -95,7 +95,7 @@ class TableDecoder(Decoder):
         """Refuse holes, which cannot be filled, and texts, whose categories the other parts may not have."""
         texts = [c for c in learnt.columns if c.categories is not None and c.trouble in (None, Trouble.MANY)]
         others = [column for column in learnt.columns if column not in texts]
-        refused = refusals.refusal(learnt.table, others, holes=False, decimal=self._reading.decimal, mend=_HOLES)
+        refused = refusals.refusal(learnt.table, others, holes=False, decimal=self._reading.decimal, remedy=_HOLES)
         if refused is not None:
             raise refused
         if texts:
@@ -112,7 +112,7 @@ class TableDecoder(Decoder):
         odd = sorted(set(first.columns) ^ set(encoding.columns))
         start = learnt.table.first
         empty = [column for column in learnt.empty if learnt.table.names[column.position] in odd]
-        refused = refusals.refusal(learnt.table, empty, holes=False, mend=_HOLES)
+        refused = refusals.refusal(learnt.table, empty, holes=False, remedy=_HOLES)
         if refused is not None:
             raise refused
         if odd:

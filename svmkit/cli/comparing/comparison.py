@@ -85,7 +85,7 @@ class Comparison:
     def _run(self, todo: list[Cell], cluster: Cluster | None) -> None:
         options = self.options
         tracking = self._open_run() if not options.no_track else None
-        with closing(self.tracker), cells_shown(len(todo)) as told:
+        with closing(self.tracker), cells_shown(len(todo)) as show:
             try:
                 self.is_whole = runner.run(
                     self.cells,
@@ -95,7 +95,7 @@ class Comparison:
                     threads=options.threads,
                     curve=options.curve,
                     tracking=tracking,
-                    told=told,
+                    callbacks=[show],
                     cluster=cluster,
                 )
             except ClusterLost as error:  # the finished cells are shown all the same
@@ -126,7 +126,7 @@ class Comparison:
     @staticmethod
     def _advise(todo: list[Cell]) -> None:
         """Say where a solver is the wrong tool for the size; a set that does not load fails in its cells."""
-        told: set[str] = set()
+        printed: set[str] = set()
         asked = [cell for cell in todo if not cell.split and advice.may_have(cell)]  # all splits have one size
         for data, cells in groupby(asked, key=lambda cell: cell.settings["data"]):
             try:
@@ -138,8 +138,8 @@ class Comparison:
             for cell in cells:
                 words = advice.advise(cell, sets)
                 line = f"{cell.solver} on {cell.settings['data']['source']}: {words}"
-                if words and line not in told:
-                    told.add(line)
+                if words and line not in printed:
+                    printed.add(line)
                     note(line)
 
     def _fail(self, message: str) -> None:
@@ -213,12 +213,12 @@ class Comparison:
 
     def _tell_metric(self) -> None:
         """Say which metric was taken, and why, where the command did not name one."""
-        told: dict[str, list[str]] = {}
+        sets_of: dict[str, list[str]] = {}
         for record in self.results.records:
             metric = record.get("metric") or {}
             if metric.get("reason") and record["n_test"]:
-                told.setdefault(f"{title(metric['name'])}, since {metric['reason']}", []).append(record["set"])
-        words = [f"{what} ({', '.join(dict.fromkeys(sets))})" for what, sets in told.items()]
+                sets_of.setdefault(f"{title(metric['name'])}, since {metric['reason']}", []).append(record["set"])
+        words = [f"{what} ({', '.join(dict.fromkeys(sets))})" for what, sets in sets_of.items()]
         if words:
             note(f"the metric on test rows besides accuracy is {'; '.join(words)}; --metric takes another")
 

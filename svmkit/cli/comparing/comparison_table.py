@@ -46,8 +46,8 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
     rows = [row for row in results.rows if row.set == name]
     metrics = [m for m in results.spec.metrics if any(row.mean(m) is not None for row in rows)]
-    told = results.tested_on(name)
-    titles = results.titles | ({"test_accuracy": f"accuracy, {told}", "test_r2": f"R2, {told}"} if told else {})
+    tested = results.tested_on(name)
+    titles = results.titles | ({"test_accuracy": f"accuracy, {tested}", "test_r2": f"R2, {tested}"} if tested else {})
     fitting = _fitting(console.width, rows, metrics, titles)
     table = Table(title=Text(name), title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("solver", no_wrap=True)

@@ -72,9 +72,9 @@ class Learning:
         todo = [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         if len(todo) < len(self.cells):
             note(f"{len(self.cells) - len(todo)} of {len(self.cells)} fits were finished before ({self.out})")
-        with cells_shown(len(todo)) as told:
+        with cells_shown(len(todo)) as show:
             self.is_whole = runner.run(
-                self.cells, self.store, limit=self.limit, threads=self.threads, curve=False, told=told
+                self.cells, self.store, limit=self.limit, threads=self.threads, curve=False, callbacks=[show]
             )
         self.records = self.store.records_of(self.cells)
         self.frame = results_frame(self.records)

@@ -170,7 +170,7 @@ def take_place(order: Order, address: str) -> None:
             actual = digests({"source": name, "test": None})
         except SvmkitError as error:
             there = f"in {os.getcwd()}: {one_line(error)}"
-            mend = "a file has to lie at the same path on each worker, a named set in its $SVMKIT_DATA or cache"
-            raise InputError(f"{where} cannot read {name} {there}; {mend}") from None
+            remedy = "a file has to lie at the same path on each worker, a named set in its $SVMKIT_DATA or cache"
+            raise InputError(f"{where} cannot read {name} {there}; {remedy}") from None
         if actual.get(name) != digest:
             raise InputError(f"{where} has a {name} with other content than this machine: copy the file there")

@@ -16,7 +16,7 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import interrupt
 from svmkit.runtime.threads import cores
 
-Told = Callable[[Cell, dict[str, Any] | None], None]
+CellCallback = Callable[[Cell, dict[str, Any] | None], None]
 """Called with a cell and None when it begins, and with its record when it has ended; from any thread, one at a time."""
 
 
@@ -29,7 +29,7 @@ def run(
     threads: int | None = None,
     curve: bool = True,
     tracking: Tracking | None = None,
-    told: Told | None = None,
+    callbacks: Sequence[CellCallback] = (),
     cluster: Cluster | None = None,
 ) -> bool:
     """Run the cells that the store does not have, and add their records to it.
@@ -50,8 +50,8 @@ def run(
         Measure test accuracy as models grow, off the clock.
     tracking : Tracking, default=None
         Where cells are logged; None logs nothing.
-    told : callable, default=None
-        Called when a cell begins and when it has ended (see `Told`).
+    callbacks : sequence of callable, default=()
+        Called when a cell begins and when it has ended (see `CellCallback`).
     cluster : Cluster, default=None
         Run the cells on its workers, one at a time on each, with the worker's threads, in place of `jobs` lanes here.
 
@@ -88,8 +88,8 @@ def run(
         with lock:
             if record is not None:
                 store.add(record)
-            if told is not None:
-                told(cell, record)
+            for callback in callbacks:
+                callback(cell, record)
 
     def lane(first: int) -> None:
         with Lane(total // jobs + (first < total % jobs), flag) as at:

@@ -157,9 +157,9 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         return failure(record, error)
     train = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
-    told = [advice.advise(cell, sets), standard_note(data["scale"], train.X)]
+    advised = [advice.advise(cell, sets), standard_note(data["scale"], train.X)]
     taken = train.notes[-1:] if train.task == REGRESS and data.get("task") is None else ()  # the label as a quantity
-    notes = [*_bench.notes, *taken, *filter(None, told), *notes]
+    notes = [*_bench.notes, *taken, *filter(None, advised), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
 

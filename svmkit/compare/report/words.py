@@ -135,9 +135,9 @@ def describe_set(results: Results, name: str) -> Table:
         ]
         for row in rows
     ]
-    told = results.tested_on(name)
+    tested = results.tested_on(name)
     notes = [without_places(f"{who}: {text}" if who else text) for who, text in results.remarks(name)]
-    if told.startswith("one"):
+    if tested.startswith("one"):
         notes += [f"{title} {ONE_SPLIT}" for metric, title in _MAIN.items() if metric in metrics]
     objectives: dict[str, list[str]] = {}
     for row in rows:
@@ -148,7 +148,7 @@ def describe_set(results: Results, name: str) -> Table:
             "Objectives differ and are not to be compared with each other: "
             + "; ".join(f"{formulation} ({', '.join(who)})" for formulation, who in objectives.items())
         )
-    heads |= {metric: _HEADS[metric] + (f", {told}" if told else "") for metric in _MAIN}
+    heads |= {metric: _HEADS[metric] + (f", {tested}" if tested else "") for metric in _MAIN}
     return Table(["solver", "status", *(heads[metric] for metric in metrics)], body, notes)
 
 

@@ -62,18 +62,18 @@ def records(path: Path, delimiter: str, charset: str, strict: bool = False) -> I
 
 def not_decoded(path: Path, charset: str) -> InputError:
     """Return the error for a file that is not in this character encoding, which names the first line that is not."""
-    name, mend = charset, "give --encoding the one that it was written in"
+    name, remedy = charset, "give --encoding the one that it was written in"
     if charset == UTF_8:
-        name, mend = "UTF-8", "--encoding latin-1 (or the one that it was written in) reads it, or save it as UTF-8"
+        name, remedy = "UTF-8", "--encoding latin-1 (or the one that it was written in) reads it, or save it as UTF-8"
     with open_data(path) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode(charset)
             except UnicodeDecodeError as err:
-                return InputError(f"{path}:{number}: not {name} text (byte {line[err.start]:#04x}): {mend}")
+                return InputError(f"{path}:{number}: not {name} text (byte {line[err.start]:#04x}): {remedy}")
             except UnicodeError:
                 break
-    return InputError(f"{path}: not {name} text: {mend}")
+    return InputError(f"{path}: not {name} text: {remedy}")
 
 
 def charset_of(path: Path, charset: str | None) -> str:

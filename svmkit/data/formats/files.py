@@ -120,8 +120,8 @@ def read_start(path: Path, size: int = 1 << 16) -> bytes:
 def refuse_binary(path: Path, start: bytes) -> None:
     """Refuse a file that cannot be text, since it has NUL bytes as binary files and UTF-16 have."""
     if b"\x00" in start and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        mend = "save it as UTF-8, or give --encoding utf-16 if it is a table"
-        raise InputError(f"{path}: is binary, not text in UTF-8, but in UTF-16: {mend}")
+        remedy = "save it as UTF-8, or give --encoding utf-16 if it is a table"
+        raise InputError(f"{path}: is binary, not text in UTF-8, but in UTF-16: {remedy}")
     if b"\x00" in start:
         raise InputError(f"{path}: is binary, not text: give an svmlight, CSV, Parquet or NPZ file (text in UTF-8)")
 

@@ -131,9 +131,9 @@ class Imputing:
         place[self.holed] = np.arange(self.n_added)
         rows = np.repeat(np.arange(X.shape[0], dtype=X.indices.dtype), np.diff(X.indptr))[holes]
         columns = place[X.indices[holes]]
-        told = columns >= 0
-        ones = np.ones(int(told.sum()), dtype=X.dtype)
-        added = type(X)((ones, (rows[told], columns[told])), shape=(X.shape[0], self.n_added))
+        marked = columns >= 0
+        ones = np.ones(int(marked.sum()), dtype=X.dtype)
+        added = type(X)((ones, (rows[marked], columns[marked])), shape=(X.shape[0], self.n_added))
         return sparse.hstack([filled, added], format="csr")
 
     def to_arrays(self) -> dict[str, np.ndarray]:

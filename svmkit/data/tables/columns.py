@@ -146,8 +146,8 @@ def _with_trouble(
         if right and shares.share(right) >= _MOSTLY:
             wrong = np.array([not good and text != "" for good, text in zip(right, texts, strict=True)])
             row, name = int(np.argmax(wrong[codes])), table.names[position]
-            mend = f"mend that cell, or drop the row (--drop {name} leaves the column out)"
-            slip = table.refusal(row, position, f"is {kind} but for text", mend)
+            remedy = f"mend that cell, or drop the row (--drop {name} leaves the column out)"
+            slip = table.refusal(row, position, f"is {kind} but for text", remedy)
             return Column(position, values, categories, trouble=Trouble.SLIP, slip=slip)
     if len(texts) > max(FEW_CATEGORIES, len(codes) // ROWS_PER_CATEGORY):
         is_half = shares.share(known) >= 0.5  # numbers, with a mark of its own for a hole perhaps

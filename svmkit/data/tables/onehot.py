@@ -57,7 +57,7 @@ def apply(
             SvmkitWarning,
             stacklevel=stacklevel,
         )
-    refused = refusals.refusal(table, read, holes=holes, mend="fill them in, or train the model with --impute median")
+    refused = refusals.refusal(table, read, holes=holes, remedy="fill them in, or train the model with --impute median")
     if refused is not None:
         raise refused
     return assemble(read, len(table.frame))

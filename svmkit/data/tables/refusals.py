@@ -21,7 +21,7 @@ _ID_NAME = re.compile(
 
 
 def refusal(
-    table: Table, columns: Sequence[Column], *, holes: bool, decimal: str | None = None, mend: str | None = None
+    table: Table, columns: Sequence[Column], *, holes: bool, decimal: str | None = None, remedy: str | None = None
 ) -> InputError | None:
     """Return the error for the columns that cannot be features as they are, or None.
 
@@ -35,7 +35,7 @@ def refusal(
         Whether number columns may have holes.
     decimal : {".", ","} or None, default=None
         The decimal mark that was given.
-    mend : str, default=None
+    remedy : str, default=None
         What helps against holes, if it is not an option of training.
     """
     of = {trouble: [column for column in columns if column.trouble == trouble] for trouble in Trouble}
@@ -47,7 +47,7 @@ def refusal(
         return InputError(f"{table.path}: {_describe_days(table, of[Trouble.DAY])}")
     if of[Trouble.MANY]:
         return InputError(f"{table.path}: {_describe_texts(table, of[Trouble.MANY])}")
-    return None if holes else _hole_error(table, columns, mend)
+    return None if holes else _hole_error(table, columns, remedy)
 
 
 def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def _describe_texts(table: Table, columns: Sequence[Column]) -> str:
     )
 
 
-def _hole_error(table: Table, columns: Sequence[Column], mend: str | None) -> InputError | None:
+def _hole_error(table: Table, columns: Sequence[Column], remedy: str | None) -> InputError | None:
     """Return the error for holes in number columns, with the line of the first and the number of each column."""
     counts: dict[int, int] = {}
     first = 0
@@ -145,7 +145,7 @@ def _hole_error(table: Table, columns: Sequence[Column], mend: str | None) -> In
     return InputError(
         f"{table.place(first)}: {'the first of ' if total > 1 else ''}{total:,} hole{'s' * (total > 1)} in {n} "
         f"column{'s' * (n > 1)}: {of_each}{f' and {n - 12} more' if n > 12 else ''}; "
-        + (mend or "--impute median fills them, --drop COL leaves a column out")
+        + (remedy or "--impute median fills them, --drop COL leaves a column out")
     )
 
 

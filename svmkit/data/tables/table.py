@@ -40,14 +40,14 @@ class Table:
             return f"{self.path}: row {self.first + row + 1} (counted from 1)"
         return f"{self.path}:{line_of(self.path, self.layout, self.first + row)[0]}"
 
-    def refusal(self, row: int, position: int, problem: str, mend: str) -> InputError:
+    def refusal(self, row: int, position: int, problem: str, remedy: str) -> InputError:
         """Return the error for a cell, with its line in the file and its text.
 
         Parameters
         ----------
         row, position : int
             The place of the cell in the frame.
-        problem, mend : str
+        problem, remedy : str
             What is wrong, and what helps.
         """
         if self.layout is None:
@@ -55,7 +55,7 @@ class Table:
         else:
             line, fields = line_of(self.path, self.layout, self.first + row)
             value, place = fields[position], f"{self.path}:{line}"
-        return InputError(f"{place}: {self.column(position)} {problem} ({cite(value)}): {mend}")
+        return InputError(f"{place}: {self.column(position)} {problem} ({cite(value)}): {remedy}")
 
 
 def name_columns(names: Sequence[str]) -> str:
