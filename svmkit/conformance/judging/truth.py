@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.conformance.judging.definitions import Definition, define, largest
+from svmkit.conformance.judging.definitions import Definition, define
 from svmkit.conformance.judging.exact import Exact, Values
 from svmkit.losses.base import Loss
 
@@ -136,19 +136,16 @@ class Subproblem:
             curvature = self.norm(beta) + shift * shift
 
         def value(scale: np.longdouble) -> np.longdouble:
-            return scale * gain - Exact(0.5) * scale * scale * curvature - C @ self._conjugate(loss, beta, used, scale)
+            return scale * gain - Exact(0.5) * scale * scale * curvature - conjugate(scale)
 
-        most = min(most, gain / curvature if curvature > 0 else most)
-        if not np.isfinite(most):
-            most = Exact(1)
-            while value(2 * most) > value(most) and most < 1e300:
-                most = 2 * most
-            most = 2 * most
-        return max(Exact(0), value(largest(value, Exact(0), most)), value(most))
+        def conjugate(scale: np.longdouble) -> np.longdouble:
+            return C @ loss.conjugate(t[used], scale * beta[used] / C)
 
-    def _conjugate(self, loss: Definition, beta: np.ndarray, used: np.ndarray, scale: np.longdouble) -> np.ndarray:
-        t = self.t[used]
-        return loss.conjugate(t, scale * beta[used] / self.C[used])
+        whole, half = conjugate(Exact(1)), conjugate(Exact(0.5))  # of all built-in losses linear s + quadratic s^2
+        linear, quadratic = 4 * half - whole, 2 * (whole - 2 * half)
+        slope, bend = gain - linear, curvature + 2 * quadratic
+        best = min(slope / bend if bend > 0 else most, most) if slope > 0 else Exact(0)
+        return max(Exact(0), *(value(scale) for scale in (best, min(Exact(1), most)) if np.isfinite(scale)))
 
     def suggest(self, objective: Objective, h: np.ndarray) -> np.ndarray:
         """Return the signed dual weights (m,) that the slopes of the loss suggest."""
