@@ -91,7 +91,15 @@ class Shared(NamedTuple):
 
 
 def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most):
-    """Do as `passes` with the workers of `shared`, whose seeds the caller has set; end when few points take part."""
+    """Do as `passes` with several workers; end when few points take part.
+
+    Parameters
+    ----------
+    X, bias, order, n, beta, v, thresholds, shrinking, room, most
+        As for `passes`.
+    shared : Shared
+        The memory of the workers, whose seeds the caller has set.
+    """
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)
     shared.counters[OPEN] = len(shared.v)

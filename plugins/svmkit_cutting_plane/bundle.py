@@ -82,7 +82,17 @@ class Bundle:
         self.n += 1
 
     def solve(self, method: str, primal: float, share: float) -> None:
-        """Raise D by `method` until its own gap is at most `share` of primal - D, see `dual.solve_dual`."""
+        """Raise D until its own gap is small beside primal - D.
+
+        Parameters
+        ----------
+        method : str
+            "face" or the name of a SimplexQP solver.
+        primal : float
+            P of the best point so far.
+        share : float
+            Share of primal - D, in (0, 1).
+        """
         self.alpha = dual.solve_dual(method, self._K, self.b, self.alpha, primal, share)
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
         self._weigh()

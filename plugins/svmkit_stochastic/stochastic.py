@@ -122,7 +122,19 @@ class State:
 
 
 def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -> np.ndarray:
-    """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later."""
+    """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later.
+
+    Parameters
+    ----------
+    problem : Risk
+        The problem.
+    draws : Draws
+        Source of the samples, which says whether they are a stream.
+    start : ndarray or None
+        Where the solve begins.
+    average : str
+        How the mean is taken, see `Stochastic`.
+    """
     array = np.zeros(1, CLOCK)
     now = array[0]
     now["eta"] = now["power"] = now["scale"] = 1.0
@@ -139,6 +151,16 @@ def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -
 
 
 def require(holds: bool, name: str, value: Any, allowed: str) -> None:
-    """Raise InputError, which names the allowed values, unless the condition holds."""
+    """Raise InputError unless a condition holds.
+
+    Parameters
+    ----------
+    holds : bool
+        The condition.
+    name, allowed : str
+        The hyperparameter, and the values that it may have in words.
+    value : Any
+        Its value.
+    """
     if not holds:
         raise InputError(f"{name} must be {allowed}, not {value!r}")

@@ -59,7 +59,17 @@ class LinearProblem(Risk):
         self.design = Design(gram, self.bias)
 
     def descend(self, order: np.ndarray, beta: np.ndarray, v: np.ndarray, high: float, low: float) -> Pass:
-        """Make a pass of coordinate descent over the samples `order`, as `coordinate_pass` does."""
+        """Make a pass of coordinate descent over samples, all arrays in place.
+
+        Parameters
+        ----------
+        order : ndarray of int64
+            The samples; those that stay in come first afterwards.
+        beta, v : ndarray of float64, shape (m,) and (width,)
+            Dual weights, and w of them.
+        high, low : float
+            Thresholds of shrinking, as for `coordinate_pass`.
+        """
         d, points = self.design, self.points
         given = d.rows, d.bias, points.rows, order, order.size, beta, v
         return coordinate_pass(*given, high, low, 1.0, points.two_sided)
