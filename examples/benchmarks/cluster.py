@@ -27,6 +27,7 @@ from svmkit_dask.parts.sources import from_paths
 
 import svmkit
 from svmkit.kernels.functions import RBF
+from svmkit.training.settings import Settings
 from svmkit.training.train import fit_prepared
 
 N_COLUMNS = 20
@@ -82,11 +83,12 @@ def on_cluster(
             )
             prepared = time.perf_counter() - began
             stop = svmkit.solver.Gap(tol if measured else 0.5)
+            settings = Settings(solver=DFCSMO(), C=C, stop=stop, n_threads=1)
             if measured and report is not None:
                 with performance_report(filename=str(report)):
-                    fitted = fit_prepared(data, solver=DFCSMO(), C=C, stop=stop, n_threads=1)
+                    fitted = fit_prepared(data, settings)
             else:
-                fitted = fit_prepared(data, solver=DFCSMO(), C=C, stop=stop, n_threads=1)
+                fitted = fit_prepared(data, settings)
             costs = data.workers.counters.details()
             data.close()
     return told(fitted, paths) | {"workers": workers, "prepare_s": prepared, "cluster": costs}

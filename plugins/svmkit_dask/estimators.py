@@ -13,13 +13,14 @@ import numpy as np
 from sklearn.base import clone
 
 from svmkit.errors import InputError
-from svmkit.estimators.base import seed_of, warn_unless_converged
-from svmkit.estimators.callbacks import Tasks, followed
+from svmkit.estimators.base import warn_unless_converged
+from svmkit.estimators.callbacks import FitTasks, run_with_tasks
 from svmkit.estimators.classifier import SVMClassifier
 from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
-from svmkit.training.display import displayed, tell_end
+from svmkit.training.callbacks import displayed, write_end
 from svmkit.training.result import Fit
+from svmkit.training.settings import Settings, resolve
 from svmkit.training.train import fit_prepared
 from svmkit_dask.parts.collections import as_array, is_collection, map_chunks
 
@@ -97,39 +98,29 @@ class DaskSVMClassifier(SVMClassifier):
         from svmkit_dask.cluster.watch import Watch
         from svmkit_dask.driver.training import make_training_data
 
-        solver, rules, began = self._solver(), self._rules(), time.perf_counter()
+        method, began = resolve(self._settings(), self.task), time.perf_counter()
         trained: Fit
 
-        def train(tasks: Tasks | None) -> None:
+        def work(tasks: FitTasks | None) -> None:
             nonlocal trained
             with displayed(self.verbose) as display:
                 data = make_training_data(
                     DaskExecutor(Watch(client)),
                     sources_from(client, X, y, sample_weight),
-                    kernel=self._kernel(solver),
+                    kernel=method.kernel,
                     scale=self.scale,
                     class_weight=self.class_weight,
                     multiclass=self.multiclass,
                     memory=self.memory,
                 )
                 with closing(data):
-                    trained = fit_prepared(
-                        data,
-                        solver=solver,
-                        C=self.C,
-                        sampler=self.sampler,
-                        stop=rules,
-                        seed=seed_of(self.random_state),
-                        n_threads=self.n_threads,
-                        watch=tasks or display,
-                    )
+                    trained = fit_prepared(data, method, callbacks=tasks or display)
             trained = replace(trained, seconds=time.perf_counter() - began)
             if display is not None:
-                found = trained.status, trained.n_iter, trained.gap, len(trained.support), trained.seconds
-                tell_end(solver.name, *found)
-            self._take(trained, solver)
+                write_end(trained)
+            self._take(trained, method)
 
-        stopped = followed(self, lambda: Tasks(self, X, y, sample_weight, False), train)
+        stopped = run_with_tasks(self, lambda: FitTasks(self, X, y, sample_weight, False), work)
         self._warn(trained, stopped)
         return self
 
@@ -142,16 +133,7 @@ class DaskSVMClassifier(SVMClassifier):
 
             warnings.warn(f"the model is the best so far: {trained.flaw}", ConvergenceWarning, stacklevel=3)
             return
-        warn_unless_converged(
-            "dfcsmo",
-            trained.status,
-            trained.gap,
-            "raise tol or lower C",
-            rounding=trained.rounding,
-            flaw=trained.flaw,
-            budgeted=self.max_iter is not None or self.max_epochs is not None,
-            stacklevel=4,
-        )
+        warn_unless_converged(trained, "raise tol or lower C", budgeted=self._is_budgeted(), stacklevel=4)
 
     def _client(self) -> Any:
         """Return the client; raise InputError without one."""
@@ -166,16 +148,18 @@ class DaskSVMClassifier(SVMClassifier):
                 "there is no Dask client: make one first (dask.distributed.Client(ADDRESS)), or give client="
             ) from None
 
-    def _solver(self) -> Any:
-        """Return the solver; raise InputError for another one, or for an option that a cluster does not have."""
+    def _settings(self) -> Settings:
+        """Return the settings; raise InputError for another solver, or for an option that a cluster does not have."""
         for name, (value, what) in _ELSEWHERE.items():
             if getattr(self, name) != value:
                 raise InputError(f"DaskSVMClassifier does not have {what}: leave {name} out, or take SVMClassifier")
-        name = "dfcsmo" if self.solver == "auto" else self.solver
-        solver = by_name.solver(name, self.solver_options)
+        settings = super()._settings()
+        if settings.solver == "auto":
+            settings = replace(settings, solver="dfcsmo")
+        solver = by_name.solver(settings.solver, settings.solver_options)
         if solver.name != "dfcsmo":
             raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
-        return solver
+        return settings
 
     def predict(self, X):
         """Predict the labels of samples.

@@ -9,12 +9,12 @@ from typing import Any
 
 from svmkit.cli.common import note
 from svmkit.runtime.progress import live
-from svmkit.training.display import Display
+from svmkit.training.callbacks import Display
 
 
 @contextmanager
 def shown(n_samples: int, about: str = "") -> Iterator[Display | None]:
-    """Yield a `watch` for `svmkit.training.fit` that draws a live line; None when stderr is not a terminal.
+    """Yield callbacks of a training that draw a live line; None when stderr is not a terminal.
 
     What is said `about` the run stands at the end of the line.
     """

@@ -19,6 +19,7 @@ from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_o
 from svmkit.errors import InputError, meant
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
+from svmkit.training.result import Fit
 from svmkit.training.stream.input import streaming_solver
 
 Init = TypeVar("Init", bound=Callable[..., None])
@@ -106,14 +107,10 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
 
 
 def warn_unless_converged(
-    solver: str,
-    status: Status,
-    gap: float | None,
+    trained: Fit,
     remedy: str,
     *,
     exhausted: str = "centre and scale the features, or lower C",
-    rounding: float | None = None,
-    flaw: str | None = None,
     budgeted: bool = False,
     stacklevel: int = 3,
 ) -> None:
@@ -121,18 +118,12 @@ def warn_unless_converged(
 
     Parameters
     ----------
-    solver : str
-        The name of the solver.
-    status : Status
-        How the solve ended.
-    gap : float or None
-        The certified gap.
+    trained : Fit
+        The result of the training.
     remedy : str
         What helps against a gap that is too large.
     exhausted : str, default="centre and scale the features, or lower C"
         What helps if rounding errors make up most of the gap.
-    rounding, flaw : float and str, default=None
-        As in the certificate.
     budgeted : bool, default=False
         Whether the caller chose a budget of iterations: that it ran out is no news then.
     stacklevel : int, default=3
@@ -145,6 +136,7 @@ def warn_unless_converged(
         search over many fits would go on; the second signal ends the search.
     """
     global _interrupted
+    status, gap, flaw, solver = trained.status, trained.gap, trained.flaw, trained.model.about["solver"]
     if status is Status.INTERRUPTED:
         remedy = "the model is the best so far; another Ctrl-C soon ends all further fits"
         before, _interrupted = _interrupted, time.monotonic()
@@ -159,7 +151,7 @@ def warn_unless_converged(
     reached = "" if gap is None else f" at gap {gap:.2g}"
     if flaw is not None:
         reached, remedy = " without a certificate", flaw
-    elif status is not Status.INTERRUPTED and gap is not None and is_rounding(gap, rounding or 0.0):
+    elif status is not Status.INTERRUPTED and gap is not None and is_rounding(gap, trained.rounding or 0.0):
         remedy = f"rounding errors allow no smaller one; {exhausted}"
     warnings.warn(f"{solver} ended as {status}{reached}: {remedy}", ConvergenceWarning, stacklevel=stacklevel)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import sklearn
 
 from svmkit.estimators.base import OnlyWhere
 from svmkit.model.model import SVMModel
-from svmkit.solver.history import HistoryPoint
-from svmkit.training.follower import Follower, MakeModel
+from svmkit.solver.loop.recorder import Callback
+from svmkit.training.callbacks import Callbacks, MakeModel
 
 
 class OnlyWithCallbacks(OnlyWhere):
@@ -53,7 +53,7 @@ class TakesCallbacks:
         return {"model_": model, "n_features_in_": model.n_features}
 
 
-class Tasks(Follower):
+class FitTasks(Callbacks):
     """The tasks of a fit: one for each iterate that is looked at, or for each problem if there are several.
 
     Parameters
@@ -66,42 +66,41 @@ class Tasks(Follower):
         The weights of the samples.
     with_models : bool
         Whether callbacks get a fitted estimator for each task: a model on the way has no calibration yet.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether a callback has asked to end the training.
     """
 
+    passive: ClassVar[bool] = False
+    sees_models: ClassVar[bool] = True
+
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, with_models: bool) -> None:
-        super().__init__()
+        self.stopped = False
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._about = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._estimator, self._with_models = estimator, with_models
         self._root: Any = None
         self._leaf: Any = None
-        self._several, self._due, self._begun = False, 0, -1
+        self._several, self._begun = False, -1
 
-    def begin(self, k: int, n_problems: int, name: str) -> None:
+    def on_begin(self, k: int, n_problems: int, name: str) -> list[Callback]:
         self._several = n_problems > 1
         if self._root is None:
             self._open(n_problems if self._several else None)
         if k > self._begun:  # problems that continue after others have had their task
             self._begun = k
             self._begin_leaf(name if self._several else "iterations")
+        return [lambda point: self.stopped]
 
-    def see(self, make_model: MakeModel) -> None:
+    def on_iterate(self, make_model: MakeModel) -> None:
         if not self._several:
             self._end_leaf(make_model)
             self._begin_leaf("iterations")
 
-    def end(self, make_model: MakeModel) -> None:
+    def on_end(self, make_model: MakeModel) -> None:
         self._end_leaf(make_model)
-
-    def look(self, point: HistoryPoint) -> bool:
-        """Note a point of the history of a solve without models, and return whether to stop."""
-        if self._root is None:
-            self._open(None)
-        if point.n_iter >= self._due:
-            self._due = point.n_iter + 1 + point.n_iter // 5
-            self._end_leaf()
-            self._begin_leaf("iterations")
-        return self.stopped
 
     def _open(self, n_problems: int | None) -> None:
         from sklearn.callback import CallbackSupportMixin
@@ -117,10 +116,10 @@ class Tasks(Follower):
         """End the task under way, if there is one, with the model that it has found."""
         if self._leaf is None:
             return
-        found = {}
+        more = {}
         if make_model is not None and self._with_models:
-            found["reconstruction_attributes"] = lambda: self._estimator._model_attributes(make_model())
-        self.stopped |= self._leaf.call_on_fit_task_end(**self._about, **found)
+            more["reconstruction_attributes"] = lambda: self._estimator._model_attributes(make_model())
+        self.stopped |= self._leaf.call_on_fit_task_end(**self._about, **more)
         self._leaf = None
 
     def close(self) -> None:
@@ -133,7 +132,7 @@ class Tasks(Follower):
         self.stopped = stopped
 
 
-def followed(estimator: Any, tasks: Callable[[], Tasks], work: Callable[[Tasks | None], None]) -> bool:
+def run_with_tasks(estimator: Any, tasks: Callable[[], FitTasks], work: Callable[[FitTasks | None], None]) -> bool:
     """Do the work of a fit, with the tasks of the estimator's callbacks around it if it has any.
 
     Parameters
@@ -143,7 +142,7 @@ def followed(estimator: Any, tasks: Callable[[], Tasks], work: Callable[[Tasks |
     tasks : callable
         Makes the tasks; it is called with callbacks only.
     work : callable
-        Fits the estimator; its argument is the `watch` of the training, or None.
+        Fits the estimator; its argument is the callbacks of the training, or None.
 
     Returns
     -------
@@ -156,9 +155,9 @@ def followed(estimator: Any, tasks: Callable[[], Tasks], work: Callable[[Tasks |
     from sklearn.callback import with_callbacks
 
     def managed(estimator: Any) -> bool:
-        told = tasks()
-        work(told)
-        told.close()
-        return told.stopped
+        callbacks = tasks()
+        work(callbacks)
+        callbacks.close()
+        return callbacks.stopped
 
     return with_callbacks(managed)(estimator)

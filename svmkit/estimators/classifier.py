@@ -16,20 +16,17 @@ from svmkit.estimators.base import (
     column_or_1d,
     features_to_predict,
     options_by_name,
-    seed_of,
 )
+from svmkit.estimators.estimator import SVMEstimator
 from svmkit.estimators.probabilities import Probabilities
-from svmkit.estimators.supervised import Supervised
 from svmkit.model.model import SVMModel
-from svmkit.solver.base import Solver
-from svmkit.solver.selection import by_name
-from svmkit.solver.selection.nu import with_nu
-from svmkit.solver.stopping import is_limited
+from svmkit.tasks import Classification
 from svmkit.training.result import Fit
+from svmkit.training.settings import Method, resolve
 from svmkit.training.stream.online import Online
 
 
-class SVMClassifier(Probabilities, ClassifierMixin, Supervised):
+class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
     """Support vector classifier with a certificate, for two classes or more.
 
     Parameters
@@ -136,6 +133,8 @@ class SVMClassifier(Probabilities, ClassifierMixin, Supervised):
     (['left', 'right'], True)
     """
 
+    task = Classification()
+
     @options_by_name("C")
     def __init__(
         self,
@@ -219,14 +218,7 @@ class SVMClassifier(Probabilities, ClassifierMixin, Supervised):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        y, rules = column_or_1d(y), self._rules()
-        limited = is_limited(rules) and self.nu is None
-        solver = with_nu(by_name.solver(self.solver, self.solver_options, limited=limited), self.nu)
-        if self.multiclass == "crammer_singer":
-            solver = by_name.of_all_classes(solver)
-        weights = {"class_weight": self.class_weight, "sample_weight": sample_weight}
-        options = {"multiclass": self.multiclass, "calibration": self.calibration}
-        self._train(X, y, solver, rules, validation=validation, **options, **weights)
+        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation)
         return self
 
     @OnlyStreaming
@@ -277,29 +269,29 @@ class SVMClassifier(Probabilities, ClassifierMixin, Supervised):
         if fitted is None:
             check_names(self, X, reset=True)
         X = as_features(X) if fitted is None else features_to_predict(self, X)
-        solver = by_name.solver(self.solver, self.solver_options)
+        method = resolve(self._settings(), self.task)
         if online is None:
             online = Online(
                 classes if fitted is None else fitted.classes,
-                solver=solver,
-                kernel=self._kernel(solver),
+                solver=method.solver,
+                kernel=method.kernel,
                 C=self.C,
                 class_weight=self.class_weight,
                 scale=self.scale,
                 memory=self.memory,
-                seed=seed_of(self.random_state),
+                seed=method.settings.seed,
                 max_support=self.max_support,
                 n_threads=self.n_threads,
                 start=fitted,
             )
-        self._learn(online, X, y, sample_weight, solver)
+        self._learn(online, X, y, sample_weight, method)
         return self
 
     def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
         return super()._model_attributes(model) | {"classes_": model.classes}
 
-    def _take(self, trained: Fit, solver: Solver) -> None:
-        super()._take(trained, solver)
+    def _take(self, trained: Fit, method: Method) -> None:
+        super()._take(trained, method)
         self.classes_ = trained.model.classes
 
     def decision_function(self, X) -> np.ndarray:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import OutlierMixin
 
-from svmkit.data.prepare.features import as_features, require_finite
-from svmkit.estimators.base import check_names, features_to_predict, options_by_name, seed_of, warn_unless_converged
-from svmkit.estimators.callbacks import TakesCallbacks, Tasks, followed
-from svmkit.estimators.html import Shown
-from svmkit.kernels.functions import Precomputed
-from svmkit.problems.loss import Loss
-from svmkit.solver.base import Solver
-from svmkit.solver.loop.recorder import Callback
-from svmkit.solver.selection import by_name
-from svmkit.solver.stopping import Criterion, Stop, is_limited, stop_rules
-from svmkit.training.display import displayed, tell_end
-from svmkit.training.one_class import fit_one_class, require_one_class
-from svmkit.training.weights import sample_weights
+from svmkit.estimators.base import features_to_predict, options_by_name
+from svmkit.estimators.estimator import SVMEstimator
+from svmkit.tasks import OneClass
+from svmkit.training.result import Fit
+from svmkit.training.settings import Method
 
 
-class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
+class SVMOneClass(OutlierMixin, SVMEstimator):
     """Outlier and novelty detection: the one-class SVM with hinge or squared slacks, with a certificate.
 
     Parameters
@@ -134,6 +125,10 @@ class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
     [1, -1]
     """
 
+    task = OneClass()
+    remedy = "raise tol or nu, or take another solver"
+    exhausted = "no plane in the kernel's space may keep the samples from the origin: take the RBF kernel"
+
     @options_by_name("nu")
     def __init__(
         self,
@@ -200,73 +195,14 @@ class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        began = time.perf_counter()
-        check_names(self, X, reset=True)
-        given, X = X, as_features(X)
-        require_finite(X)
-        require_one_class(self.nu, self.loss, self.contamination)
-        weights = sample_weights(sample_weight, X.shape[0])
-        rules = stop_rules(
-            self.stop,
-            self.tol,
-            max_iter=self.max_iter,
-            time_limit=self.time_limit,
-            max_support=self.max_support,
-        )
-        limited = is_limited(rules) and self.loss != Loss.HINGE
-        solver = by_name.solver(self.solver, self.solver_options, limited=limited)
-
-        def train(tasks: Tasks | None) -> None:
-            self._train(X, weights, rules, solver, [tasks.look] if tasks is not None else [])
-            self.seconds_ = time.perf_counter() - began
-
-        if followed(self, lambda: Tasks(self, given, None, sample_weight, with_models=False), train):
-            return self
-        warn_unless_converged(
-            solver.name,
-            self.status_,
-            self.gap_,
-            "raise tol or nu, or take another solver",
-            exhausted="no plane in the kernel's space may keep the samples from the origin: take the RBF kernel",
-            rounding=self.certificate_.rounding,
-            flaw=self.certificate_.flaw,
-            budgeted=self.max_iter is not None,
-        )
+        self._train(X, None, sample_weight=sample_weight)
         return self
 
-    def _train(
-        self, X: Any, weights: np.ndarray, rules: Criterion | Stop, solver: Solver, callbacks: list[Callback]
-    ) -> None:
-        """Train on checked samples and set the fitted attributes."""
-        params = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        with displayed(self.verbose) as display:
-            if display is not None:
-                display.n_samples = X.shape[0]
-            found = fit_one_class(
-                X,
-                nu=self.nu,
-                loss=self.loss,
-                contamination=self.contamination,
-                kernel=by_name.kernel(self.kernel, params).resolve(X),
-                solver=solver,
-                weights=weights,
-                stop=rules,
-                sampler=by_name.sampler(self.sampler),
-                memory=self.memory,
-                seed=seed_of(self.random_state),
-                n_threads=self.n_threads,
-                callbacks=[*callbacks, *(display(0, 1, "") if display is not None else ())],
-            )
-        solution, certificate = found.solution, found.solution.certificate
-        self.support_, self.rho_, self.offset_, self.model_ = found.support, found.rho, found.offset, found.model
-        self.n_features_in_ = X.shape[1]
-        self.support_vectors_ = self.model_.vectors
-        self.dual_coef_ = self.model_.coef
-        self.certificate_, self.gap_ = certificate, certificate.gap
-        self.status_, self.n_iter_, self.history_ = solution.status, solution.n_iter, solution.history
-        if display is not None:
-            name, seconds = self.model_.about["solver"], solution.seconds
-            tell_end(name, self.status_, self.n_iter_, self.gap_, len(self.support_), seconds)
+    def _take(self, trained: Fit, method: Method) -> None:
+        super()._take(trained, method)
+        (solution,) = trained.solutions
+        self.certificate_, self.history_ = solution.certificate, solution.history
+        self.rho_, self.offset_ = self.task.rho(self.loss, solution.certificate), -float(self.intercept_[0])
 
     def score_samples(self, X) -> np.ndarray:
         """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""
@@ -281,9 +217,3 @@ class SVMOneClass(Shown, TakesCallbacks, OutlierMixin, BaseEstimator):
     def predict(self, X) -> np.ndarray:
         """Predict +1 for inliers and -1 for outliers, (n_samples,)."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-        return tags

@@ -8,26 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from svmkit import plugins
 from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError
-from svmkit.estimators.base import (
-    OnlyStreaming,
-    check_names,
-    column_or_1d,
-    features_to_predict,
-    options_by_name,
-    seed_of,
-)
-from svmkit.estimators.supervised import Supervised
-from svmkit.problems.loss import Loss
-from svmkit.solver.base import Solver
-from svmkit.solver.selection import by_name
-from svmkit.solver.selection.nu import with_nu
+from svmkit.estimators.base import OnlyStreaming, check_names, column_or_1d, features_to_predict, options_by_name
+from svmkit.estimators.estimator import SVMEstimator
+from svmkit.tasks import Regression
+from svmkit.training.settings import resolve
 from svmkit.training.stream.regression import OnlineRegression
 
 
-class SVMRegressor(RegressorMixin, Supervised):
+class SVMRegressor(RegressorMixin, SVMEstimator):
     """Support vector regression with a certificate: epsilon-SVR.
 
     It minimises 1/2 |w|^2 + C sum_i loss(max(0, |y_i - h(x_i)| - epsilon)). The bias is free with the solvers of
@@ -130,6 +120,8 @@ class SVMRegressor(RegressorMixin, Supervised):
     [1.5]
     """
 
+    task = Regression()
+
     @options_by_name("C")
     def __init__(
         self,
@@ -206,9 +198,7 @@ class SVMRegressor(RegressorMixin, Supervised):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        y = column_or_1d(y)
-        options = {"task": "regress", "epsilon": self.epsilon, "sample_weight": sample_weight, "validation": validation}
-        self._train(X, y, with_nu(self._solver(), self.nu), self._rules(), **options)
+        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation)
         return self
 
     @OnlyStreaming
@@ -247,37 +237,22 @@ class SVMRegressor(RegressorMixin, Supervised):
         if fitted is None:
             check_names(self, X, reset=True)
         X = as_features(X) if fitted is None else features_to_predict(self, X)
-        solver = self._solver()
+        method = resolve(self._settings(), self.task)
         if online is None:
             online = OnlineRegression(
-                solver=solver,
-                kernel=self._kernel(solver),
+                solver=method.solver,
+                kernel=method.kernel,
                 C=self.C,
                 epsilon=self.epsilon,
                 scale=self.scale,
                 memory=self.memory,
-                seed=seed_of(self.random_state),
+                seed=method.settings.seed,
                 max_support=self.max_support,
                 n_threads=self.n_threads,
                 start=fitted,
             )
-        self._learn(online, X, y, sample_weight, solver)
+        self._learn(online, X, y, sample_weight, method)
         return self
-
-    def _solver(self) -> Solver:
-        """Return the solver, with the loss among its options."""
-        if self.loss is None:
-            return by_name.solver(self.solver, self.solver_options)
-        if not isinstance(self.solver, str):
-            raise InputError(f"loss={self.loss!r} is for a solver given by its name; {self.solver!r} has its own")
-        loss, kind = Loss.of(self.loss), plugins.load("solver", self.solver)
-        if "loss" in plugins.options(kind):
-            return by_name.solver(self.solver, {**(self.solver_options or {}), "loss": str(loss)})
-        if loss not in kind.losses:
-            raise InputError(
-                f"solver {self.solver} does not take loss={self.loss!r}; its losses: {', '.join(kind.losses)}"
-            )
-        return by_name.solver(self.solver, self.solver_options)
 
     def predict(self, X) -> np.ndarray:
         """Predict the targets (n_samples,), float64, of samples X (n_samples, n_features)."""

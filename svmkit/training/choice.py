@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from svmkit.kernels.gram import parse_bytes
 from svmkit.solver.base import Solver
 from svmkit.solver.task import Task
-from svmkit.training.data import TrainingData
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,6 @@ class Choice:
 def in_words(choices: Sequence[Choice]) -> str | None:
     """Return the choices in one line; None if there are none."""
     return ", ".join(map(str, choices)) or None
-
-
-def tasks(solver: Solver, data: TrainingData) -> list[Task]:
-    """Return the task of each class pair."""
-    problem = solver.problem_of(data.kernel, data.task)
-    memory, n_pairs = parse_bytes(data.memory), len(data.pairs)
-    return [Task(problem, data.kernel, m, memory, n_pairs) for m in data.used.tolist()]
 
 
 def choices(solver: Solver, tasks: list[Task], multiclass: str = "ovo") -> list[Choice]:

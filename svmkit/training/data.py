@@ -1,4 +1,4 @@
-"""Training data after every check: the class pairs, a Gram for each of them, and the way from solutions to a model."""
+"""Training data after every check: the subproblems, a Gram for each of them, and the way from solutions to a model."""
 
 from __future__ import annotations
 
@@ -9,28 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.data.prepare.features import Features, as_features, require_finite
-from svmkit.data.prepare.labels import encode_labels
 from svmkit.data.prepare.preprocessing import Preprocessing
-from svmkit.data.prepare.targets import as_targets, require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.kernels.gram.by_class import SharedKernel
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import class_pairs, class_slices, pair_classes, signs
-from svmkit.model.one_vs_rest import MODES
+from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
-from svmkit.training.class_pair import REST, ClassPair, require_multiclass
-from svmkit.training.joined import joined
+from svmkit.solver.task import Task as SolverTask
+from svmkit.tasks import Answers, Classification, Task
+from svmkit.training.division import DIVISIONS, ClassPairs, Division, Subproblem
+from svmkit.training.settings import Method, Settings
 from svmkit.training.weights import training_weights
 
 if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
     from svmkit.training.checkpoint import Checkpoint
-
-
-TASKS = "classify", "regress"
 
 
 @dataclass(frozen=True)
@@ -43,10 +39,8 @@ class TrainingData:
         The features as they were given.
     X : ndarray or CSR matrix of shape (n, width)
         The features after preprocessing; where that does nothing it shares its values with `raw`.
-    classes : ndarray of shape (n_classes,)
-        The labels in ascending order; none in regression.
-    codes : ndarray of shape (n,), int
-        The classes of the samples: `classes[codes]` are the labels. In regression all samples have code 0.
+    answers : Answers
+        What is to be learnt of each sample.
     weights : ndarray of shape (n,), float64
         The products of class weight and sample weight.
     kernel : Kernel
@@ -55,10 +49,8 @@ class TrainingData:
         The imputing and the scaling that turned `raw` into `X`.
     memory : str or int
         The budget of kernel rows, such as "1GB" or a number of bytes.
-    targets : ndarray of shape (n,), float64, or None, default=None
-        The targets of regression; None for classes.
-    epsilon : float, default=0.1
-        Half the width of the tube of regression.
+    task : Task, default=Classification()
+        What is learnt.
     multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
         The problems of several classes; "ovo" for two classes unless it is "crammer_singer".
     known : CompleteKernel, default=None
@@ -67,14 +59,12 @@ class TrainingData:
 
     raw: Any
     X: Any
-    classes: np.ndarray
-    codes: np.ndarray
+    answers: Answers
     weights: np.ndarray
     kernel: Kernel
     preprocessing: Preprocessing
     memory: str | int
-    targets: np.ndarray | None = None
-    epsilon: float = 0.1
+    task: Task = field(default_factory=Classification)
     multiclass: str = "ovo"
     known: CompleteKernel | None = field(default=None, repr=False)
 
@@ -83,24 +73,19 @@ class TrainingData:
         cls,
         X,
         y,
+        method: Method,
         *,
-        kernel: Kernel,
-        task: str = "classify",
-        epsilon: float = 0.1,
-        multiclass: str = "ovo",
-        class_weight: str | dict | None = None,
         sample_weight: np.ndarray | None = None,
-        impute: str | None = None,
-        scale: str | None = None,
         flags: np.ndarray | None = None,
-        memory: str | int = "1GB",
     ) -> TrainingData:
         """Check and preprocess the data, and compute the weights of the samples.
 
         Parameters
         ----------
-        X, y, kernel, task, epsilon, multiclass, class_weight, sample_weight, impute, scale, flags, memory : as there
+        X, y, sample_weight, flags : optional
             As for `svmkit.fit`.
+        method : Method
+            The task, the kernel and the settings.
 
         Returns
         -------
@@ -112,53 +97,42 @@ class TrainingData:
         InputError
             The data or the options cannot be used.
         """
-        raw = as_features(X)
-        targets = None
-        require_multiclass(multiclass, task, kernel)
-        if task == "regress":
-            require_epsilon(epsilon)
-            targets = as_targets(y, n_samples=raw.shape[0])
-            classes, codes = np.empty(0), np.zeros(raw.shape[0], dtype=np.int64)
-            if class_weight is not None:
-                raise InputError("class_weight is for classes: quantities take sample_weight")
-        elif task == "classify":
-            classes, codes = encode_labels(y, n_samples=raw.shape[0])
-        else:
-            raise InputError(f"task={task!r} is not known; there are: {', '.join(TASKS)}")
-        if impute and isinstance(kernel, Precomputed):
+        raw, task, kernel, settings = as_features(X), method.task, method.kernel, method.settings
+        answers = task.encode(y, raw.shape[0])
+        if settings.impute and isinstance(kernel, Precomputed):
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
-        require_finite(raw, holes=bool(impute))
-        parse_bytes(memory)
-        weights = training_weights(codes, classes, class_weight, sample_weight)
-        preprocessing, features = Preprocessing.fit(raw, impute=impute, scale=scale, flags=flags)
+        require_finite(raw, holes=bool(settings.impute))
+        weights = training_weights(answers.codes, answers.classes, settings.class_weight, sample_weight)
+        preprocessing, features = Preprocessing.fit(raw, impute=settings.impute, scale=settings.scale, flags=flags)
         X = with_int32_indices(features)
-        if multiclass == "ovr" and len(classes) == 2:
-            multiclass = "ovo"  # the same problem, and scikit-learn's sign of its decisions
+        multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
         kernel = kernel.resolve(X)
-        return cls(
-            raw, X, classes, codes, weights, kernel, preprocessing, memory, targets, float(epsilon), multiclass
-        )  # fmt: skip
+        return cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass)
 
     @property
-    def task(self) -> str:
-        """What is learnt, "classify" or "regress"."""
-        return TASKS[0] if self.targets is None else TASKS[1]
+    def classes(self) -> np.ndarray:
+        """The labels in ascending order; none in regression."""
+        return self.answers.classes
 
     @property
-    def answers(self) -> np.ndarray:
-        """What is to be learnt of the samples, for comparisons: the codes, or the targets and epsilon."""
-        if self.targets is not None:
-            return np.append(self.targets, self.epsilon)
-        return self.codes if self.has_class_pairs else np.append(self.codes, -MODES.index(self.multiclass))
+    def codes(self) -> np.ndarray:
+        """The class of each sample."""
+        return self.answers.codes
 
-    def bind(self, checkpoint: Checkpoint, C: float, nu: float | None = None) -> None:
-        """Tie a checkpoint to these data and to C and nu, as `Checkpoint.bind` says."""
-        checkpoint.bind(self.X, self.answers, C * self.weights, self.kernel, nu)
+    def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
+        """Tie a checkpoint to these data and to the settings, as `Checkpoint.bind` says."""
+        identity = self.task.identity(self.answers, settings)
+        checkpoint.bind(self.X, identity, settings.C * self.weights, self.kernel, settings.nu)
+
+    @cached_property
+    def division(self) -> Division:
+        """How the data fall into subproblems."""
+        return DIVISIONS[self.task.division(self.multiclass, len(self.classes))](self.classes, self.task.noun)
 
     @property
     def has_class_pairs(self) -> bool:
         """Whether each problem is that of two classes."""
-        return self.targets is None and self.multiclass == "ovo"
+        return isinstance(self.division, ClassPairs)
 
     def with_weights(self, weights: np.ndarray) -> TrainingData:
         """Return the same data with other weights (n,) of the samples; one of weight 0 takes no part.
@@ -167,92 +141,71 @@ class TrainingData:
         """
         return replace(self, weights=weights, known=vars(self).get("complete"))
 
-    @cached_property
+    @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The codes of the classes of each class pair, with `REST` where it stands for others; (0, 0) in regression."""
-        if self.targets is not None:
-            return [(0, 0)]
-        if self.multiclass == "ovr":
-            return [(c, REST) for c in range(len(self.classes))]
-        return class_pairs(len(self.classes)) if self.has_class_pairs else [(REST, REST)]
+        """The codes of the classes of each subproblem, as `Subproblem` has them."""
+        return self.division.parts
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """The number of samples of each class pair, samples of weight 0 included: int64, shape (n_pairs,)."""
-        return self._pair_sizes(np.bincount(self.codes, minlength=len(self.classes)))
+        """The number of samples of each subproblem, samples of weight 0 included: int64, shape (n_problems,)."""
+        return self.division.sizes(np.bincount(self.codes, minlength=len(self.classes)))
 
     @property
     def used(self) -> np.ndarray:
-        """The number of samples of each class pair, without samples of weight 0: int64, shape (n_pairs,)."""
-        return self._pair_sizes(np.array([len(rows) for rows in self._members], dtype=np.int64))
+        """The number of samples of each subproblem, without samples of weight 0: int64, shape (n_problems,)."""
+        return self.division.sizes(np.array([len(rows) for rows in self._members], dtype=np.int64))
 
-    def _pair_sizes(self, counts: np.ndarray) -> np.ndarray:
-        """Return the sizes of the class pairs from those of the classes; in regression all samples are one class."""
-        if not self.has_class_pairs:
-            return np.full(len(self.pairs), counts.sum())
-        a, b = pair_classes(len(self.classes))
-        return counts[a] + counts[b]
-
-    def pair(self, k: int, *, shared: bool = True, complete: bool = False) -> ClassPair:
-        """Return a class pair and its Gram.
+    def subproblem(self, k: int, *, shared: bool = True, complete: bool = False) -> Subproblem:
+        """Return a subproblem and its Gram.
 
         Parameters
         ----------
         k : int
-            The number of the class pair, from 0. The class pairs should be requested in ascending order: the kernel
-            values of a class are dropped once a class pair after the last one of this class is requested. The problems
-            of a class and the rest have all samples, and share one Gram.
+            The number of the subproblem, from 0. Class pairs should be requested in ascending order: the kernel values
+            of a class are dropped once a class pair after the last one of this class is requested. Subproblems that
+            have all samples share one Gram.
         shared : bool, default=True
             With more than two classes, whether the class pairs share kernel values; the samples of class a then come
             before the samples of class b. If False, the samples stay in the order of the data and have their own Gram.
         complete : bool, default=False
-            Whether the class pair gets a `CompleteGram`; `CompleteKernel.holds` says whether there is room for it.
+            Whether the subproblem gets a `CompleteGram`; `CompleteKernel.holds` says whether there is room for it.
 
         Returns
         -------
-        ClassPair
-            The binary problem without its C.
+        Subproblem
+            The subproblem without its C.
 
         Raises
         ------
         InputError
-            All sample weights of one of the two classes are zero.
+            All sample weights of a class are zero.
         """
-        a, b = self.pairs[k]
-        if not self.has_class_pairs:
-            return self._of_all(k, a, b, complete)
-        name = f"{self.classes[a]} vs {self.classes[b]}"
+        (a, b), name = self.pairs[k], self.division.name(k)
+        rows, gram = self._of_two(name, a, b, shared, complete) if self.has_class_pairs else self._of_all(complete)
+        return Subproblem(k, name, a, b, rows, self.division.target(self.answers, rows, k), self.weights[rows], gram)
+
+    def _of_two(self, name: str, a: int, b: int, shared: bool, complete: bool) -> tuple[np.ndarray, Gram]:
+        """Return the rows of two classes and their Gram."""
         if not (len(self._members[a]) and len(self._members[b])):
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
         if complete:
             whole = self.complete.gram(a, b)
-            gram: Gram = whole
-            rows = whole.class_pair.rows
-        elif shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
+            return whole.class_pair.rows, whole
+        if shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
             of_pair = self._by_class.gram(a, b)
-            gram = of_pair
-            rows = of_pair.class_pair.rows
-        else:
-            rows = np.sort(np.concatenate([self._members[a], self._members[b]]))
-            gram = Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
-        y = signs(self.codes[rows], a, b, len(self.classes))
-        return ClassPair(k, name, a, b, rows, y, self.weights[rows], gram)
+            return of_pair.class_pair.rows, of_pair
+        rows = np.sort(np.concatenate([self._members[a], self._members[b]]))
+        return rows, Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
 
-    def _of_all(self, k: int, a: int, b: int, complete: bool) -> ClassPair:
-        """Return the problem that all samples take part in."""
-        empty = [str(label) for label, rows in zip(self.classes, self._members, strict=False) if not len(rows)]
+    def _of_all(self, complete: bool) -> tuple[np.ndarray, Gram]:
+        """Return the rows of weight > 0 and their Gram."""
+        labels = self.classes if self.task.has_classes else ()
+        empty = [str(label) for label, rows in zip(labels, self._members, strict=False) if not len(rows)]
         if empty or not len(self._together):
             what = f"all of class {empty[0]}: each class needs one" if empty else "all samples: training needs one"
             raise InputError(f"sample weights are zero for {what} of weight > 0")
-        rows, gram = self._together, self._complete_gram if complete else self._gram
-        weights = self.weights[rows]
-        if self.targets is not None:
-            return ClassPair(k, "regression", a, b, rows, self.targets[rows], weights, gram, self.epsilon)
-        codes = self.codes[rows]
-        if a == REST:
-            return ClassPair(k, "all classes", a, b, rows, codes.astype(np.float64), weights, gram)
-        y = np.where(codes == a, 1.0, -1.0)
-        return ClassPair(k, f"{self.classes[a]} vs rest", a, b, rows, y, weights, gram)
+        return self._together, self._complete_gram if complete else self._gram
 
     @cached_property
     def _together(self) -> np.ndarray:
@@ -286,7 +239,7 @@ class TrainingData:
 
         if self.has_class_pairs:
             return CompleteKernel(self.kernel, self.X, self._members, parse_bytes(self.memory), known=self.known)
-        one = self.targets is None
+        one = self.task.has_classes  # several subproblems share the rows, or one of several classes asks for each
         return CompleteKernel(
             self.kernel, self.X, [self._together], parse_bytes(self.memory), one=one, known=self.known
         )
@@ -321,9 +274,7 @@ class TrainingData:
         support : ndarray of shape (n_support,), int
             The rows of X that are support vectors of at least one class pair, sorted by class.
         """
-        parts = joined(
-            decisions, self.codes, len(self.classes), self.X.shape[1], class_pairs=self.has_class_pairs
-        )  # fmt: skip
+        parts = self.division.join(decisions, self.codes, self.X.shape[1])
         model = SVMModel(
             kernel=self.kernel,
             classes=self.classes,
@@ -333,7 +284,7 @@ class TrainingData:
             intercept=parts.intercept,
             n_features=self.raw.shape[1],
             preprocessing=self.preprocessing,
-            task=self.task,
+            task=self.task.name,
             multiclass=self.multiclass,
             about=about | {"n_samples": int(self.X.shape[0])},
         )
@@ -345,3 +296,10 @@ def subset(X: Features, rows: np.ndarray, kernel: Kernel) -> Features:
     if len(rows) == X.shape[0]:
         return X
     return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
+
+
+def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
+    """Return what the choice of a solver may depend on, for each subproblem."""
+    problem = method.problem_type(data.kernel)
+    memory, n_problems = parse_bytes(data.memory), len(data.pairs)
+    return [SolverTask(problem, data.kernel, m, memory, n_problems) for m in data.used.tolist()]

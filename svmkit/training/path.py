@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.runtime import interrupt, threads
-from svmkit.solver.base import Solver
-from svmkit.solver.sampler import Sampler
-from svmkit.solver.stopping import Criterion, Stop
+from svmkit.tasks import Task
+from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
-from svmkit.training.subproblems.allowance import Allowance, rests
-from svmkit.training.subproblems.pair_trainer import Start, Watch
+from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.subproblems.one import Start
 from svmkit.training.subproblems.part import Part
+from svmkit.training.subproblems.time_budget import TimeBudget, rests
 from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.subproblems.validation import Held
 from svmkit.training.weights import require_C
@@ -27,24 +28,12 @@ def c_path(
     y,
     Cs: Sequence[float],
     *,
-    solver: str | Solver = "auto",
-    task: str = "classify",
+    task: str | Task = "classify",
     kernel: Kernel,
-    epsilon: float = 0.1,
-    multiclass: str = "ovo",
-    sampler: str | Sampler | None = None,
-    stop: Criterion | Stop | None = None,
-    class_weight: str | dict | None = None,
     sample_weight: np.ndarray | None = None,
-    impute: str | None = None,
-    scale: str | None = None,
     flags: np.ndarray | None = None,
-    memory: str | int = "1GB",
-    seed: int = 0,
-    n_threads: int | None = None,
-    start: Start | None = None,
-    validation: Held | None = None,
-    watch: Watch | None = None,
+    watch: BeforeSolve | Callbacks | None = None,
+    **options: Any,
 ) -> list[Fit]:
     """Train a classifier for each of several values of C, faster than one at a time.
 
@@ -59,16 +48,13 @@ def c_path(
         The labels, as for `fit`.
     Cs : sequence of float
         The values of C, each finite and > 0, in any order.
-    stop : Criterion or Stop, default=Gap(1e-3)
-        When to stop, for each C on its own.
-    start : sequence of ndarray or SVMModel, default=None
-        Where training begins for the smallest C.
+    task, kernel, sample_weight, flags : optional
+        As for `fit`.
     watch : callable, default=None
-        As for `fit`; it is told "a vs b, C=1", and counts every C of every class pair.
-    solver, task, kernel, epsilon, multiclass, sampler, class_weight, sample_weight : optional
-        As for `fit`.
-    impute, scale, flags, memory, seed, n_threads, validation : optional
-        As for `fit`.
+        As for `fit`; it is called with "a vs b, C=1", and counts every C of every class pair.
+    **options
+        As for `fit`: solver, epsilon, multiclass, sampler, stop, class_weight, impute, scale, memory, seed, n_threads,
+        start, validation. The stop rules hold for each C on its own, and `start` for the smallest.
 
     Returns
     -------
@@ -90,52 +76,63 @@ def c_path(
     >>> [fitted.model.about["C"] for fitted in fits]
     [0.1, 1.0, 10.0]
     """
+    given = {name: options.pop(name, None) for name in ("start", "validation")}
+    method = resolve(Settings(kernel=kernel, **options), task)
+    data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
+    return path_prepared(data, Cs, method, callbacks=as_callbacks(watch), **given)
+
+
+def path_prepared(
+    data: TrainingData,
+    Cs: Sequence[float],
+    method: Method,
+    *,
+    start: Start | None = None,
+    validation: Held | None = None,
+    callbacks: Callbacks | None = None,
+) -> list[Fit]:
+    """Train on data that have been checked, scaled and weighed, for each of several values of C.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The data.
+    Cs : sequence of float
+        The values of C, in any order.
+    method : Method
+        The solver and the settings, whose C has no effect.
+    start, validation, callbacks : optional
+        As for `svmkit.training.train.fit_prepared`.
+
+    Returns
+    -------
+    list of Fit
+        As for `c_path`.
+    """
     if not len(Cs):
         raise InputError("Cs is empty: give at least one C > 0")
     for C in Cs:
         require_C(C)
-    data = TrainingData.of(
-        X,
-        y,
-        kernel=kernel,
-        task=task,
-        epsilon=epsilon,
-        multiclass=multiclass,
-        class_weight=class_weight,
-        sample_weight=sample_weight,
-        impute=impute,
-        scale=scale,
-        flags=flags,
-        memory=memory,
-    )
-    trainer = Trainer(
-        data, solver=solver, sampler=sampler, stop=stop, seed=seed, start=start, validation=validation, watch=watch
-    )
-    order = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable").tolist()
-    n_pairs, weights = len(data.sizes), data.sizes / rests(data.sizes)
-    parts: list[list[Part | None]] = [[None] * n_pairs for _ in Cs]
-    allowances = [Allowance(stop) for _ in Cs]
-    with threads.using(n_threads), interrupt.catching() as flag:
-        for k in range(n_pairs):  # one class pair after the other, so that there is one row cache at a time
-            open_ = [i for i in order if allowances[i].left > 0.0 or k == 0]
+    trainer = Trainer(data, method, start=start, validation=validation, callbacks=callbacks)
+    one, order = trainer.one, np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable").tolist()
+    n_problems, weights = len(data.sizes), data.sizes / rests(data.sizes)
+    parts: list[list[Part | None]] = [[None] * n_problems for _ in Cs]
+    budgets = [TimeBudget(one.stop) for _ in Cs]
+    with threads.using(method.settings.n_threads), interrupt.catching() as flag:
+        for k in range(n_problems):  # one subproblem after the other, so that there is one row cache at a time
+            open_ = [i for i in order if budgets[i].left > 0.0 or k == 0]
             if not open_:
                 break
-            pair, point = trainer.pair(k), None
+            pair, point = one.subproblem(k), None
             for i in open_:
-                watched = k * len(order) + order.index(i), n_pairs * len(order), f"{pair.name}, C={Cs[i]:g}"
-                part = trainer.train(
-                    pair,
-                    Cs[i],
-                    allowance=allowances[i],
-                    seconds=allowances[i].left * float(weights[k]),
-                    start=point,
-                    watched=watched,
-                )
-                allowances[i].take(part.seconds)
+                place = k * len(order) + order.index(i), n_problems * len(order), f"{pair.name}, C={Cs[i]:g}"
+                seconds = budgets[i].left * float(weights[k])
+                part = one.train(pair, Cs[i], budget=budgets[i], seconds=seconds, start=point, place=place)
+                budgets[i].take(part.seconds)
                 parts[i][k], point = part, part.solution.point
-                trainer.heed(part, flag)
-            if trainer.interrupted:
+                one.note_end(part, flag)
+            if one.interrupted:
                 break
         for i in order:
-            trainer.resume(parts[i], Cs[i], allowances[i], flag)
-        return [trainer.joined(done, C) for done, C in zip(parts, Cs, strict=True)]
+            trainer.resume(parts[i], Cs[i], budgets[i], flag)
+        return [trainer.fit(done, C) for done, C in zip(parts, Cs, strict=True)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -14,18 +13,16 @@ from svmkit.runtime import interrupt, threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
-from svmkit.solver.selection import by_name
-from svmkit.solver.selection.nu import nu_of, with_nu
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.calibration.folds import calibrated
+from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, displayed, write_end
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
-from svmkit.training.display import displayed, tell_end
 from svmkit.training.result import Fit
-from svmkit.training.subproblems.pair_trainer import Start, Watch
+from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.subproblems.one import Start
 from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.subproblems.validation import Held
-from svmkit.training.weights import require_C
 
 
 def fit(
@@ -51,7 +48,7 @@ def fit(
     n_threads: int | None = None,
     start: Start | None = None,
     validation: Held | None = None,
-    watch: Watch | None = None,
+    watch: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
     calibration: str | None = None,
     verbose: int = 0,
@@ -67,8 +64,8 @@ def fit(
         The labels, numbers or text; in regression the targets, finite numbers that are not all the same.
     solver : str or Solver, default="auto"
         The solver, by name or as an instance.
-    task : {"classify", "regress"}, default="classify"
-        What is learnt: classes or quantities.
+    task : {"classify", "regress", "outliers"}, default="classify"
+        What is learnt: classes, quantities, or which samples are outliers; for outliers y may be None.
     kernel : Kernel
         The kernel. Parameters such as gamma="scale" are computed from X after scaling.
     C : float, default=1.0
@@ -117,7 +114,7 @@ def fit(
         Held-out samples; a data set may have features that were 0 in all training samples. Each history's `accuracy` is
         measured on the samples of its two classes, off the clock, every time the number of iterations has grown by a
         fifth.
-    watch : callable, default=None
+    watch : callable or Callbacks, default=None
         Called as watch(k, n_problems, "a vs b") before each class pair; it returns the callbacks of this solve.
     checkpoint : Checkpoint, default=None
         Where progress is saved, and from where training continues.
@@ -146,75 +143,108 @@ def fit(
     >>> str(fitted.status), fitted.model.predict([[0.5], [2.5]]).tolist()
     ('converged', ['low', 'high'])
     """
+    settings = Settings(
+        solver=solver,
+        kernel=kernel,
+        C=C,
+        epsilon=epsilon,
+        nu=nu,
+        multiclass=multiclass,
+        sampler=sampler,
+        stop=stop,
+        class_weight=class_weight,
+        impute=impute,
+        scale=scale,
+        memory=memory,
+        seed=seed,
+        n_threads=n_threads,
+        calibration=calibration,
+    )
+    return train(
+        X,
+        y,
+        resolve(settings, task),
+        sample_weight=sample_weight,
+        flags=flags,
+        verbose=verbose,
+        start=start,
+        validation=validation,
+        callbacks=watch,
+        checkpoint=checkpoint,
+    )
+
+
+def train(
+    X,
+    y,
+    method: Method,
+    *,
+    sample_weight: np.ndarray | None = None,
+    flags: np.ndarray | None = None,
+    verbose: int = 0,
+    callbacks: BeforeSolve | Callbacks | None = None,
+    **options,
+) -> Fit:
+    """Train with settings that are resolved already.
+
+    Parameters
+    ----------
+    X, y, sample_weight, flags, verbose : optional
+        As for `fit`.
+    method : Method
+        The task, the solver, the kernel and the settings.
+    callbacks : callable or Callbacks, default=None
+        As `watch` of `fit`.
+    **options
+        As for `fit_prepared`: start, validation, metric, checkpoint.
+
+    Returns
+    -------
+    Fit
+        As for `fit`.
+
+    Raises
+    ------
+    InputError
+        The data or options cannot be used.
+    """
     began = time.perf_counter()
-    require_C(C)
     with displayed(verbose) as display:
-        data = TrainingData.of(
-            X,
-            y,
-            kernel=kernel,
-            task=task,
-            epsilon=epsilon,
-            multiclass=multiclass,
-            class_weight=class_weight,
-            sample_weight=sample_weight,
-            impute=impute,
-            scale=scale,
-            flags=flags,
-            memory=memory,
-        )
+        data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
         prepared = time.perf_counter() - began
-        if nu is not None:
-            solver = with_nu(by_name.solver(solver), nu)
         if display is not None:
             display.n_samples = data.X.shape[0]
-        fitted = fit_prepared(
-            data,
-            solver=solver,
-            C=C,
-            sampler=sampler,
-            stop=stop,
-            seed=seed,
-            n_threads=n_threads,
-            start=start,
-            validation=validation,
-            watch=watch or display,
-            checkpoint=checkpoint,
-            calibration=calibration,
-        )
+        fitted = fit_prepared(data, method, callbacks=callbacks or display, **options)
     fitted = replace(fitted, seconds=prepared + fitted.seconds)
     if display is not None:
-        name, n_support = fitted.model.about["solver"], len(fitted.support)
-        tell_end(name, fitted.status, fitted.n_iter, fitted.gap, n_support, fitted.seconds)
+        write_end(fitted)
     return fitted
 
 
 def fit_prepared(
     data: TrainingData,
+    method: Method | Settings,
     *,
-    solver: str | Solver = "auto",
-    C: float = 1.0,
-    sampler: str | Sampler | None = None,
-    stop: Criterion | Stop | None = None,
-    seed: int = 0,
-    n_threads: int | None = None,
     start: Start | None = None,
     validation: Held | None = None,
     metric: Metric | None = None,
-    watch: Watch | None = None,
+    callbacks: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
-    calibration: str | None = None,
 ) -> Fit:
-    """Train a classifier on data that has been checked, scaled and weighed.
+    """Train on data that have been checked, scaled and weighed.
 
     Parameters
     ----------
     data : TrainingData
-        Features, labels, weights and the resolved kernel.
-    solver, C, sampler, stop, seed, n_threads, start, validation, watch, checkpoint, calibration : optional
+        Features, what is to be learnt, weights and the resolved kernel.
+    method : Method or Settings
+        The solver and the settings; settings are resolved.
+    start, validation, checkpoint : optional
         As for `fit`.
     metric : Metric, default=None
         What is measured on the validation set besides accuracy.
+    callbacks : callable or Callbacks, default=None
+        As `watch` of `fit`.
 
     Returns
     -------
@@ -227,31 +257,18 @@ def fit_prepared(
         An option cannot be used with these data.
     """
     began = time.perf_counter()
-    method: dict[str, Any] = {"solver": solver, "sampler": sampler, "seed": seed}
-    require_C(C)
-    if calibration is not None:
-        told: dict[str, Any] = {"validation": validation, "metric": metric, "watch": watch, "checkpoint": checkpoint}
-        whole = partial(fit_prepared, data, C=C, start=start, **method, **told)
+    if isinstance(method, Settings):
+        method = resolve(replace(method, kernel=data.kernel), data.task)
+    settings, callbacks = method.settings, as_callbacks(callbacks)
+    given = {"validation": validation, "metric": metric, "callbacks": callbacks, "checkpoint": checkpoint}
+    if settings.calibration is not None:
+        plain = replace(method, settings=replace(settings, calibration=None))
         return calibrated(
-            whole,
-            partial(fit_prepared, C=C, **method),
-            data,
-            kind=calibration,
-            stop=stop,
-            seed=seed,
-            n_threads=n_threads,
+            partial(fit_prepared, data, start=start, **given), fit_prepared, data, plain, settings.calibration
         )
-    trainer = Trainer(
-        data,
-        stop=stop,
-        start=start,
-        validation=validation,
-        metric=metric,
-        watch=watch,
-        **method,
-    )
+    trainer = Trainer(data, method, start=start, validation=validation, metric=metric, callbacks=callbacks)
     if checkpoint is not None:
-        data.bind(checkpoint, C, nu_of(trainer.solver))
-    with threads.using(n_threads), interrupt.catching():
-        fitted = trainer.joined(trainer.run(C, checkpoint), C)
-    return replace(fitted, seconds=time.perf_counter() - trainer.measuring - began)
+        data.bind(checkpoint, settings)
+    with threads.using(settings.n_threads), interrupt.catching():
+        fitted = trainer.fit(trainer.run(settings.C, checkpoint), settings.C)
+    return replace(fitted, seconds=time.perf_counter() - trainer.one.measuring - began)

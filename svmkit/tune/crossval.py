@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from svmkit.runtime import threads
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import metric_for
 from svmkit.solver.base import Solver
-from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
-from svmkit.solver.stopping import Criterion, Stop
+from svmkit.tasks import Answers, Task, task_named
 from svmkit.training.data import TrainingData
+from svmkit.training.settings import Settings, resolve
 from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, PathRegressor, Training
 from svmkit.tune.grids import Values
@@ -44,6 +45,63 @@ class Interrupted(SvmkitError):
     >>> issubclass(Interrupted, SvmkitError)
     True
     """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How candidates are tried.
+
+    Parameters
+    ----------
+    search : {"grid", "random", "halving"}, default="grid"
+        By halving, paths compete with their best C for the samples; a single path is divided into its values of C.
+    factor : int, default=3
+        By halving, 1 / factor of the candidates go on to the next round.
+    cv : int, default=5
+        Number of folds, shuffled; of classes stratified.
+    jobs : int, default=1
+        Fits at a time.
+    backend : {"loky", "threading", "dask", "ray"}, default="loky"
+        What runs the jobs.
+    cluster : Cluster, default=None
+        Fit on its workers in place of `jobs` and `backend`: one fit at a time on each, with the worker's threads and
+        with a row cache of `memory`.
+    report : callable, default=None
+        Called now and then with the `Progress`, in a thread of its own.
+
+    Raises
+    ------
+    InputError
+        A value cannot be used.
+    """
+
+    search: str = "grid"
+    factor: int = 3
+    cv: int = 5
+    jobs: int = 1
+    backend: str = "loky"
+    cluster: Cluster | None = None
+    report: Report | None = None
+
+    def __post_init__(self) -> None:
+        backends.require(self.backend)
+        if self.jobs < 1:
+            raise InputError(f"jobs must be at least 1, not {self.jobs}")
+        if self.halves and self.factor < 2:
+            raise InputError(f"factor must be at least 2, not {self.factor}")
+
+    @property
+    def halves(self) -> bool:
+        """Whether candidates compete for the samples."""
+        return self.search == "halving"
+
+    @property
+    def n_workers(self) -> int:
+        """The fits at a time."""
+        return self.jobs if self.cluster is None else max(self.cluster.n_workers, 1)
+
+
+_SEARCH = [field.name for field in fields(Search)]
 
 
 def search(
@@ -116,26 +174,10 @@ def run(
     X,
     y,
     *,
-    search: str = "grid",
-    factor: int = 3,
-    cv: int = 5,
-    task: str = "classify",
-    epsilon: float = 0.1,
+    task: str | Task = "classify",
     metric: str | Metric | None = None,
-    sampler: str | Sampler | None = None,
-    stop: Criterion | Stop | None = None,
-    class_weight: str | dict | None = None,
-    multiclass: str = "ovo",
-    impute: str | None = None,
-    scale: str | None = None,
     flags: np.ndarray | None = None,
-    memory: str | int = "1GB",
-    seed: int = 0,
-    n_threads: int | None = None,
-    jobs: int = 1,
-    backend: str = "loky",
-    cluster: Cluster | None = None,
-    report: Report | None = None,
+    **options: Any,
 ) -> Result:
     """Try the candidates of `plan` by stratified cross-validation.
 
@@ -150,33 +192,17 @@ def run(
         Features, as for `search`.
     y : array-like of shape (n_samples,)
         Labels, as for `search`.
-    search : {"grid", "random", "halving"}, default="grid"
-        By halving, paths compete with their best C for the samples; a single path is divided into its values of C.
-    factor : int, default=3
-        By halving, 1 / factor of the candidates go on to the next round.
-    cv : int, default=5
-        Number of folds, shuffled; of classes stratified.
-    task : {"classify", "regress"}, default="classify"
-        What is learnt: classes or quantities.
-    epsilon : float, default=0.1
-        In regression, half the width of the tube within which an error costs nothing, where it is not searched.
+    task : {"classify", "regress", "outliers"}, default="classify"
+        What is learnt. For outliers y holds -1 for an outlier and 1 for all others, by which candidates are compared.
     metric : str or Metric, default=None
         The name of a scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy
         where `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.
-    memory : str or int, default="1GB"
-        Budget of the row caches of all jobs together.
-    n_threads : int, default=None
-        Threads of all jobs together; None is all cores.
-    jobs : int, default=1
-        Fits at a time.
-    backend : {"loky", "threading", "dask", "ray"}, default="loky"
-    cluster : Cluster, default=None
-        Fit on its workers in place of `jobs` and `backend`: one fit at a time on each, with the worker's threads and
-        with a row cache of `memory`.
-    report : callable, default=None
-        Called now and then with the `Progress`, in a thread of its own.
-    sampler, stop, class_weight, multiclass, impute, scale, flags, seed : optional
-        As for `svmkit.fit`; imputing, scaling and weights are determined in each fold anew.
+    flags : boolean ndarray of shape (n_features,), default=None
+        As for `svmkit.fit`.
+    **options
+        The fields of `Search`, and settings as for `svmkit.fit`: epsilon, sampler, stop, class_weight, multiclass,
+        impute, scale, memory (of all jobs together), seed and n_threads (of all jobs together). Imputing, scaling and
+        weights are determined in each fold anew.
 
     Returns
     -------
@@ -201,87 +227,60 @@ def run(
     >>> run(paths, iris.X, iris.y, cv=3).best.params
     {'C': 10.0}
     """
-    backends.require(backend)
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, not {jobs}")
-    if cluster is not None:
-        jobs = max(cluster.n_workers, 1)
+    how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
+    settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
     # unusable data are refused here once, instead of in each fold
-    data = TrainingData.of(
-        X,
-        y,
-        kernel=paths[0].kernel,
-        task=task,
-        epsilon=epsilon,
-        class_weight=class_weight,
-        multiclass=multiclass,
-        impute=impute,
-        scale=scale,
-        flags=flags,
-        memory=memory,
-    )
-    if data.targets is None and paths[0].epsilon is not None:
+    data = TrainingData.of(X, y, resolve(settings, task), flags=flags)
+    if not task.has_targets and paths[0].epsilon is not None:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
-    X, classes, codes = data.raw, data.classes, data.codes
-    require_folds(cv, classes, codes)
-    metric = metric if isinstance(metric, Metric) else metric_for(metric, classes, codes, class_weight)
-    if search == "halving" and factor < 2:
-        raise InputError(f"factor must be at least 2, not {factor}")
-    began = time.perf_counter()
-    halving = search == "halving"
-    if halving:  # if only C is searched, the values of C compete with each other
+    X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
+    require_folds(how.cv, truth.classes, truth.codes)
+    if not isinstance(metric, Metric):
+        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight)
+    began, jobs = time.perf_counter(), how.n_workers
+    if how.halves:  # if only C is searched, the values of C compete with each other
         paths = divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
-        paths = divided(paths, math.ceil(jobs / cv / len(paths)))
+        paths = divided(paths, math.ceil(jobs / how.cv / len(paths)))
     # threads that have not yet noticed the end of the search may still write
     scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
-    with threads.using(n_threads) as all_threads, scratch as folder:
-        training = Training(
-            width=max(len(path.Cs) for path in paths),
-            folder=folder,
-            metric=metric,
-            task=task,
-            epsilon=epsilon,
-            sampler=sampler,
-            stop=stop,
-            class_weight=class_weight,
-            multiclass=multiclass,
-            impute=impute,
-            scale=scale,
-            flags=flags,
-            memory=parse_bytes(memory) // (jobs if cluster is None else 1),
-            seed=seed,
-            n_threads=max(1, all_threads // jobs),
-        )
-        estimator = PathClassifier(training=training) if data.targets is None else PathRegressor(training=training)
-        searches = searcher(estimator, paths, codes, search, factor, cv, seed)
-        records = Records(folder)
-        n_fits = None if halving else cv * sum(len(path.Cs) for path in paths)
-
-        def work() -> list[Tried]:
-            y = classes[codes] if data.targets is None else data.targets
-            where = (
-                backends.running(backend, jobs, training.n_threads)
-                if cluster is None
-                else backends.running_on(cluster, records, X, y)
-            )
-            with watched(records, cv, n_fits, report), where:
-                _fit(searches, X, y)
-            return from_results(searches.cv_results_, cv, X.shape[0])
-
-        kill = backends.end_workers if jobs > 1 else None
-        if cluster is not None:
-            kill = cluster.cancel
-        found = supervised(work, stop=records.stop, kill=kill)
-        tried, interrupted = found or from_records(records.all(), cv), found is None
-        why = reasons(records.all())
+    with threads.using(settings.n_threads) as all_threads, scratch as folder:
+        share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
+        each = replace(settings, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
+        training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
+        tried, why, interrupted = _tried(paths, X, truth, how, training)
     candidates = ranked(paths, tried, why, data.X)
     if not candidates:
         raise Interrupted("interrupted before a candidate was tried in all folds")
     if candidates[0].failed:
         raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
-    n_fits = cv * sum(len(paths[t.path].Cs) for t in tried)
+    n_fits = how.cv * sum(len(paths[t.path].Cs) for t in tried)
     return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+
+
+def _tried(
+    paths: Sequence[Path], X: Any, truth: Answers, how: Search, training: Training
+) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
+    """Fit all paths in all folds; return their scores, the reasons of failures, and whether a signal ended it."""
+    y = truth.classes[truth.codes] if truth.targets is None else truth.targets
+    estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
+    searches = searcher(estimator, list(paths), truth.codes, how.search, how.factor, how.cv, training.settings.seed)
+    records = Records(training.folder)
+    n_fits = None if how.halves else how.cv * sum(len(path.Cs) for path in paths)
+
+    def work() -> list[Tried]:
+        if how.cluster is None:
+            where = backends.running(how.backend, how.n_workers, training.settings.n_threads)
+        else:
+            where = backends.running_on(how.cluster, records, X, y)
+        with watched(records, how.cv, n_fits, how.report), where:
+            _fit(searches, X, y)
+        return from_results(searches.cv_results_, how.cv, X.shape[0])
+
+    kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if how.n_workers > 1 else None
+    tried = supervised(work, stop=records.stop, kill=kill)
+    every = records.all()
+    return tried or from_records(every, how.cv), reasons(every), tried is None
 
 
 def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:

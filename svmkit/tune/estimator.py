@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from svmkit.cluster import here
-from svmkit.data.classes import REGRESS
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.model.predictions import predict_with_scores
 from svmkit.runtime.threads import most
 from svmkit.scoring.metric import Metric
-from svmkit.solver.sampler import Sampler
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Criterion, Stop
+from svmkit.tasks import Task
 from svmkit.training.path import c_path
 from svmkit.training.result import Fit
+from svmkit.training.settings import Settings
 from svmkit.tune.prediction import decisions
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
@@ -40,31 +39,26 @@ class Training:
         Folder of the `Records`.
     metric : Metric
         By what candidates are compared.
-    task, epsilon, sampler, stop, class_weight, multiclass, impute, scale, flags, memory, seed, n_threads
-        As for `svmkit.c_path`.
+    settings : Settings
+        The settings of every fit; the solver and the kernel are those of a path.
+    task : Task
+        What is learnt.
+    flags : boolean ndarray of shape (n_features,) or None
+        As for `svmkit.fit`.
     """
 
     width: int
     folder: str
     metric: Metric
-    task: str = "classify"
-    epsilon: float = 0.1
-    sampler: str | Sampler | None = None
-    stop: Criterion | Stop | None = None
-    class_weight: str | dict | None = None
-    multiclass: str = "ovo"
-    impute: str | None = None
-    scale: str | None = None
-    flags: np.ndarray | None = None
-    memory: str | int = "1GB"
-    seed: int = 0
-    n_threads: int = 1
+    settings: Settings
+    task: Task
+    flags: np.ndarray | None
 
     @property
     def threads(self) -> int:
-        """`n_threads`, or fewer if the worker process has fewer threads; on a cluster the threads of the worker."""
-        at = here()
-        return min(self.n_threads if at is None else at.threads, most())
+        """The threads of the settings, or those of the process if fewer; on a cluster those of the worker."""
+        at, given = here(), self.settings.n_threads or 1
+        return min(given if at is None else at.threads, most())
 
 
 class PathEstimator(BaseEstimator):
@@ -111,26 +105,12 @@ class PathEstimator(BaseEstimator):
         path, t = self.path, self.training
         assert path is not None and t is not None
         records = Records(t.folder)
-        fits = c_path(
-            X,
-            y,
-            Cs,
-            solver=path.solver,
-            kernel=path.kernel,
-            task=t.task,
-            epsilon=t.epsilon if path.epsilon is None else path.epsilon,
-            sampler=t.sampler,
-            stop=t.stop,
-            class_weight=t.class_weight,
-            multiclass=t.multiclass,
-            impute=t.impute,
-            scale=t.scale,
-            flags=t.flags,
-            memory=t.memory,
-            seed=t.seed,
-            n_threads=t.threads,
-            watch=lambda k, n, name: [lambda point: records.stopped],
-        )
+        settings = replace(t.settings, solver=path.solver, n_threads=t.threads)
+        if path.epsilon is not None:
+            settings = replace(settings, epsilon=path.epsilon)
+        options = {field.name: getattr(settings, field.name) for field in fields(settings)} | {"kernel": path.kernel}
+        watch = lambda k, n_problems, name: [lambda point: records.stopped]
+        fits = c_path(X, y, Cs, task=t.task, flags=t.flags, watch=watch, **options)
         if any(fitted.status is Status.INTERRUPTED for fitted in fits):
             raise KeyboardInterrupt
         return fits
@@ -174,7 +154,7 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     except Exception:  # one model may be the cause: each decides alone
         together = None
     truth, shared = metric.codes(y), iter(() if together is None else together)
-    is_regression = training.task == REGRESS
+    is_regression = training.task.has_targets
     rows = None if is_regression else np.bincount(truth, minlength=len(metric.classes))
     for i, fitted in enumerate(estimator.fits_):
         if fitted is None:
@@ -206,7 +186,7 @@ def _predicted(
     model: SVMModel, X, decision: np.ndarray | None, training: Training
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return labels, and decisions as the metric takes them if it needs any; `decision` is known for two classes."""
-    if training.task == REGRESS:
+    if training.task.has_targets:
         return (model.predict(X, n_threads=training.threads) if decision is None else decision), None
     needed = training.metric.needs_decisions
     if decision is None and not needed:

@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
+from support.training import prepared, trainer
 
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram, by_class, class_rows
 from svmkit.kernels.gram.by_class import SharedGram, SharedKernel
-from svmkit.training.data import TrainingData
-from svmkit.training.subproblems.trainer import Trainer
+from svmkit.training.subproblems.one import SubproblemTrainer
 from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -226,7 +226,7 @@ def test_training_gives_the_model_of_separate_grams(storage, solver, size, sized
     options = {"kernel": RBF(1e-3), "C": 3.0, "solver": solver}
     trained = fit(X, y, **options)
     assert (np.diff(y[trained.support]) >= 0).all()
-    monkeypatch.setattr(Trainer, "pair", lambda self, k: self.data.pair(k, shared=False))
+    monkeypatch.setattr(SubproblemTrainer, "subproblem", lambda self, k: self.data.subproblem(k, shared=False))
     own = fit(X, y, **options)
     assert trained.objective == pytest.approx(own.objective, rel=2e-3)
     assert trained.gap <= 1e-3
@@ -245,34 +245,30 @@ def test_weights_of_zero_take_no_part(size, sized):
     assert (weights[zeroed.support] > 0).all()
 
 
-def prepared(X, y, **options):
-    return TrainingData.of(X, y, kernel=options.pop("kernel", RBF(0.5)), **options)
-
-
 def test_what_shares_nothing_keeps_the_order_of_the_data():
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(150)
     X, y = X[order], y[order]
     data = prepared(X, y)
-    pair = data.pair(1)
+    pair = data.subproblem(1)
     assert isinstance(pair.gram, SharedGram)
     np.testing.assert_array_equal(pair.rows, np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 2)])
     np.testing.assert_array_equal(pair.y, np.where(y[pair.rows] == 0, 1.0, -1.0))
     ascending = np.flatnonzero(y != 1)
     two = prepared(X[ascending], y[ascending])
     alone = [
-        Trainer(two, solver="svmlight").pair(0),
-        Trainer(data, solver="svmlight", sampler="cyclic").pair(1),
-        Trainer(prepared(X, y, kernel=Linear()), solver="dcd").pair(1),
-        Trainer(prepared(pairwise.rbf_kernel(X), y, kernel=Precomputed()), solver="svmlight").pair(1),
+        trainer(two, solver="svmlight").subproblem(0),
+        trainer(data, solver="svmlight", sampler="cyclic").subproblem(1),
+        trainer(prepared(X, y, kernel=Linear()), solver="dcd").subproblem(1),
+        trainer(prepared(pairwise.rbf_kernel(X), y, kernel=Precomputed()), solver="svmlight").subproblem(1),
     ]
     for pair in alone:
         assert type(pair.gram) is Gram
         assert (np.diff(pair.rows) > 0).all() and len(pair.rows) == 100
-    assert isinstance(Trainer(prepared(X, y, kernel=Linear()), solver="svmlight").pair(1).gram, SharedGram)
+    assert isinstance(trainer(prepared(X, y, kernel=Linear()), solver="svmlight").subproblem(1).gram, SharedGram)
 
 
 def test_a_linear_solver_may_be_given_a_shared_gram():
     X, y = load_iris(return_X_y=True)
-    gram = prepared(X, y, kernel=Linear()).pair(2).gram
+    gram = prepared(X, y, kernel=Linear()).subproblem(2).gram
     np.testing.assert_array_equal(gram.engine.X, X[50:])

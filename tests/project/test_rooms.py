@@ -13,7 +13,7 @@ import svmkit
 ROOT = Path(svmkit.__file__).parent.parent
 GROUND = ["_version", "errors", "runtime"]
 CORE = [*GROUND, "plugins", "losses", "data", "kernels", "problems", "solver"]
-TRAINING = [*CORE, "model", "scoring", "training"]
+TRAINING = [*CORE, "tasks", "model", "scoring", "training"]
 MAY_IMPORT = {
     "_version": [],
     "errors": [],
@@ -24,11 +24,12 @@ MAY_IMPORT = {
     "data": GROUND,
     "kernels": [*GROUND, "plugins", "data"],
     "problems": [*GROUND, "plugins", "losses", "data", "kernels"],
-    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems"],  # problems: to certify
-    "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "model"],
+    "tasks": [*GROUND, "plugins", "losses", "data", "kernels", "problems"],
+    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks"],  # problems: to certify
+    "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks", "model"],
     "solver": CORE[:-1],
-    "training": [*CORE, "model", "scoring"],
-    "plotting": [*GROUND, "data", "solver", "model"],
+    "training": [*CORE, "tasks", "model", "scoring"],
+    "plotting": [*GROUND, "data", "solver", "tasks", "model"],
     "estimators": TRAINING,
     "tracking": TRAINING,
     "conformance": [*TRAINING, "estimators"],  # the hostile grid trains one-class models as users do

@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from support.problems import blobs
+from support.training import prepared
 
 from svmkit import SVMClassifier, fit, plugins
 from svmkit.errors import InputError
@@ -24,7 +25,6 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.calibration.curves import fitted_calibration
 from svmkit.training.calibration.folds import Folds
-from svmkit.training.data import TrainingData
 
 SETS = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer, "digits": load_digits}
 
@@ -39,7 +39,7 @@ def known(n, seed, linear=False):
 def test_folds_are_stratified_and_belong_to_the_seed():
     y = np.repeat([0, 1, 2], [50, 23, 7])
     weights = np.where(np.arange(80) % 10 == 0, 0.0, 1.0)
-    data = TrainingData.of(np.arange(160.0).reshape(80, 2), y, kernel=RBF(1.0), sample_weight=weights)
+    data = prepared(np.arange(160.0).reshape(80, 2), y, kernel=RBF(1.0), sample_weight=weights)
     fold = Folds.of(data, 3).fold
     assert (fold[weights == 0.0] == -1).all() and set(fold[weights > 0.0].tolist()) == set(range(5))
     for code in range(3):
@@ -176,7 +176,7 @@ def test_folds_share_the_kernel_values_of_the_model(k):
 def test_decisions_are_those_of_models_of_the_other_folds():
     X, y = blobs(150, 3)
     kernel, decision = RBF(0.3), np.empty(150)
-    folds = Folds.of(TrainingData.of(X, y, kernel=kernel), 7)
+    folds = Folds.of(prepared(X, y, kernel=kernel), 7)
     for number in range(5):
         held = folds.fold == number
         decision[held] = fit(X[~held], y[~held], kernel=kernel, stop=Gap(1e-9)).model.decision_function(X[held])

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 from support.cli import people, svmlight
 from support.problems import FAMILY, blobs, overlapping
+from support.training import prepared, trainer
 
 import svmkit
 from svmkit import SVMClassifier, SVMModel
@@ -18,8 +19,6 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
-from svmkit.training.data import TrainingData
-from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.subproblems.warm_start import ModelStart
 
 fit = partial(svmkit.fit, solver="swap2o")  # its points sum to 1, and a point nearby saves it most iterations
@@ -29,13 +28,10 @@ EXACT = Gap(1e-6)
 
 def points(model, X, y, **options):
     """Where each pair would start, None for afresh."""
-    data = TrainingData.of(X, y, kernel=RBF(0.5), **options)
-    start, trainer = ModelStart(model, data), Trainer(data, solver="swap2o")
-    found = []
-    for k in range(len(data.sizes)):
-        pair = data.pair(k)
-        found.append(start.point(pair, pair.problem(trainer.solver, 1.0)))
-    return found
+    data = prepared(X, y, **options)
+    start, method = ModelStart(model, data), trainer(data, solver="swap2o").method
+    pairs = [data.subproblem(k) for k in range(len(data.sizes))]
+    return [start.point(pair, pair.pose(method, method.solver, 1.0)) for pair in pairs]
 
 
 def stored(X, dtype=np.float64):
@@ -158,9 +154,9 @@ def test_a_precomputed_kernel_goes_by_row_number():
     trained = fit(pairwise.rbf_kernel(X, gamma=0.5), y, kernel=Precomputed())
     keep = np.r_[0:90]
     for rows in (np.arange(120), keep):
-        data = TrainingData.of(pairwise.rbf_kernel(X[rows], gamma=0.5), y[rows], kernel=Precomputed())
-        pair = data.pair(0)
-        point = ModelStart(trained.model, data).point(pair, pair.problem(Trainer(data, solver="swap2o").solver, 1.0))
+        data = prepared(pairwise.rbf_kernel(X[rows], gamma=0.5), y[rows], kernel=Precomputed())
+        pair, method = data.subproblem(0), trainer(data, solver="swap2o").method
+        point = ModelStart(trained.model, data).point(pair, pair.pose(method, method.solver, 1.0))
         want = trained.solutions[0].point[rows]
         np.testing.assert_allclose(point, want / want.sum(), atol=1e-15)
 

@@ -16,15 +16,15 @@ from svmkit.errors import InputError
 from svmkit.kernels.extent import fits_float32_rows
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_one import class_pairs, pair_classes
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.loss import Loss
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
+from svmkit.tasks import Classification
 from svmkit.training.checkpoint import Checkpoint
-from svmkit.training.class_pair import REST, require_multiclass
-from svmkit.training.joined import joined
+from svmkit.training.division import DIVISIONS, REST, ClassPairs
+from svmkit.training.settings import Method, Settings, require_scheme
 from svmkit.training.weights import training_weights
 from svmkit_dask.driver.problem import Point, ScatteredQP
 from svmkit_dask.driver.session import Session, Workers
@@ -59,13 +59,13 @@ class PairQP(ScatteredQP):
 
 
 class ScatteredPair:
-    """One of the problems of scattered data, for every C; a `svmkit.training.class_pair.ClassPair` without its rows.
+    """One of the problems of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows.
 
     `pose(a, b, C, loss)` opens the problem of two classes. `rows` is empty: a decision function on a cluster knows its
     rows.
     """
 
-    rows = np.empty(0, dtype=np.int64)
+    rows, weights = np.empty(0, dtype=np.int64), np.empty(0)
     kernel_values = 0
 
     def __init__(self, pose: Callable[[int, int, float, Loss], PairQP], k: int, name: str, a: int, b: int) -> None:
@@ -78,7 +78,7 @@ class ScatteredPair:
         """What has counted kernel values so far."""
         return self if self._problem is None else self._problem.gram
 
-    def problem(self, solver: Solver, C: float) -> PairQP:
+    def pose(self, method: Method, solver: Solver, C: float) -> PairQP:
         """Return the problem that `solver` solves for this C."""
         loss = getattr(solver, "loss", None)
         if ScatteredQP not in solver.further or loss is None:
@@ -103,7 +103,7 @@ class ScatteredData:
     on a cluster, or if there is one class only.
     """
 
-    task = "classify"
+    task = Classification()
     epsilon = 0.0
 
     def __init__(
@@ -124,12 +124,12 @@ class ScatteredData:
         self._open: list[PairQP] = []
         if multiclass == "crammer_singer":
             raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
-        require_multiclass(multiclass, self.task, self.kernel)
+        require_scheme(multiclass, self.kernel)
         parse_bytes(memory)
         k = len(self.classes)
         self.multiclass = "ovo" if k == 2 else multiclass  # the same problem
-        self.has_class_pairs = self.multiclass == "ovo"
-        self.pairs = class_pairs(k) if self.has_class_pairs else [(c, REST) for c in range(k)]
+        self.division = DIVISIONS[self.multiclass](self.classes)
+        self.has_class_pairs, self.pairs = isinstance(self.division, ClassPairs), self.division.parts
         self.tally, self._dtype = self._count(summary.class_counts)
         none = np.flatnonzero(self.tally.used == 0)
         if len(none):
@@ -139,7 +139,7 @@ class ScatteredData:
         self.class_weights = (
             training_weights(np.arange(k), self.classes, class_weight, self.tally.weight) / self.tally.weight
         )
-        self.sizes, self.used = self._pair_sizes(self.tally.rows), self._pair_sizes(self.tally.used)
+        self.sizes, self.used = self.division.sizes(self.tally.rows), self.division.sizes(self.tally.used)
 
     @contextmanager
     def _all_rows(self) -> Iterator[Session]:
@@ -160,22 +160,15 @@ class ScatteredData:
                 np.float32 if fits_float32_rows(session.bounds[1]) else np.float64
             )
 
-    def _pair_sizes(self, counts: np.ndarray) -> np.ndarray:
-        """Return the number of samples of each problem, int64 (n_pairs,), from those of the classes."""
-        if not self.has_class_pairs:
-            return np.full(len(self.pairs), counts.sum())
-        a, b = pair_classes(len(self.classes))
-        return counts[a] + counts[b]
-
     @property
     def is_complete(self) -> list[bool]:
         """False for each problem: kernel rows are not kept as a whole."""
         return [False] * len(self.pairs)
 
-    def pair(self, k: int, *, shared: bool = True, complete: bool = False) -> ScatteredPair:
+    def subproblem(self, k: int, *, shared: bool = True, complete: bool = False) -> ScatteredPair:
         """Return problem k for any C; the options are those of data in memory and change nothing."""
         a, b = self.pairs[k]
-        return ScatteredPair(self.pose, k, f"{self.classes[a]} vs {'rest' if b == REST else self.classes[b]}", a, b)
+        return ScatteredPair(self.pose, k, self.division.name(k), a, b)
 
     def pose(self, a: int, b: int, C: float, loss: Loss) -> PairQP:
         """Open the problem of two classes on the workers, once the one before is closed.
@@ -204,9 +197,9 @@ class ScatteredData:
         self._let_go()
         self.workers.end()
 
-    def bind(self, checkpoint: Checkpoint, C: float, nu: float | None = None) -> None:
+    def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
         """Tie a checkpoint to the contents of all parts, the problems and C."""
-        kernel, weights = self.kernel, (C * self.class_weights).tolist()
+        kernel, weights = self.kernel, (settings.C * self.class_weights).tolist()
         checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, self.multiclass, weights)))
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
@@ -221,7 +214,7 @@ class ScatteredData:
             X = (sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks))[first]
             codes = np.concatenate([decision.codes for decision in own])[first]
         placed = [DecisionFunction(d.coef, d.intercept, None, np.searchsorted(wanted, d.rows)) for d in decisions]
-        parts = joined(placed, codes, len(self.classes), X.shape[1], class_pairs=self.has_class_pairs)
+        parts = self.division.join(placed, codes, X.shape[1])
         model = SVMModel(
             kernel=self.kernel,
             classes=self.classes,

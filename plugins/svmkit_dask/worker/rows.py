@@ -10,14 +10,14 @@ from svmkit.model.one_vs_one import signs
 from svmkit.problems.loss import Loss
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
-from svmkit.training.class_pair import REST
+from svmkit.training.division import REST
 from svmkit_dask.worker.features import Features
 
 
 class Spec(NamedTuple):
     """What a part has to know of a problem, besides its own rows."""
 
-    a: int  # the codes of the two classes; `b` may be `svmkit.training.class_pair.REST`
+    a: int  # the codes of the two classes; `b` may be `svmkit.training.division.REST`
     b: int
     n_classes: int  # the number of classes of all parts
     C: float  # the weight of the summed losses

@@ -19,6 +19,7 @@ from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Iterations
 from svmkit.training.data import TrainingData
+from svmkit.training.settings import Settings, resolve
 
 POINTS, STEPS = 96, 200
 MANY = 2048  # points from which on solvers take steps in compiled code that is not worth its compilation for fewer
@@ -123,8 +124,8 @@ def _share() -> None:
     """Compute kernel values of one-versus-one on three classes, in both precisions."""
     X, _ = data()
     for memory in ("1GB", 1):
-        three = TrainingData.of(X, np.arange(POINTS) % 3, kernel=RBF(0.5), memory=memory)
-        gram = three.pair(0).gram
+        three = TrainingData.of(X, np.arange(POINTS) % 3, resolve(Settings(kernel=RBF(0.5), memory=memory)))
+        gram = three.subproblem(0).gram
         gram.row(0)
         gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
 

@@ -138,13 +138,8 @@ class _Run:
         with progress.shown(data.n_samples, about) as watch, compiling.count_compilations() as compiled:
             fitted: Fit = fit_prepared(
                 data,
-                solver=method.solver,
-                C=method.C,
-                sampler=method.sampler,
-                stop=method.stop,
-                seed=options.seed,
-                n_threads=options.threads,
-                watch=watch,
+                method.resolved(options),
+                callbacks=watch,
                 checkpoint=saver,
             )
         if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:

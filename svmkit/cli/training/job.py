@@ -13,7 +13,7 @@ from svmkit.cli.training.finish import Outcome, finish
 from svmkit.cli.training.sets import Sets, advise_scaling, read
 from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import Method, TrainOptions
-from svmkit.data.classes import CLASSIFY, REGRESS
+from svmkit.data.classes import REGRESS
 from svmkit.model.model import SVMModel
 from svmkit.problems.tube import TubeQP
 from svmkit.runtime import compiling
@@ -21,8 +21,8 @@ from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import metric_for
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
-from svmkit.training.choice import choices, in_words, tasks
-from svmkit.training.data import TrainingData
+from svmkit.training.choice import choices, in_words
+from svmkit.training.data import TrainingData, solver_tasks
 from svmkit.training.result import Fit
 from svmkit.training.train import fit_prepared
 
@@ -53,7 +53,7 @@ def run(options: TrainOptions) -> Outcome:
     )
     if metric.note and (options.metric or options.curve):
         note(metric.note)
-    choice = in_words(choices(method.solver, tasks(method.solver, data), data.multiclass))
+    choice = in_words(choices(method.solver, solver_tasks(method.resolved(options, data.task), data), data.multiclass))
     params = method.params(data.kernel, sets.train, options) | ({"choice": choice} if choice else {})
     with tracked(
         options, f"{method.solver.name} {sets.train.name}", params, tracking.tags(method.solver), sets.train
@@ -63,9 +63,11 @@ def run(options: TrainOptions) -> Outcome:
 
 def advise_bias(method: Method, data: TrainingData) -> None:
     """Say so on stderr if a bias that is regularised has a long way to the targets of a regression."""
-    if data.targets is None or method.solver.regression_for(data.kernel) is TubeQP:
+    if not data.task.has_targets or method.solver.regression_for(data.kernel) is TubeQP:
         return
-    mean, spread = float(data.targets.mean()), float(data.targets.std())
+    targets = data.answers.targets
+    assert targets is not None
+    mean, spread = float(targets.mean()), float(targets.std())
     if abs(mean) > FAR * spread:
         note(
             f"the mean of the targets, {mean:.3g}, is {abs(mean) / spread:.1f} times their spread, and this problem "
@@ -77,17 +79,7 @@ def prepare(options: TrainOptions, method: Method, sets: Sets) -> tuple[Training
     """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
     data = TrainingData.of(
-        sets.train.X,
-        sets.train.y,
-        kernel=method.kernel,
-        task=sets.train.task or CLASSIFY,
-        epsilon=method.epsilon,
-        multiclass=options.multiclass or "ovo",
-        class_weight=method.class_weight,
-        impute=options.impute,
-        scale=options.scale,
-        flags=sets.train.flags,
-        memory=options.memory,
+        sets.train.X, sets.train.y, method.resolved(options, sets.train.task), flags=sets.train.flags
     )
     return data, time.perf_counter() - began
 
@@ -129,18 +121,12 @@ def fit_and_finish(
     with progress.shown(sets.n_samples) as watch, compiling.count_compilations() as compiled:
         fitted: Fit = fit_prepared(
             data,
-            solver=method.solver,
-            C=method.C,
-            sampler=method.sampler,
-            stop=method.stop,
-            seed=options.seed,
-            n_threads=options.threads,
+            method.resolved(options, data.task),
             start=start,
             validation=validation,
             metric=None if metric.name == "accuracy" else metric,
-            watch=watch,
+            callbacks=watch,
             checkpoint=saver,
-            calibration=options.calibrate,
         )
         if fitted.choices:
             note(f"{method.solver.name}: {in_words(fitted.choices)}")

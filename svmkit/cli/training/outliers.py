@@ -18,29 +18,24 @@ from svmkit.cli.training.sets import advise_scaling, tell
 from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import Method, TrainOptions
 from svmkit.data import Dataset, load
-from svmkit.data.prepare.features import Features, require_finite
+from svmkit.data.prepare.features import require_finite
 from svmkit.data.prepare.imputing import require_values
-from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
-from svmkit.kernels.functions import Kernel
-from svmkit.kernels.gram import Gram, parse_bytes
+from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
-from svmkit.problems.loss import Loss
-from svmkit.problems.one_class import OneClassQP
-from svmkit.problems.simplex import SimplexQP
 from svmkit.runtime import compiling
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.scores import Scores
-from svmkit.solver.base import Solver
-from svmkit.solver.task import Task
+from svmkit.tasks import OneClass
+from svmkit.tasks.one_class import CLASSES
 from svmkit.tracking import RunRecord, Tracker
 from svmkit.training.choice import choices, in_words
-from svmkit.training.one_class import OneClassFit, fit_one_class, require_one_class
+from svmkit.training.data import TrainingData, solver_tasks
 from svmkit.training.result import Fit
+from svmkit.training.settings import Method as Resolved
+from svmkit.training.train import fit_prepared
 
-NU = 0.1  # --nu unless it is given
-CLASSES = np.array([-1, 1])  # outliers, and all others
 _NOT_OF_OUTLIERS = {
     "epsilon": "is for quantities",
     "class_weight": "is for classes",
@@ -67,7 +62,7 @@ def run(options: TrainOptions) -> Outcome:
             raise InputError(f"--{name.replace('_', '-')} {reason}: leave it out with --task outliers")
     method = Method.of(options.replace(nu=None, max_support=None, task=None))
     method = replace(method, stop=stop_rules(options.tol, options.stop, options.budgets))
-    hinge = issubclass(OneClassQP, method.solver.further)
+    resolved = method.resolved(options, OneClass())
     holes, began = options.impute is not None, time.perf_counter()
     data = load(options.data, reading=options.reading, n_features=options.n_features, labelled=False, holes=holes)
     test = _test_set(options, data)
@@ -76,55 +71,31 @@ def run(options: TrainOptions) -> Outcome:
     if holes:
         require_values(data.X, data.encoding.feature_names if data.encoding else None)
     advise_scaling(data.X, options, method.kernel)
-    preprocessing, X = Preprocessing.fit(data.X, impute=options.impute, scale=options.scale, flags=data.flags)
-    kernel, loss = method.kernel.resolve(X), str(Loss.HINGE if hinge else Loss.SQUARED_HINGE)
-    nu = NU if options.nu is None else options.nu
-    require_one_class(nu, loss, "auto")
-    _require_solver(method.solver, kernel, X, hinge)
-    params = _params(options, method, kernel, data, nu, loss)
+    prepared = TrainingData.of(data.X, None, resolved, flags=data.flags)
+    row = Gram(prepared.kernel, prepared.X[:1])  # before a run is opened: the problem of one row tells
+    method.solver.check(resolved.pose(method.solver, row, np.zeros(1), np.ones(1)))
+    params = _params(options, method, resolved, prepared, data)
     seconds = time.perf_counter() - began
     with tracked(options, f"{method.solver.name} {data.name}", params, tracking.tags(method.solver), data) as tracker:
         with progress.shown(data.n_samples) as watch, compiling.count_compilations() as compiled:
-            began = time.perf_counter()
-            found = fit_one_class(
-                X,
-                nu=nu,
-                loss=loss,
-                contamination="auto",
-                kernel=kernel,
-                solver=method.solver,
-                weights=np.ones(data.n_samples),
-                stop=method.stop,
-                sampler=method.sampler,
-                memory=options.memory,
-                seed=options.seed,
-                n_threads=options.threads,
-                callbacks=watch(0, 1, "outliers") if watch else (),
-            )
-            seconds += time.perf_counter() - began
-        for choice in found.choices:
+            fitted = fit_prepared(prepared, resolved, callbacks=watch)
+        for choice in fitted.choices:
             note(f"{method.solver.name}: {choice}")
-        trained = replace(found.model, n_features=data.n_features, preprocessing=preprocessing)
-        fitted = Fit(trained, [found.solution], found.support, seconds, found.kernel_values, found.choices)
-        return _finished(options, method, params, data, test, found, fitted, tracker, compiled.seconds)
-
-
-def _require_solver(solver: Solver, kernel: Kernel, X: Features, hinge: bool) -> None:
-    """Raise InputError, before a run is opened, unless the solver solves this problem: one of a single row tells."""
-    row = Gram(kernel, X[:1])
-    solver.check(OneClassQP(row, 1.0) if hinge else SimplexQP(row, ridge=np.ones(1)))
+        fitted = replace(fitted, seconds=seconds + fitted.seconds)
+        return _finished(options, method, params, data, test, fitted, tracker, compiled.seconds)
 
 
 def _params(
-    options: TrainOptions, method: Method, kernel: Kernel, data: Dataset, nu: float, loss: str
+    options: TrainOptions, method: Method, resolved: Resolved, prepared: TrainingData, data: Dataset
 ) -> dict[str, Any]:
     """Return the parameters of the run: those of every method, with nu in place of C."""
-    problem = OneClassQP if loss == Loss.HINGE else SimplexQP
-    chosen = choices(method.solver, [Task(problem, kernel, data.n_samples, parse_bytes(options.memory))])
-    found = method.params(kernel, replace(data, task=None), options)
+    about = resolved.task.about(method.solver, resolved.settings, method.C)
+    chosen = choices(method.solver, solver_tasks(resolved, prepared))
+    found = method.params(prepared.kernel, replace(data, task=None), options)
     del found["C"], found["log10_C"]
-    found |= {"formulation": f"one class, {loss.replace('_', ' ')}"} | ({"choice": in_words(chosen)} if chosen else {})
-    return {"solver": found["solver"], "kernel": found["kernel"], "nu": nu} | found
+    found |= {"formulation": f"one class, {about['loss'].replace('_', ' ')}"}
+    found |= {"choice": in_words(chosen)} if chosen else {}
+    return {"solver": found["solver"], "kernel": found["kernel"], "nu": about["nu"]} | found
 
 
 def _finished(
@@ -133,7 +104,6 @@ def _finished(
     params: dict[str, Any],
     data: Dataset,
     test: Dataset | None,
-    found: OneClassFit,
     fitted: Fit,
     tracker: Tracker,
     compile_s: float,
@@ -155,13 +125,13 @@ def _finished(
         if options.is_kept:
             model = replace(model, about=model.about | shares | _of_test(test, test_scores))
             keeper.save(model)
-        certificate = found.solution.certificate
-        more = {"dual_objective": certificate.dual, "model/rho": found.rho, "model/offset": found.offset}
+        rho, offset = _rho_and_offset(fitted)
+        more = {"dual_objective": fitted.dual_objective, "model/rho": rho, "model/offset": offset}
         logged = record.log(tracker, model, data.X[:5], more=shares | more, register=options.register)
     finally:
         if options.register and logged is None:
             keeper.keep_for_later(model, options.register)
-    result = _result(options, method, data, found, model, fitted.seconds) | {
+    result = _result(options, method, data, fitted, model) | {
         "compile_s": compile_s,
         "train_outliers": share,
         "train_accuracy": record.train_accuracy,
@@ -193,17 +163,22 @@ def _test_set(options: TrainOptions, train: Dataset) -> Dataset | None:
     )
 
 
-def _result(
-    options: TrainOptions, method: Method, data: Dataset, found: OneClassFit, model: SVMModel, seconds: float
-) -> dict[str, Any]:
+def _rho_and_offset(fitted: Fit) -> tuple[float, float]:
+    """Return the certified rho, and the score below which a sample is an outlier."""
+    rho = OneClass().rho(fitted.model.about["loss"], fitted.solutions[0].certificate)
+    return rho, -float(fitted.model.intercept[0])
+
+
+def _result(options: TrainOptions, method: Method, data: Dataset, fitted: Fit, model: SVMModel) -> dict[str, Any]:
     """Return the facts of the fit under the names of `svmkit train --json`."""
-    solution, certificate, kernel = found.solution, found.solution.certificate, model.kernel
+    (solution,), kernel = fitted.solutions, model.kernel
+    certificate, (rho, offset) = solution.certificate, _rho_and_offset(fitted)
     settings = {"nu": model.about["nu"], "tol": options.tol, "seed": options.seed, "sampler": str(method.sampler)}
     return {
         "task": "outliers",
         "solver": method.solver.name,
-        "choice": [vars(choice) for choice in found.choices] or None,
-        "problem": "OneClassQP" if model.about["loss"] == Loss.HINGE else "SimplexQP",
+        "choice": [vars(choice) for choice in fitted.choices] or None,
+        "problem": "OneClassQP" if model.about["loss"] == "hinge" else "SimplexQP",
         "loss": model.about["loss"],
         "kernel": {"name": kernel.name, "params": plain(kernel.params)},
         "params": plain({**method.solver.params, **settings}),
@@ -213,16 +188,16 @@ def _result(
         "classes": model.classes.tolist(),
         "status": str(solution.status),
         "n_iter": solution.n_iter,
-        "fit_s": seconds,
-        "n_support": len(found.support),
+        "fit_s": fitted.seconds,
+        "n_support": len(fitted.support),
         "objective": certificate.primal,
         "dual_objective": certificate.dual,
         "gap": certificate.gap,
         "rounding": certificate.rounding,
         "flaw": certificate.flaw,
-        "kernel_values": found.kernel_values,
-        "rho": found.rho,
-        "offset": found.offset,
+        "kernel_values": fitted.kernel_values,
+        "rho": rho,
+        "offset": offset,
     }
 
 

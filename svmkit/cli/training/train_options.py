@@ -34,8 +34,8 @@ from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.selection.nu import with_nu
 from svmkit.solver.stopping import Criterion, Stop, is_limited
+from svmkit.training import settings as trained
 from svmkit.training.checkpoint import EVERY
-from svmkit.training.class_pair import require_multiclass
 
 OUTLIERS = "outliers"  # the task of `svmkit train` that needs no labels
 STREAM = "-"  # the DATA argument for standard input
@@ -212,7 +212,7 @@ class Method:
         of_kernel |= {key.removeprefix("kernel."): value for key, value in values.items() if key not in own}
         name = by_name.kernel(None, for_solver=solver).name if options.kernel is None else options.kernel
         kernel = plugins.build("kernel", name, of_kernel)
-        require_multiclass(options.multiclass or "ovo", "classify", kernel)
+        trained.require_scheme(options.multiclass or "ovo", kernel)
         solver.check_kernel(kernel)
         return cls(
             solver=solver,
@@ -223,6 +223,27 @@ class Method:
             class_weight=class_weights(options.class_weight),
             epsilon=EPSILON if options.epsilon is None else options.epsilon,
         )
+
+    def resolved(self, options: TrainOptions, task: Any = None) -> trained.Method:
+        """Return the method as training takes it, for data of this task."""
+        settings = trained.Settings(
+            solver=self.solver,
+            kernel=self.kernel,
+            C=self.C,
+            nu=options.nu,
+            epsilon=self.epsilon,
+            multiclass=options.multiclass or "ovo",
+            class_weight=self.class_weight,
+            impute=options.impute,
+            scale=options.scale,
+            memory=options.memory,
+            calibration=options.calibrate,
+            stop=self.stop,
+            sampler=self.sampler,
+            seed=options.seed,
+            n_threads=options.threads,
+        )
+        return trained.resolve(settings, task)
 
     def params(self, kernel: Kernel, data: Dataset, options: TrainOptions) -> dict[str, Any]:
         """Return the parameters of a run with this method on `data`; `kernel` is the resolved kernel."""

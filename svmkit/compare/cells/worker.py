@@ -21,22 +21,20 @@ from svmkit.compare.plan import advice, calibration
 from svmkit.compare.plan.entries import build_solver
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell, sampler_of
-from svmkit.data.classes import CLASSIFY, REGRESS, answers
+from svmkit.data.classes import REGRESS, answers
 from svmkit.data.prepare.scaling import standard_note
-from svmkit.errors import SvmkitError, SvmkitWarning
-from svmkit.kernels.functions import Kernel
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.model.calibration import FOLDS
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
-from svmkit.solver.base import Solver
 from svmkit.solver.history import History
-from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, is_limited, parse_stop
+from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, parse_stop
 from svmkit.tracking import RunRecord
-from svmkit.training.train import fit
+from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.train import train
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
 EPSILON = 0.1  # half the width of the tube of regression where the comparison gives none
@@ -100,11 +98,14 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
         with _collect_notes() as notes:
             _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
         _bench.notes = notes
-    solver, sampler, kernel = _parts(cell)
-    key = repr((solver, sampler, cell.settings["solver"].get("calibrate")))
+    try:
+        method = _method(cell)
+    except InputError:
+        return  # the fit itself reports it
+    key = repr((method.solver, method.sampler, method.settings.calibration))
     assert _bench.sets is not None and _bench.warm is not None
     if key not in _bench.warm:
-        _warm(_bench.sets, solver, kernel, cell, sampler)
+        _warm(_bench.sets, cell)
         _bench.warm.add(key)
 
 
@@ -129,36 +130,24 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     sets, data = _bench.sets, cell.settings["data"]
     assert sets is not None
     try:
-        solver, sampler, kernel = _parts(cell)
+        method = _method(cell, stop=_rules(cell) | Seconds(limit))
+        solver, kernel = method.solver, method.kernel
         classes, codes = answers(sets.train)
         _bench.metric = metric_for(data.get("metric"), classes, codes, data.get("class_weight"))
         with _collect_notes() as notes:
-            fitted = fit(
+            fitted = train(
                 sets.train.X,
                 sets.train.y,
-                solver=solver,
-                kernel=kernel,
-                C=data["C"],
-                task=sets.train.task or CLASSIFY,
-                epsilon=data.get("epsilon", EPSILON),
-                sampler=sampler,
-                stop=_rules(cell) | Seconds(limit),
-                class_weight=data.get("class_weight"),
-                multiclass=data.get("multiclass", "ovo"),
-                impute=data.get("impute"),
-                scale=data["scale"],
+                method,
                 flags=sets.train.flags,
-                memory=data["memory"],
-                seed=cell.seed,
                 validation=sets.test if curve else None,
-                calibration=cell.settings["solver"].get("calibrate"),
             )
     except Exception as error:  # a third party's solver may raise anything
         return failure(record, error)
-    train = sets.train
-    _bench.trained = RunRecord(solver, kernel, fitted, train.name, train.n_samples, train.n_features)
-    advised = [advice.advise(cell, sets), standard_note(data["scale"], train.X)]
-    taken = train.notes[-1:] if train.task == REGRESS and data.get("task") is None else ()  # the label as a quantity
+    rows = sets.train
+    _bench.trained = RunRecord(solver, kernel, fitted, rows.name, rows.n_samples, rows.n_features)
+    advised = [advice.advise(cell, sets), standard_note(data["scale"], rows.X)]
+    taken = rows.notes[-1:] if rows.task == REGRESS and data.get("task") is None else ()  # the label as a quantity
     notes = [*_bench.notes, *taken, *filter(None, advised), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
@@ -219,21 +208,33 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
     }
 
 
-def _parts(cell: Cell) -> tuple[Solver, Any, Kernel]:
-    how = cell.settings["solver"]
+def _method(cell: Cell, **changes: Any) -> Method:
+    """Return the method of a cell, with changes of its settings."""
+    how, data = cell.settings["solver"], cell.settings["data"]
     assert _bench.sets is not None
-    limited = is_limited(_rules(cell)) and _bench.sets.train.task != REGRESS
-    solver = by_name.solver(build_solver(f"solvers.{cell.solver}", how), limited=limited)
-    if cell.settings["data"].get("multiclass") == "crammer_singer":
-        solver = by_name.of_all_classes(solver)
-    return solver, sampler_of(how), _bench.sets.kernel
+    settings = Settings(
+        solver=build_solver(f"solvers.{cell.solver}", how),
+        kernel=_bench.sets.kernel,
+        C=data["C"],
+        epsilon=data.get("epsilon", EPSILON),
+        multiclass=data.get("multiclass", "ovo"),
+        class_weight=data.get("class_weight"),
+        impute=data.get("impute"),
+        scale=data["scale"],
+        memory=data["memory"],
+        calibration=how.get("calibrate"),
+        stop=_rules(cell),
+        sampler=sampler_of(how),
+        seed=cell.seed,
+    )
+    return resolve(replace(settings, **changes), _bench.sets.train.task)
 
 
 def _rules(cell: Cell) -> Stop:
     return Stop(()) | parse_stop(cell.settings["stop"])
 
 
-def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) -> None:
+def _warm(sets: Sets, cell: Cell) -> None:
     """Take a few steps on a few samples of each class, with float64 kernel rows (small sets) and float32 rows."""
     y = sets.train.y
     assert y is not None
@@ -249,23 +250,9 @@ def _warm(sets: Sets, solver: Solver, kernel: Kernel, cell: Cell, sampler: Any) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                fitted = fit(
-                    sets.train.X[rows],
-                    y[rows],
-                    solver=solver,
-                    kernel=kernel,
-                    C=cell.settings["data"]["C"],
-                    task=sets.train.task or CLASSIFY,
-                    epsilon=cell.settings["data"].get("epsilon", EPSILON),
-                    sampler=sampler,
-                    stop=_budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS),
-                    multiclass=cell.settings["data"].get("multiclass", "ovo"),
-                    impute=cell.settings["data"].get("impute"),
-                    scale=cell.settings["data"]["scale"],
-                    flags=sets.train.flags,
-                    memory=memory,
-                    calibration=cell.settings["solver"].get("calibrate"),
-                )
+                stop = _budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS)
+                method = _method(cell, stop=stop, memory=memory, class_weight=None, seed=0)
+                fitted = train(sets.train.X[rows], y[rows], method, flags=sets.train.flags)
                 if test is not None:
                     fitted.model.widened(test.n_features).predict(test.X[:WARM_ROWS])
             except Exception:

@@ -18,7 +18,7 @@ from svmkit.scoring.metric import require_metric
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.selection import by_name
-from svmkit.training.class_pair import require_multiclass
+from svmkit.training.settings import Settings, resolve
 from svmkit.training.weights import require_C
 
 _DATA = {
@@ -123,9 +123,8 @@ def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any
     kernel = build_kernel(f"data.{name}", about["kernel"])
     try:
         built = build_solver(f"solvers.{solver}", how)
-        if about.get("multiclass") == "crammer_singer":
-            built = by_name.of_all_classes(built)
-        built.check_kernel(kernel)
+        method = resolve(Settings(solver=built, kernel=kernel, multiclass=about.get("multiclass", "ovo")))
+        method.solver.check_kernel(kernel)
     except InputError as error:
         raise InputError(f"data.{name}, solvers.{solver}: {error}") from None
 
@@ -168,7 +167,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
 
 def _check_multiclass(where: str, mode: str, kernel: Kernel, task: str | None) -> None:
     try:
-        require_multiclass(mode, task or "classify", kernel)
+        resolve(Settings(kernel=kernel, multiclass=mode), task)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -140,4 +140,4 @@ def nu_of(solver: Solver) -> float | None:
 
 def with_nu(solver: Solver, nu: float | None) -> Solver:
     """Return the solver with this nu; the solver itself for None."""
-    return solver if nu is None else WithNu(solver, nu)
+    return solver if nu is None or isinstance(solver, WithNu) else WithNu(solver, nu)

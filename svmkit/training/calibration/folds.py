@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,22 +10,23 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import parse_bytes
-from svmkit.model.calibration import FOLDS, Calibration, require_kind
+from svmkit.model.calibration import FOLDS, Calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import columns_of
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Criterion, Seconds, Stop
+from svmkit.solver.stopping import Seconds, Stop
 from svmkit.training.calibration.curves import fitted_calibration
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
+from svmkit.training.settings import Method
 
 WORK = 1e9  # nanoseconds of training a fold, roughly: folds are worth threads of their own
 SHARE = 0.5  # of a limit in seconds that the model of all samples may take
 VALUES = 1 << 22  # decisions that are held at a time
 
 Train = Callable[..., Fit]
-"""train(stop=) trains the model of all samples, train(data, stop=, start=) that of the samples of weight > 0."""
+"""`svmkit.training.train.fit_prepared`, with or without the data."""
 
 
 @dataclass(frozen=True)
@@ -75,33 +75,22 @@ class Folds:
         return self.data.with_weights(np.where(self.fold == number, 0.0, self.data.weights))
 
 
-def calibrated(
-    train: Train,
-    train_fold: Train,
-    data: TrainingData,
-    *,
-    kind: str,
-    stop: Criterion | Stop | None,
-    seed: int,
-    n_threads: int | None,
-) -> Fit:
+def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, kind: str) -> Fit:
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
 
     Parameters
     ----------
-    train, train_fold : callable
-        Train the model of all samples, and that of all but those of a fold.
+    whole : callable
+        Called as whole(method): trains the model of all samples.
+    train : callable
+        Called as train(data, method, start=): trains the model of the samples of weight > 0.
     data : TrainingData
         All samples.
+    method : Method
+        The solver and the settings of each training. A limit in seconds is that of all of them: the model of all
+        samples may take half of it, and the folds share the rest.
     kind : {"sigmoid", "isotonic"}
-        The method.
-    stop : Criterion or Stop or None
-        The stop rules of each training. A limit in seconds is that of all of them: the model of all samples may take
-        half of it, and the folds share the rest.
-    seed : int
-        The seed of the folds.
-    n_threads : int or None
-        The number of threads; None uses all.
+        The kind of calibration.
 
     Returns
     -------
@@ -119,28 +108,25 @@ def calibrated(
     A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum.
     Samples count in the calibration with their weights, class weights included, as they do in the training.
     """
-    require_kind(kind)
-    if data.task != "classify":
-        raise InputError("only a classifier has probabilities: leave the calibration out")
-    began, folds, limit = time.perf_counter(), Folds.of(data, seed), math.inf
-    if stop is not None:
-        limit = (Stop(()) | stop).least(Seconds)
-    with threads.using(n_threads), interrupt.catching() as flag:
-        fitted = train(stop=_within(stop, SHARE * limit))
+    settings = method.settings
+    began, folds, limit = time.perf_counter(), Folds.of(data, settings.seed), settings.rules.least(Seconds)
+    method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
+    with threads.using(settings.n_threads), interrupt.catching() as flag:
+        fitted = whole(_limited(method, SHARE * limit))
         if flag or fitted.status is Status.INTERRUPTED:
             return fitted
         trained = time.perf_counter()
-        found = _OutOfFold(folds, train_fold, fitted.model, stop, limit - (trained - began))
-        found.train(flag)
-        calibration = found.calibration(kind)
-    values, seconds = fitted.kernel_values + found.kernel_values, time.perf_counter() - trained
+        held = _OutOfFold(folds, train, fitted.model, method, limit - (trained - began))
+        held.train(flag)
+        calibration = held.calibration(kind)
+    values, seconds = fitted.kernel_values + held.kernel_values, time.perf_counter() - trained
     fitted = replace(fitted, kernel_values=values, seconds=fitted.seconds + seconds, calibration_s=seconds)
-    if found.interrupted:
+    if held.interrupted:
         solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
         fitted = replace(fitted, solutions=solutions)
     if calibration is None:
         return fitted
-    about = fitted.model.about | {"calibration": {"kind": kind, "folds": len(found.decisions)}}
+    about = fitted.model.about | {"calibration": {"kind": kind, "folds": len(held.decisions)}}
     return replace(fitted, model=replace(fitted.model, calibration=calibration, about=about))
 
 
@@ -158,11 +144,9 @@ class _OutOfFold:
         Whether a signal has ended it.
     """
 
-    def __init__(
-        self, folds: Folds, train: Train, start: SVMModel, stop: Criterion | Stop | None, seconds: float
-    ) -> None:
+    def __init__(self, folds: Folds, train: Train, start: SVMModel, method: Method, seconds: float) -> None:
         data = folds.data
-        self.folds, self.stop, self.left, self._train = folds, stop, max(seconds, 0.0), train
+        self.folds, self.method, self.left, self._train = folds, method, max(seconds, 0.0), train
         # compiled code trains many small class pairs at once, and Crammer and Singer's problem, from nothing
         cold = data.multiclass == "crammer_singer" or (len(data.pairs) > 1 and all(data.is_complete))
         self.start = None if cold else start
@@ -201,7 +185,7 @@ class _OutOfFold:
 
     def _fold(self, number: int, seconds: float) -> None:
         part = self.folds.training(number)
-        fitted = self._train(part, stop=_within(self.stop, seconds), start=self.start)
+        fitted = self._train(part, _limited(self.method, seconds), start=self.start)
         self.kernel_values += fitted.kernel_values
         if fitted.status is Status.INTERRUPTED:
             self.interrupted = True
@@ -245,9 +229,10 @@ class _OutOfFold:
         )
 
 
-def _within(stop: Criterion | Stop | None, seconds: float) -> Criterion | Stop | None:
-    """Return the stop rules with another limit in seconds, if they have one."""
-    if stop is None:
-        return None
-    rules = (Stop(()) | stop).criteria
-    return Stop(tuple(Seconds(max(seconds, 1e-9)) if isinstance(rule, Seconds) else rule for rule in rules))
+def _limited(method: Method, seconds: float) -> Method:
+    """Return the method with another limit in seconds, if its stop rules have one."""
+    rules = method.settings.rules.criteria
+    if not any(isinstance(rule, Seconds) for rule in rules):
+        return method
+    rules = tuple(Seconds(max(seconds, 1e-9)) if isinstance(rule, Seconds) else rule for rule in rules)
+    return replace(method, settings=replace(method.settings, stop=Stop(rules)))

@@ -21,6 +21,7 @@ from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
+from svmkit.tasks import Answers
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.stream.input import StreamInput, codes_among, require_streamable, streaming_solver
@@ -323,4 +324,5 @@ class Online:
 
     def _data(self, X: Any, rows: Rows) -> TrainingData:
         """Return the support vectors X (n, n_features), with class codes as `rows.y`, as training data."""
-        return TrainingData(X, X, self.classes, rows.y, rows.C, self.input.kernel, self.input.preprocessing, 0)
+        answers, form = Answers(self.classes, rows.y), self.input
+        return TrainingData(X, X, answers, rows.C, form.kernel, form.preprocessing, 0)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.targets import as_targets, require_epsilon
+from svmkit.tasks import Answers, Regression
 from svmkit.training.data import TrainingData
 from svmkit.training.stream.online import Online
 from svmkit.training.stream.subproblem import OnlinePair, Rows
@@ -74,16 +75,6 @@ class OnlineRegression(Online):
         return 1.0 - self._squares / self._spread if self._spread > 0.0 else None
 
     def _data(self, X: Any, rows: Rows) -> TrainingData:
-        codes, kernel, preprocessing = rows.y.astype(np.int64), self.input.kernel, self.input.preprocessing
-        return TrainingData(
-            X,
-            X,
-            self.classes,
-            codes,
-            rows.C,
-            kernel,
-            preprocessing,
-            0,
-            targets=np.zeros(len(codes)),
-            epsilon=self.epsilon,
-        )
+        codes, form = rows.y.astype(np.int64), self.input
+        answers = Answers(self.classes, codes, np.zeros(len(codes)))
+        return TrainingData(X, X, answers, rows.C, form.kernel, form.preprocessing, 0, Regression())

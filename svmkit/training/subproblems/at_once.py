@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,13 +20,13 @@ from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.sampler import Goal
 from svmkit.solver.smo.pairs import Answers, Pairs, Room
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import Criterion, Gap, Stop
-from svmkit.training.class_pair import ClassPair
+from svmkit.solver.stopping import Gap, Stop
+from svmkit.training.callbacks import Callbacks
 from svmkit.training.data import TrainingData
-from svmkit.training.display import Display
-from svmkit.training.subproblems.allowance import Allowance
+from svmkit.training.subproblems.one import SubproblemTrainer
 from svmkit.training.subproblems.part import Part
 from svmkit.training.subproblems.side_by_side import WORK
+from svmkit.training.subproblems.time_budget import TimeBudget
 
 BUDGET = 6e6  # kernel values and entries of vectors that a call may compute and read: some milliseconds
 MOST = 1 << 22  # samples of all class pairs that a thread has results of at a time
@@ -50,8 +49,8 @@ class AtOnce:
         What the stop rules ask for.
     flag : Flag
         Whether a signal asks to end. The first class pair begins nevertheless.
-    display : Display, default=None
-        Is told how many class pairs are trained.
+    callbacks : Callbacks
+        Those whose `on_trained` hears how many class pairs are trained.
 
     Attributes
     ----------
@@ -73,9 +72,9 @@ class AtOnce:
         C: float,
         goal: Goal,
         flag: Flag,
-        display: Display | None = None,
+        callbacks: Callbacks,
     ) -> None:
-        self.goal, self.flag, self.parts, self.display = goal, flag, dict[int, Part](), display
+        self.goal, self.flag, self.parts, self.callbacks = goal, flag, dict[int, Part](), callbacks
         shared, solve, began = data.complete, solver.for_pairs(), time.perf_counter()
         assert solve is not None
         self.solve, self._rooms = solve, list[Room]()
@@ -122,8 +121,7 @@ class AtOnce:
         while at < last - first and not hurry:
             hurry, before = bool(self.flag), at
             at, lines = self.solve(pairs, self.bounds, answers, room, at, BUDGET, hurry)
-            if self.display is not None:
-                self.display.done(at - before, len(self.ks))
+            self.callbacks.on_trained(at - before, len(self.ks))
             trail += room.trail[:lines].tolist()
             owners += room.pair_of[:lines].tolist()
         seconds = time.perf_counter() - began
@@ -168,25 +166,8 @@ def _histories(lines: list[list[float]], owners: list[int], steps: list[int], to
     return histories
 
 
-class Pairwise(Protocol):
-    """What is asked of a `svmkit.training.subproblems.trainer.Trainer`."""
-
-    data: TrainingData
-    solvers: list[Solver]
-    start: Any
-    stop: Criterion | Stop | None
-    watch: Any
-    interrupted: bool
-
-    def pair(self, k: int) -> ClassPair: ...
-
-    def train(self, pair: ClassPair, C: float, *, allowance: Allowance, start: Progress) -> Part: ...
-
-    def heed(self, part: Part, flag: Flag) -> None: ...
-
-
 def at_once(
-    trainer: Pairwise, ks: list[int], C: float, allowance: Allowance, parts: list[Part | None], flag: Flag
+    trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
 ) -> None:
     """Train class pairs in few calls of compiled code, if the solver has such code and the stop rules allow it.
 
@@ -194,13 +175,13 @@ def at_once(
 
     Parameters
     ----------
-    trainer : Pairwise
+    trainer : SubproblemTrainer
         Trains one class pair at a time: those that are not certified at the gap that is asked for.
     ks : list of int
-        The class pairs, all of which keep their kernel rows (`Trainer.is_complete`).
+        The class pairs, all of which keep their kernel rows (`SubproblemTrainer.is_complete`).
     C : float
         The weight of the summed losses.
-    allowance : Allowance
+    budget : TimeBudget
         The seconds that are left: a limit is left to other code.
     parts : list of Part or None
         Where the results go; None stays where a class pair did not begin.
@@ -211,23 +192,23 @@ def at_once(
     goal, members = stop.goal, data.complete.sizes if ks else np.zeros(1)
     if len(ks) < 2 or goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
         return
-    if allowance.left < math.inf or trainer.start is not None or data.kernel.semidefinite is not True:
+    if budget.left < math.inf or trainer.start is not None or data.kernel.semidefinite is not True:
         return
     solver = trainer.solvers[ks[0]]
     if solver.for_pairs() is None:
         return
     known = [k for k in ks if trainer.solvers[k] is solver]
-    found = AtOnce(data, known, solver, C, goal, flag, trainer.watch).parts
+    found = AtOnce(data, known, solver, C, goal, flag, trainer.callbacks).parts
     for k, part in found.items():
         parts[k] = part
         trainer.interrupted |= bool(flag)
         if part.solution.status is not Status.CONVERGED and not trainer.interrupted:
             solution = part.solution
             later = trainer.train(
-                trainer.pair(k),
+                trainer.subproblem(k),
                 C,
-                allowance=allowance,
+                budget=budget,
                 start=Progress(solution.point, solution.n_iter, 0.0, part.seconds),
             )
             parts[k] = part.continued(later)
-            trainer.heed(later, flag)
+            trainer.note_end(later, flag)

@@ -1,4 +1,4 @@
-"""The result of training one class pair, and the saver of its progress."""
+"""The result of training one subproblem, and the saver of its progress."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmkit.training.checkpoint import Slot
 
 
 class Part(NamedTuple):
-    """The result of training one class pair.
+    """The result of training one subproblem.
 
     Attributes
     ----------

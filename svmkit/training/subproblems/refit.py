@@ -107,13 +107,19 @@ def _certificate(problem: SquaredHinge, coef: np.ndarray, b: float, bounded: boo
     return Certificate.of(value, proven.dual or 0.0, errors=(error, 0.0), flaw=proven.flaw)
 
 
-def by_size(problem: Problem, measure: Callable[[DecisionFunction], Any]) -> Callable[..., Any]:
+def by_size(
+    problem: Problem,
+    decide: Callable[[np.ndarray, Certificate], DecisionFunction],
+    measure: Callable[[DecisionFunction], Any],
+) -> Callable[..., Any]:
     """Return a `svmkit.solver.Score` that measures the refitted model each time the support has grown by half.
 
     Parameters
     ----------
     problem : Problem
         The problem that is being solved.
+    decide : callable
+        Returns the decision function of a point with its certificate, where the problem cannot be refitted.
     measure : callable
         Turns a decision function into its accuracy, with another metric or alone.
 
@@ -132,7 +138,7 @@ def by_size(problem: Problem, measure: Callable[[DecisionFunction], Any]) -> Cal
             return None
         last = len(idx)
         best = refitted(problem, idx, bounded=False)
-        return measure(best[0] if best else problem.decision_function(point, certificate))
+        return measure(best[0] if best else decide(point, certificate))
 
     return score
 

@@ -1,39 +1,58 @@
-"""The training of one class pair after the other, and the model that they make together."""
+"""The training of all subproblems, and the model that they make together."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from svmkit.errors import Gone
 from svmkit.runtime import interrupt
-from svmkit.solver.selection.nu import WithNu
 from svmkit.solver.solution import Status
 from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.choice import choices, in_words
-from svmkit.training.display import Display
+from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit, untrained
-from svmkit.training.subproblems.allowance import Allowance, rests
+from svmkit.training.settings import Method
 from svmkit.training.subproblems.at_once import at_once
-from svmkit.training.subproblems.pair_trainer import PairTrainer, nothing
+from svmkit.training.subproblems.one import SubproblemTrainer, no_decision
 from svmkit.training.subproblems.part import Part
 from svmkit.training.subproblems.side_by_side import side_by_side
+from svmkit.training.subproblems.time_budget import TimeBudget, rests
 
 
-class Trainer(PairTrainer):
-    """Trains all class pairs, for any C, and joins them into a model.
+class Trainer:
+    """Trains all subproblems, for any C, and joins them into a model.
 
-    Its parameters and attributes are those of `PairTrainer`.
+    Parameters
+    ----------
+    data : TrainingData
+        The data after every check.
+    method : Method
+        The solver and the settings.
+    **options
+        Of `SubproblemTrainer`: start, validation, metric, callbacks.
+
+    Attributes
+    ----------
+    one : SubproblemTrainer
+        Trains one subproblem at a time.
+    gone : Gone or None
+        Why no further subproblem could begin, where the data have gone away.
     """
 
-    def run(self, C: float, checkpoint: Checkpoint | None = None) -> list[Part | None]:
-        """Train all class pairs for one C.
+    def __init__(self, data: TrainingData, method: Method, **options: Any) -> None:
+        self.one, self.data, self.method = SubproblemTrainer(data, method, **options), data, method
+        self.gone: Gone | None = None
 
-        Once the limit in seconds or a signal ends the training, no further class pair begins, except for a first one.
-        Class pairs without progress come first. If time is left at the end, the class pairs that their share had ended
-        continue with it.
+    def run(self, C: float, checkpoint: Checkpoint | None = None) -> list[Part | None]:
+        """Train all subproblems for one C.
+
+        Once the limit in seconds or a signal ends the training, no further subproblem begins, except for a first one.
+        Subproblems without progress come first. If time is left at the end, those that their share had ended continue
+        with it.
 
         Parameters
         ----------
@@ -45,118 +64,104 @@ class Trainer(PairTrainer):
         Returns
         -------
         list of Part or None
-            The result of each class pair; None for those that did not begin.
+            The result of each subproblem; None for those that did not begin.
         """
-        allowance, n_pairs = Allowance(self.stop), len(self.data.sizes)
-        parts: list[Part | None] = [None] * n_pairs
-        self._parts = parts
-        slots = checkpoint.slots(self.solver.name, n_pairs) if checkpoint else None
-        order = np.arange(n_pairs)
+        one, budget, n_problems = self.one, TimeBudget(self.one.stop), len(self.data.sizes)
+        parts: list[Part | None] = [None] * n_problems
+        one.parts = parts
+        slots = checkpoint.slots(self.method.solver.name, n_problems) if checkpoint else None
+        order = np.arange(n_problems)
         if checkpoint is not None:
             order = np.array(sorted(order.tolist(), key=lambda k: checkpoint.progress(k) is not None))
         with interrupt.catching() as flag:
             try:
-                if checkpoint is None and self._only_watched and self.validation is None:
-                    small = [k for k in order.tolist() if self.is_complete(k)]
+                if checkpoint is None and one.callbacks.passive and one.validation is None:
+                    small = [k for k in order.tolist() if one.is_complete(k)]
                     if self.data.has_class_pairs:
-                        at_once(self, small, C, allowance, parts, flag)
-                    side_by_side(self, [k for k in small if parts[k] is None], C, allowance, parts, flag)
+                        at_once(one, small, C, budget, parts, flag)
+                    side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
                     order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
-                    if self.interrupted or allowance.left <= 0.0:
+                    if self.one.interrupted or budget.left <= 0.0:
                         return parts
                 sizes = self.data.sizes[order]
                 for k, share in zip(order.tolist(), (sizes / rests(sizes)).tolist(), strict=True):
                     try:
-                        part = self._timed(allowance, share, k, C, slots)
+                        part = self._timed(budget, share, k, C, slots)
                     except Gone as gone:
                         if not any(parts):
                             raise
-                        self.interrupted, self.gone = True, gone
+                        one.interrupted, self.gone = True, gone
                         break
                     parts[k] = part
-                    self.heed(part, flag)
-                    if self.interrupted or allowance.left <= 0.0:
+                    self.one.note_end(part, flag)
+                    if self.one.interrupted or budget.left <= 0.0:
                         break
-                self.resume(parts, C, allowance, flag, slots)
+                self.resume(parts, C, budget, flag, slots)
             finally:
                 if checkpoint is not None:
                     checkpoint.flush()
         return parts
 
-    @property
-    def _only_watched(self) -> bool:
-        """Whether nobody follows the solves, or only a display, for which they need not come one after the other."""
-        return self.watch is None or isinstance(self.watch, Display)
-
-    def heed(self, part: Part, flag: interrupt.Flag) -> None:
-        """Note that a signal, or a callback during the solve of `part`, has asked to end."""
-        self.interrupted |= bool(flag) or part.solution.status is Status.INTERRUPTED
-
     def resume(
         self,
         parts: list[Part | None],
         C: float,
-        allowance: Allowance,
+        budget: TimeBudget,
         flag: interrupt.Flag,
         slots: Callable[[int], Slot] | None = None,
     ) -> None:
-        """Continue the class pairs that the limit in seconds ended, as long as time is left; updates `parts`."""
+        """Continue the subproblems that the limit in seconds ended, as long as time is left; updates `parts`."""
         waiting = [k for k, part in enumerate(parts) if part and part.progress]
-        while waiting and not self.interrupted:
-            sizes, before = self.data.sizes[waiting], allowance.left
+        while waiting and not self.one.interrupted:
+            sizes, before = self.data.sizes[waiting], budget.left
             for k, share in zip(waiting, (sizes / rests(sizes)).tolist(), strict=True):
                 part = parts[k]
                 assert part is not None
-                if allowance.left * share <= part.around:
+                if budget.left * share <= part.around:
                     continue
-                later = self._timed(allowance, share, k, C, slots, part)
+                later = self._timed(budget, share, k, C, slots, part)
                 parts[k] = part.continued(later)
-                self.heed(later, flag)
-                if self.interrupted:
+                self.one.note_end(later, flag)
+                if self.one.interrupted:
                     return
-            if allowance.left == before:  # too little for any of them
+            if budget.left == before:  # too little for any of them
                 return
             waiting = [k for k in waiting if parts[k].progress]  # type: ignore[union-attr]
 
     def _timed(
         self,
-        allowance: Allowance,
+        budget: TimeBudget,
         share: float,
         k: int,
         C: float,
         slots: Callable[[int], Slot] | None,
         before: Part | None = None,
     ) -> Part:
-        """Train class pair k, or continue it from `before`, with this share of what is left of the allowance."""
-        began, measuring = time.perf_counter(), self.measuring
-        part = self.train(
-            self.pair(k),
+        """Train subproblem k, or continue it from `before`, with this share of what is left of the budget."""
+        one, began, measuring = self.one, time.perf_counter(), self.one.measuring
+        part = one.train(
+            one.subproblem(k),
             C,
-            seconds=allowance.left * share - (before.around if before else 0.0),
-            allowance=allowance,
+            seconds=budget.left * share - (before.around if before else 0.0),
+            budget=budget,
             start=before.progress if before else None,
             slot=slots(k) if slots else None,
         )
-        allowance.take(time.perf_counter() - began - (self.measuring - measuring))
+        budget.take(time.perf_counter() - began - (one.measuring - measuring))
         return part
 
-    def joined(self, parts: Sequence[Part | None], C: float) -> Fit:
-        """Join the results of all class pairs, trained with this C, into a model; None stands for one without any."""
+    def fit(self, parts: Sequence[Part | None], C: float) -> Fit:
+        """Join the results of all subproblems, trained with this C, into a model; None stands for one without any."""
         began = time.perf_counter()
+        data, method = self.data, self.method
         known = [part for part in parts if part is not None]
-        about, chosen = (
-            {"solver": self.solver.name, "C": float(C)},
-            choices(self.solver, self.tasks, self.data.multiclass),
-        )
-        if isinstance(self.solver, WithNu):
-            about |= {"nu": float(self.solver.nu)}
-        elif self.data.task == "regress":
-            about |= {"epsilon": self.data.epsilon}
+        chosen = choices(method.solver, self.one.tasks, data.multiclass)
+        about = {"solver": method.solver.name} | data.task.about(method.solver, method.settings, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
-        lost = nothing(known[0].decision)
+        lost = no_decision(known[0].decision)
         flaw = None if self.gone is None else str(self.gone)
-        empty = untrained(Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT, flaw)
-        model, support = self.data.model([part.decision if part else lost for part in parts], about)
+        empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
+        model, support = data.model([part.decision if part else lost for part in parts], about)
         seconds = sum(part.seconds for part in known) + time.perf_counter() - began
         solutions = [part.solution if part else empty for part in parts]
         return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)

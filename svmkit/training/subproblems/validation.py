@@ -14,14 +14,13 @@ from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, req
 from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
-from svmkit.model.one_vs_one import signs
 from svmkit.problems.base import ClassDecisions, DecisionFunction
 from svmkit.scoring.accuracy import accuracy, comparable
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.history import Measured
-from svmkit.training.class_pair import REST, ClassPair
 from svmkit.training.data import TrainingData
+from svmkit.training.division import Subproblem
 
 Measure = Callable[[DecisionFunction], float | Measured]
 """Measures the model that has a given decision function over the rows of a class pair."""
@@ -62,14 +61,14 @@ class Validation:
         require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
         labels = np.asarray(y)
         self._targets: np.ndarray | None = None
-        if data.targets is None:
+        if not data.task.has_targets:
             self._codes = _codes(labels, data.classes, X.shape[0])
         else:
             self._codes, self._targets = np.zeros(X.shape[0], dtype=np.int64), _targets(labels, X.shape[0])
         self._is_wider = self._width > n_features
         self._X = (data.preprocessing.widen(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
-        self._metric = metric if len(data.classes) == 2 or data.targets is not None else None
+        self._metric = metric if len(data.classes) == 2 or data.task.has_targets else None
 
     @classmethod
     def of(cls, held: Held, data: TrainingData, metric: Metric | None = None) -> Validation:
@@ -82,9 +81,9 @@ class Validation:
         """Return rows of the training data, or weights of their columns, with zeros in the features they lack."""
         return pad_or_refuse_columns(rows, self._width, pad=True) if self._is_wider else rows
 
-    def measure(self, pair: ClassPair) -> Measure | None:
+    def measure(self, pair: Subproblem) -> Measure | None:
         """Return the function that measures models of `pair` on the rows of its classes; None without such rows."""
-        rows = np.flatnonzero(self._codes >= 0 if pair.b == REST else np.isin(self._codes, (pair.a, pair.b)))
+        rows = np.flatnonzero(self._data.division.takes_part(self._codes, pair.k))
         if not len(rows):
             return None
         data, codes, scored = self._data, self._codes[rows], self._scored(pair, rows)
@@ -109,13 +108,13 @@ class Validation:
 
         return measure
 
-    def _scored(self, pair: ClassPair, rows: np.ndarray) -> Callable[[np.ndarray], float | Measured]:
+    def _scored(self, pair: Subproblem, rows: np.ndarray) -> Callable[[np.ndarray], float | Measured]:
         """Return the function that measures decisions on these rows."""
-        codes, metric, n_classes = self._codes[rows], self._metric, len(self._data.classes)
+        metric = self._metric
         if self._targets is not None:
             targets, of_quantities = self._targets, metric or QuantityMetric.from_scorer()
             return lambda decision: Measured(None, _known(of_quantities.value(targets, decision)))
-        positive = codes == pair.a if pair.b == REST else signs(codes, pair.a, pair.b, n_classes) > 0.0
+        positive = self._data.division.is_positive(self._codes[rows], pair.k)
 
         def scored(decision: np.ndarray) -> float | Measured:
             right = accuracy(decision > 0.0, positive)

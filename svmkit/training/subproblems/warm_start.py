@@ -10,8 +10,8 @@ from svmkit.model.matching import match_rows
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_coefficients
 from svmkit.problems.base import Problem
-from svmkit.training.class_pair import ClassPair
 from svmkit.training.data import TrainingData
+from svmkit.training.division import Subproblem
 
 
 class ModelStart:
@@ -44,8 +44,8 @@ class ModelStart:
         if model.multiclass != data.multiclass:
             theirs, ours = model.multiclass, data.multiclass
             raise InputError(f"cannot start from the model: it was trained with multiclass={theirs}, not {ours}")
-        if model.task != data.task:
-            raise InputError(f"cannot start from the model: it was trained to {model.task}, not to {data.task}")
+        if model.task != data.task.name:
+            raise InputError(f"cannot start from the model: it was trained to {model.task}, not to {data.task.name}")
         if not np.array_equal(model.classes, data.classes):
             ours, theirs = (", ".join(map(str, c)) for c in (data.classes, model.classes))
             raise InputError(f"cannot start from the model: its classes are {theirs}, those of the data {ours}")
@@ -74,7 +74,7 @@ class ModelStart:
                 "cannot start from the model: none of its support vectors is a row of these data; start without it"
             )
 
-    def point(self, pair: ClassPair, problem: Problem) -> np.ndarray | None:
+    def point(self, pair: Subproblem, problem: Problem) -> np.ndarray | None:
         """Return the point at which to start `problem` of `pair`; None if the model has no weight on its rows."""
         model, data = self._model, self._data
         if self._weights is not None:

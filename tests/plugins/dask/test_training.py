@@ -16,6 +16,7 @@ from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.settings import Settings
 from svmkit.training.train import fit_prepared
 
 SMALL = DFCSMO(first=30)
@@ -24,7 +25,8 @@ X, Y = three_classes()
 
 
 def trained(data, solver=SMALL, stop=FINE, **options):
-    return fit_prepared(data, solver=solver, stop=stop, **options)
+    checkpoint = options.pop("checkpoint", None)
+    return fit_prepared(data, Settings(solver=solver, stop=stop, **options), checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])

@@ -1,4 +1,4 @@
-"""A limit in seconds that several class pairs share."""
+"""A limit in seconds that several subproblems share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from svmkit.solver.stopping import Criterion, Seconds, Stop
 
 
-class Allowance:
+class TimeBudget:
     """The seconds that one call may take, and what is left of them.
 
     Each class pair gets the share of its size in what is left, so that the time that easy pairs do not need is given

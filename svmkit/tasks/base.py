@@ -1,0 +1,137 @@
+"""The contract of a task: how targets are encoded, divided and posed, and which options go with it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.certificate import Certificate
+
+
+class Answers(NamedTuple):
+    """What is to be learnt of each sample.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels in ascending order; none in regression.
+    codes : ndarray of shape (n,), int
+        The class of each sample; 0 in regression.
+    targets : ndarray of shape (n,), float64, or None, default=None
+        The targets; None for classes.
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+    targets: np.ndarray | None = None
+
+
+class Task(ABC):
+    """What is learnt from data.
+
+    A task has no state: its attributes say what is true of all models of its kind.
+
+    Attributes
+    ----------
+    name : str
+        The name, as files and the option `task` have it.
+    noun : str
+        What is trained, in words, such as "regression".
+    machine : str
+        What predicts, in words with an article, such as "a classifier".
+    has_classes : bool
+        Whether labels are classes that models tell apart.
+    has_targets : bool
+        Whether models predict numbers.
+    is_supervised : bool
+        Whether training needs labels or targets.
+    metric : str
+        The metric by which models are compared unless another one is given, by scikit-learn's name.
+    losses : tuple of str
+        Losses of this task that solvers have had since before `svmkit.losses`; the first is the default.
+    refuses : mapping of str to str
+        Options of other tasks, with the reason in words that follow the name of the option.
+    """
+
+    name: ClassVar[str]
+    noun: ClassVar[str]
+    machine: ClassVar[str]
+    has_classes: ClassVar[bool] = False
+    has_targets: ClassVar[bool] = False
+    is_supervised: ClassVar[bool] = True
+    metric: ClassVar[str]
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
+    refuses: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def encode(self, y: Any, n_samples: int) -> Answers:
+        """Check and encode the labels or targets of n_samples samples; raise InputError if they cannot be used."""
+
+    def encode_truth(self, y: Any, n_samples: int) -> Answers:
+        """Return what predictions of a model are compared with, encoded; by default what is learnt."""
+        return self.encode(y, n_samples)
+
+    def division(self, multiclass: str, n_classes: int) -> str:
+        """Return the name of the way in which the data fall into subproblems (`svmkit.training.division`)."""
+        return "whole"
+
+    def identity(self, answers: Answers, settings: Any) -> np.ndarray:
+        """Return what a checkpoint is bound to besides features, weights and kernel: equal for equal problems only.
+
+        Parameters
+        ----------
+        answers : Answers
+            What is to be learnt.
+        settings : Settings
+            The settings of the training.
+        """
+        return answers.codes
+
+    @abstractmethod
+    def problem_type(self, solver: Any, kernel: Kernel, settings: Any) -> type[Problem]:
+        """Return the type of problem that the solver minimises; raise InputError if it has none for this task."""
+
+    @abstractmethod
+    def pose(self, solver: Any, gram: Gram, target: np.ndarray, C: np.ndarray, settings: Any) -> Problem:
+        """Return the problem that a solver minimises.
+
+        Parameters
+        ----------
+        solver : Solver
+            The solver.
+        gram : Gram
+            The kernel values of m samples.
+        target : ndarray of shape (m,), float64
+            The labels -1.0 and +1.0, the codes of all classes, or the targets.
+        C : ndarray of shape (m,), float64
+            The weight of each sample's loss.
+        settings : Settings
+            The settings of the training.
+        """
+
+    def decision(
+        self, problem: Problem, point: np.ndarray, certificate: Certificate, C: np.ndarray, settings: Any
+    ) -> DecisionFunction:
+        """Return the decision function of a point of the problem that `pose` made with these C and settings."""
+        return problem.decision_function(point, certificate)
+
+    def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
+        """Return what a model says of the problem that it was trained on, with this solver and C."""
+        return {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
+
+    def limits_support(self, settings: Any) -> bool:
+        """Return whether a solver may hand over to one that improves within a limit on support vectors."""
+        return False
+
+    def require(self, settings: Any) -> None:
+        """Raise InputError for settings that belong to another task."""
+        for option, reason in self.refuses.items():
+            if getattr(settings, option, None) is not None:
+                raise InputError(f"{option} {reason}: leave it out")

@@ -1,0 +1,43 @@
+"""Classification: labels of two classes or more."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.data.prepare.labels import encode_labels
+from svmkit.tasks.base import Answers, Task
+
+SCHEMES = "ovo", "ovr", "crammer_singer"
+"""The subproblems of more than two classes, by the values of the option `multiclass`."""
+
+
+class Classification(Task):
+    """Labels of two classes or more."""
+
+    name: ClassVar[str] = "classify"
+    noun: ClassVar[str] = "classification"
+    machine: ClassVar[str] = "a classifier"
+    has_classes: ClassVar[bool] = True
+    metric: ClassVar[str] = "accuracy"
+
+    def encode(self, y: Any, n_samples: int) -> Answers:
+        return Answers(*encode_labels(y, n_samples=n_samples))
+
+    def division(self, multiclass: str, n_classes: int) -> str:
+        # of two classes, one against the rest is the same problem, with scikit-learn's sign of its decisions
+        return "ovo" if multiclass == "ovr" and n_classes == 2 else multiclass
+
+    def identity(self, answers: Answers, settings: Any) -> np.ndarray:
+        scheme = SCHEMES.index(self.division(settings.multiclass, len(answers.classes)))
+        return np.append(answers.codes, -scheme) if scheme else answers.codes
+
+    def problem_type(self, solver, kernel, settings):
+        return solver.problem_for(kernel)
+
+    def pose(self, solver, gram, target, C, settings):
+        return solver.pose(gram, target, C)
+
+    def limits_support(self, settings: Any) -> bool:
+        return settings.nu is None

@@ -1,0 +1,33 @@
+"""The tasks by name."""
+
+from __future__ import annotations
+
+from svmkit.errors import InputError
+from svmkit.tasks.base import Task
+from svmkit.tasks.classification import Classification
+from svmkit.tasks.one_class import OneClass
+from svmkit.tasks.regression import Regression
+
+TASKS: dict[str, Task] = {task.name: task for task in (Classification(), Regression(), OneClass())}
+"""Each task by its name."""
+
+
+def task_named(task: str | Task | None) -> Task:
+    """Return the task of a name; None is classification, and a task is returned as it is.
+
+    Raises
+    ------
+    InputError
+        No task has that name; the message lists the names.
+
+    Examples
+    --------
+    >>> task_named("regress").has_targets
+    True
+    """
+    if isinstance(task, Task):
+        return task
+    try:
+        return TASKS[Classification.name if task is None else task]
+    except KeyError:
+        raise InputError(f"task={task!r} is not known; there are: {', '.join(TASKS)}") from None

@@ -1,0 +1,135 @@
+"""OneClass: samples without labels, and the score below which one is an outlier."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.certificate import Certificate
+from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.simplex import SimplexQP
+from svmkit.tasks.base import Answers, Task
+
+CLASSES = np.array([-1, 1])  # outliers, and all others
+NU = 0.1  # nu unless it is given
+ROUNDED = 1e-12  # part of the largest score by which two computations of one score may differ
+
+
+class OneClass(Task):
+    """Samples without labels; a model tells outliers (-1) from all others (+1)."""
+
+    name: ClassVar[str] = "outliers"
+    noun: ClassVar[str] = "outliers"
+    machine: ClassVar[str] = "a detector of outliers"
+    is_supervised: ClassVar[bool] = False
+    metric: ClassVar[str] = "balanced_accuracy"
+    refuses: ClassVar[Mapping[str, str]] = {
+        "class_weight": "is for classes",
+        "calibration": "is for classes",
+    }
+
+    def encode(self, y: Any, n_samples: int) -> Answers:
+        return Answers(CLASSES, np.ones(n_samples, dtype=np.int64), np.zeros(n_samples))
+
+    def encode_truth(self, y: Any, n_samples: int) -> Answers:
+        labels = np.asarray([] if y is None else y)
+        if labels.shape != (n_samples,) or labels.dtype.kind not in "if" or not np.isin(labels, CLASSES).all():
+            raise InputError("outliers are compared by labels: y should be -1 for an outlier and 1 for all others")
+        return Answers(CLASSES, (labels > 0).astype(np.int64))
+
+    def identity(self, answers: Answers, settings: Any) -> np.ndarray:
+        cut = 0.0 if settings.contamination == "auto" else float(settings.contamination)
+        return np.array([-1.0, cut])
+
+    def problem_type(self, solver, kernel, settings):
+        return OneClassQP if self.loss(solver, settings) == "hinge" else SimplexQP
+
+    def pose(self, solver, gram, target, C, settings):
+        nu = NU if settings.nu is None else settings.nu
+        if self.loss(solver, settings) == "hinge":
+            problem = OneClassQP(gram, nu, C)
+            require_support(problem, settings.most_support)
+            return problem
+        return SimplexQP(gram, ridge=0.5 * nu * C.sum() / C)
+
+    def loss(self, solver: Any, settings: Any) -> str:
+        """Return the loss of the slacks: the one that is set, else the hinge if the solver has its problem."""
+        return settings.loss or ("hinge" if issubclass(OneClassQP, solver.further) else "squared_hinge")
+
+    def decision(
+        self, problem: Problem, point: np.ndarray, certificate: Certificate, C: np.ndarray, settings: Any
+    ) -> DecisionFunction:
+        """Return the decision function of a point, whose intercept is minus the offset of the scores."""
+        hinge = isinstance(problem, OneClassQP)
+        if certificate.gradient is None or (hinge and certificate.bias is None):
+            certificate = problem.certificate(point)
+        scores, rho = certificate.gradient, self.rho("hinge" if hinge else "squared_hinge", certificate)
+        assert scores is not None
+        if isinstance(problem, SimplexQP):  # xi: training scores are A alpha less the part of the ridge
+            scores = scores - point * problem.ridge
+        if settings.contamination != "auto":
+            offset = _cut(scores, C, settings.contamination)
+        else:
+            # rho is the score of a training sample, which is no outlier when rounding puts it just below
+            offset = rho - ROUNDED * float(np.abs(scores).max()) if hinge else rho
+        return DecisionFunction(point.copy(), -offset)
+
+    def rho(self, loss: str, certificate: Certificate) -> float:
+        """Return the certified rho of a model that was trained with this loss."""
+        if loss == "squared_hinge":
+            return certificate.primal
+        assert certificate.bias is not None
+        return -certificate.bias
+
+    def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
+        return {"nu": float(NU if settings.nu is None else settings.nu), "loss": self.loss(solver, settings)}
+
+    def limits_support(self, settings: Any) -> bool:
+        return settings.loss == "squared_hinge"
+
+    def require(self, settings: Any) -> None:
+        super().require(settings)
+        require_one_class(NU if settings.nu is None else settings.nu, settings.loss, settings.contamination)
+
+
+def require_one_class(nu: Any, loss: Any, contamination: Any) -> None:
+    """Raise InputError unless nu is possible with this loss and the contamination is "auto" or in (0, 0.5]."""
+    if loss not in (None, *OneClass.losses):
+        raise InputError(f"loss must be hinge or squared_hinge, not {loss!r}")
+    if not (isinstance(nu, int | float | np.number) and math.isfinite(nu) and nu > 0):
+        raise InputError(f"nu must be a finite number > 0, not {nu!r}")
+    if loss == "hinge" and nu > 1.0:
+        raise InputError(f"nu={nu:g} is infeasible: with loss=hinge it bounds fractions of the samples, 0 < nu <= 1")
+    if isinstance(contamination, str) and contamination == "auto":
+        return
+    if not (isinstance(contamination, int | float | np.number) and 0.0 < contamination <= 0.5):
+        raise InputError(f"contamination must be auto or a number in (0, 0.5], not {contamination!r}")
+
+
+def require_support(problem: OneClassQP, limit: float) -> None:
+    """Raise InputError if a limit on support vectors is below what nu needs: every alpha is at most its weight."""
+    least = int(np.count_nonzero(problem.filled(np.argsort(-problem.upper, kind="stable"))))
+    if limit < least:
+        raise InputError(
+            f"max_support={limit:g} is infeasible: nu={problem.nu:g} of {problem.m:,} samples needs at least {least:,} "
+            "support vectors; lower nu or raise max_support"
+        )
+
+
+def _cut(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """Return the offset below which the lowest scores lie, as many as weigh at most `share` of all.
+
+    It lies midway between two scores that differ by more than rounding, so that no training sample moves across it.
+    A sample of weight 2 counts as two samples.
+    """
+    size = float(np.abs(scores).max()) or 1.0
+    values, place = np.unique(np.round(scores / size, 12), return_inverse=True)
+    weight = np.cumsum(np.bincount(place, weights))
+    k = int(np.searchsorted(weight, share * weight[-1] * (1.0 + 1e-9), side="right"))
+    below = values[k - 1] if k else values[0] - 1e-9
+    return float(0.5 * (below + values[k])) * size

@@ -1,0 +1,44 @@
+"""Regression: targets that are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.data.prepare.targets import as_targets
+from svmkit.tasks.base import Answers, Task
+
+
+class Regression(Task):
+    """Targets that are numbers."""
+
+    name: ClassVar[str] = "regress"
+    noun: ClassVar[str] = "regression"
+    machine: ClassVar[str] = "a regression"
+    has_targets: ClassVar[bool] = True
+    metric: ClassVar[str] = "r2"
+    losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive", "squared_epsilon_insensitive")
+    refuses: ClassVar[Mapping[str, str]] = {
+        "class_weight": "is for classes",
+        "calibration": "is for classes (only a classifier has probabilities)",
+    }
+
+    def encode(self, y: Any, n_samples: int) -> Answers:
+        targets = as_targets(y, n_samples=n_samples)
+        return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets)
+
+    def identity(self, answers: Answers, settings: Any) -> np.ndarray:
+        assert answers.targets is not None
+        return np.append(answers.targets, float(settings.epsilon))
+
+    def problem_type(self, solver, kernel, settings):
+        return solver.problem_of(kernel, self.name)
+
+    def pose(self, solver, gram, target, C, settings):
+        return solver.pose_regression(gram, target, C, float(settings.epsilon))
+
+    def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
+        tube = {} if settings.nu is not None else {"epsilon": float(settings.epsilon)}
+        return super().about(solver, settings, C) | tube

@@ -1,0 +1,148 @@
+"""Callbacks: what is called during a training, and the one that shows its progress."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from svmkit.errors import InputError
+from svmkit.model.model import SVMModel
+from svmkit.runtime import progress
+from svmkit.solver.history import HistoryPoint
+from svmkit.solver.loop.recorder import Callback
+from svmkit.training.result import Fit
+
+PAUSE = 0.1  # seconds between two texts
+DELAY = 0.5  # seconds after which a live line appears
+
+
+MakeModel = Callable[[], SVMModel]
+"""Makes the model of an iterate; of several subproblems, with what is known of the others."""
+
+BeforeSolve = Callable[[int, int, str], Sequence[Callback]]
+"""Called with (k, number of subproblems, "a vs b") before subproblem k; returns the callbacks of its solve."""
+
+
+class Callbacks:
+    """What is called during a training. This one does nothing; a derived class says what it does.
+
+    Attributes
+    ----------
+    passive : bool
+        Whether it only looks: training takes the same course with it as without, and problems may run side by side.
+    sees_models : bool
+        Whether `on_iterate` and `on_end` are called.
+    """
+
+    passive: ClassVar[bool] = True
+    sees_models: ClassVar[bool] = False
+
+    def on_begin(self, k: int, n_problems: int, name: str) -> Sequence[Callback]:
+        """Note that subproblem k begins; return the callbacks of its solve."""
+        return ()
+
+    def on_trained(self, some: int, n_problems: int) -> None:
+        """Note that some more of the subproblems are trained that run many at a time."""
+
+    def on_iterate(self, make_model: MakeModel) -> None:
+        """Look at an iterate of the subproblem that began last; the model can be made until this returns.
+
+        It is called off the clock, each time the iterations have grown by a fifth.
+        """
+
+    def on_end(self, make_model: MakeModel) -> None:
+        """Note that the subproblem that began last has ended, with this model."""
+
+
+class BeforeEach(Callbacks):
+    """Calls a function before each subproblem.
+
+    Parameters
+    ----------
+    function : callable
+        Returns the callbacks of the solve, which may ask to end the training.
+    """
+
+    passive: ClassVar[bool] = False
+
+    def __init__(self, function: BeforeSolve) -> None:
+        self.on_begin = function  # type: ignore[method-assign]
+
+
+def as_callbacks(given: Callbacks | BeforeSolve | None) -> Callbacks:
+    """Return callbacks, for a function those that call it before each subproblem."""
+    if isinstance(given, Callbacks):
+        return given
+    return Callbacks() if given is None else BeforeEach(given)
+
+
+class Display(Callbacks):
+    """Callbacks that show the progress of a training.
+
+    Parameters
+    ----------
+    show : callable
+        Shows a text.
+    n_samples : int, default=0
+        The number of training samples, for the rate of kernel rows; 0 leaves the rate out.
+    """
+
+    def __init__(self, show: Callable[[str], Any], n_samples: int = 0) -> None:
+        self.n_samples = n_samples
+        self._show, self._next, self._done, self._lock = show, 0.0, 0, threading.Lock()
+
+    def on_begin(self, k: int, n_problems: int, name: str) -> list[Callback]:
+        prefix = f"{k + 1:,}/{n_problems:,} {name}: " if n_problems > 1 else ""
+
+        def look(point: HistoryPoint) -> None:
+            now = time.monotonic()
+            if now >= self._next:
+                self._next = now + PAUSE
+                self._show(prefix + line(point, self.n_samples))
+
+        look.patient = True  # type: ignore[attr-defined]
+        return [look]
+
+    def on_trained(self, some: int, n_problems: int) -> None:
+        with self._lock:
+            self._done += some
+            self._show(f"{self._done:,}/{n_problems:,} problems")
+
+
+def line(point: HistoryPoint, n_samples: int) -> str:
+    """Return one history point in words."""
+    gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
+    rate = point.kernel_values / max(n_samples, 1) / max(point.seconds, 1e-9)
+    text = f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}"
+    return f"{text}  {rate:,.0f} rows/s" if n_samples else text
+
+
+@contextmanager
+def displayed(verbose: Any) -> Iterator[Display | None]:
+    """Yield a display on stderr or in a notebook; None for `verbose=0`.
+
+    Raises
+    ------
+    InputError
+        `verbose` is no whole number >= 0.
+    """
+    if isinstance(verbose, float | str) or not (hasattr(verbose, "__index__") and verbose >= 0):
+        raise InputError(f"verbose must be 0 (silent) or 1 (progress on stderr), not {verbose!r}")
+    if not verbose:
+        yield None
+        return
+    with progress.live("preparing (the first run compiles)", delay=DELAY, lines=True) as show:
+        assert show is not None
+        yield Display(lambda text: show(f"svmkit: {text}"))
+
+
+def write_end(fitted: Fit) -> None:
+    """Write how a training ended, as the line that stays."""
+    certified = "no gap" if fitted.gap is None else f"gap {fitted.gap:.1e}"
+    progress.say(
+        f"svmkit: {fitted.model.about['solver']} {fitted.status}: {fitted.n_iter:,} iterations, {certified}, "
+        f"{len(fitted.support):,} vectors, {fitted.seconds:.2f} s"
+    )

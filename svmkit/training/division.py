@@ -1,0 +1,260 @@
+"""The ways in which data fall into subproblems, and the way back from their decision functions to one model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.errors import Infeasible, InputError
+from svmkit.kernels.gram import Gram
+from svmkit.model.one_vs_one import class_pairs, merge_support, pair_classes, signs, weight_coefficients
+from svmkit.model.one_vs_rest import merge_rest
+from svmkit.problems.base import ClassDecisions, DecisionFunction, Problem
+from svmkit.solver.base import Solver
+from svmkit.tasks.base import Answers
+from svmkit.training.settings import Method
+
+REST = -1  # stands for the code of a class in `Subproblem`, for all other classes
+
+
+class Subproblem(NamedTuple):
+    """One of the problems that data are divided into, for every C.
+
+    Attributes
+    ----------
+    k : int
+        The number of the subproblem, from 0.
+    name : str
+        "a vs b", with the labels of the two classes, or "a vs rest"; "all classes", "regression", "outliers".
+    a, b : int
+        The codes of the two classes, where b may be `REST`; both are `REST` for all classes, and 0 for no classes.
+    rows : ndarray of shape (m,), int
+        The rows of X that take part.
+    y : ndarray of shape (m,), float64
+        The labels -1.0 and +1.0, the codes of all classes, or the targets.
+    weights : ndarray of shape (m,), float64
+        The products of class weight and sample weight.
+    gram : Gram
+        The kernel values of `rows`.
+    """
+
+    k: int
+    name: str
+    a: int
+    b: int
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    gram: Gram
+
+    def pose(self, method: Method, solver: Solver, C: float) -> Problem:
+        """Return the problem that `solver`, which the method has chosen, minimises for this C."""
+        try:
+            return method.pose(solver, self.gram, self.y, C * self.weights)
+        except Infeasible as error:
+            raise InputError(f"{self.name}: {error}") from None
+
+
+class Joined(NamedTuple):
+    """The arrays of a model.
+
+    Attributes
+    ----------
+    support : ndarray of shape (n_support,), int
+        The rows of the data that are support vectors of at least one subproblem, sorted by class.
+    weights : ndarray of shape (n_sv, width), float64, or None
+        The vectors of a model that has weights of the columns; None where `support` are its vectors.
+    n_support, coef, intercept : ndarray
+        As in `SVMModel`.
+    """
+
+    support: np.ndarray
+    weights: np.ndarray | None
+    n_support: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+
+@dataclass(frozen=True)
+class Division(ABC):
+    """A way in which data are divided into subproblems.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels in ascending order; none in regression.
+    noun : str
+        What is trained, in words, for the name of a single problem.
+    """
+
+    classes: np.ndarray
+    noun: str = ""
+
+    @property
+    @abstractmethod
+    def parts(self) -> list[tuple[int, int]]:
+        """The codes of the two classes of each subproblem, as `Subproblem` has them."""
+
+    @abstractmethod
+    def name(self, k: int) -> str:
+        """Return the name of subproblem k."""
+
+    @abstractmethod
+    def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return what subproblem k is to learn of these rows, float64 (m,)."""
+
+    def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
+        """Return whether rows of these classes, -1 for an unknown one, take part in subproblem k: bool (m,)."""
+        return codes >= 0
+
+    def is_positive(self, codes: np.ndarray, k: int) -> np.ndarray:
+        """Return whether a positive decision of subproblem k is right for rows of these classes: bool (m,)."""
+        return codes == 1
+
+    def sizes(self, counts: np.ndarray) -> np.ndarray:
+        """Return the number of samples of each subproblem from those of the classes: int64, shape (n_problems,)."""
+        return np.full(len(self.parts), counts.sum())
+
+    def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
+        """Join decision functions, each over rows of the data.
+
+        Parameters
+        ----------
+        decisions : sequence of DecisionFunction
+            One for each subproblem, in order, with `rows`.
+        codes : ndarray of shape (n,), int
+            The class of each row of the data.
+        width : int
+            The number of columns of the data.
+        """
+        rows, values = [d.rows for d in decisions if d.rows is not None], [d.coef for d in decisions]
+        support, n_support, coef = self._merged(rows, values, codes)
+        intercept = np.array([d.intercept for d in decisions])
+        weights = [d.w for d in decisions if d.w is not None]
+        if len(weights) < len(decisions):
+            return Joined(support, None, n_support, coef, intercept)
+        vectors = np.zeros((len(weights), width))
+        for row, w in zip(vectors, weights, strict=True):
+            row[: len(w)] = w  # a stream may have grown columns that this subproblem has not seen
+        n_support, coef = self._own_weights()
+        coef[:, [k for k, w in enumerate(weights) if not len(w)]] = 0.0
+        return Joined(support, vectors, n_support, coef, intercept)
+
+    def _merged(
+        self, rows: Sequence[np.ndarray], values: Sequence[np.ndarray], codes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the support, n_support and coef of models that have support vectors."""
+        return merge_rest(rows, values, codes, len(self.parts))
+
+    def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return n_support (k,) and coef (k, k) of a model whose vectors are the weights of its k decisions."""
+        k = len(self.parts)
+        return np.ones(k, dtype=np.int64), np.eye(k)
+
+
+class ClassPairs(Division):
+    """A subproblem for each two classes."""
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int]]:
+        return class_pairs(len(self.classes))
+
+    def name(self, k: int) -> str:
+        a, b = self.parts[k]
+        return f"{self.classes[a]} vs {self.classes[b]}"
+
+    def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        return signs(answers.codes[rows], *self.parts[k], len(self.classes))
+
+    def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
+        return np.isin(codes, self.parts[k])
+
+    def is_positive(self, codes: np.ndarray, k: int) -> np.ndarray:
+        return signs(codes, *self.parts[k], len(self.classes)) > 0.0
+
+    def sizes(self, counts: np.ndarray) -> np.ndarray:
+        a, b = pair_classes(len(self.classes))
+        return counts[a] + counts[b]
+
+    def _merged(self, rows, values, codes):
+        return merge_support(rows, values, codes, len(self.classes))
+
+    def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        return weight_coefficients(len(self.classes))
+
+
+class OneVsRest(Division):
+    """A subproblem for each class, against all others."""
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int]]:
+        return [(c, REST) for c in range(len(self.classes))]
+
+    def name(self, k: int) -> str:
+        return f"{self.classes[k]} vs rest"
+
+    def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        return np.where(answers.codes[rows] == k, 1.0, -1.0)
+
+    def is_positive(self, codes: np.ndarray, k: int) -> np.ndarray:
+        return codes == k
+
+
+class AllClasses(Division):
+    """One problem of all classes."""
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        return [(REST, REST)]
+
+    def name(self, k: int) -> str:
+        return "all classes"
+
+    def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        return answers.codes[rows].astype(np.float64)
+
+    def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
+        """Return the arrays of a machine of all classes; of two classes the difference of their decisions."""
+        (one,) = decisions
+        assert isinstance(one, ClassDecisions) and one.w is not None and one.rows is not None
+        support, n_classes = one.rows[np.argsort(codes[one.rows], kind="stable")], len(self.classes)
+        if n_classes > 2:
+            counts = np.ones(n_classes, dtype=np.int64)
+            return Joined(support, one.w, counts, np.eye(n_classes), one.intercepts)
+        n_support, coef = weight_coefficients(2)
+        return Joined(support, one.w[1:] - one.w[:1], n_support, coef, one.intercepts[1:] - one.intercepts[:1])
+
+
+class Whole(Division):
+    """One problem of all samples, which have targets or nothing to be learnt of each."""
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        return [(0, 0)]
+
+    def name(self, k: int) -> str:
+        return self.noun
+
+    def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        assert answers.targets is not None
+        return answers.targets[rows]
+
+    def _merged(self, rows, values, codes):
+        support, n_support, coef = merge_rest(rows, values, np.zeros_like(codes), 1)
+        if len(self.classes):  # those that a model of outliers names
+            n_support = np.bincount(codes[support], minlength=len(self.classes))
+        return support, n_support, coef
+
+
+DIVISIONS: dict[str, type[Division]] = {
+    "ovo": ClassPairs,
+    "ovr": OneVsRest,
+    "crammer_singer": AllClasses,
+    "whole": Whole,
+}
+"""Each division by the name that `Task.division` gives it."""

@@ -1,0 +1,215 @@
+"""The settings of a training, checked once, and the one way from their names to the objects that do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit import plugins
+from svmkit.data.prepare.targets import require_epsilon
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import Gram, parse_bytes
+from svmkit.model.calibration import require_kind
+from svmkit.problems.base import Problem
+from svmkit.problems.loss import Loss
+from svmkit.solver.base import Solver
+from svmkit.solver.sampler import Sampler
+from svmkit.solver.selection import by_name
+from svmkit.solver.selection.nu import with_nu
+from svmkit.solver.stopping import Criterion, Stop, Support, is_limited
+from svmkit.tasks import Task, task_named
+from svmkit.tasks.classification import SCHEMES
+from svmkit.training.weights import require_C
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All that a training needs to know besides the data, whoever asks for it.
+
+    Parameters
+    ----------
+    solver : str or Solver, default="auto"
+        The solver, by name or as an instance.
+    solver_options : mapping of str to object, default=None
+        Options of a solver that is given by its name.
+    kernel : str, Kernel or callable, default=None
+        The kernel; None is rbf, or linear for a solver that needs it.
+    kernel_params : mapping of str to object, default=None
+        Values of gamma, degree and coef0, for a kernel that is given by its name.
+    loss : str, default=None
+        The loss; None is that of the solver.
+    C : float, default=1.0
+        The weight of the summed losses, > 0.
+    nu : float, default=None
+        nu in place of C or epsilon; of a one-class model its nu.
+    epsilon : float, default=0.1
+        Half the width of the tube of regression.
+    contamination : "auto" or float, default="auto"
+        The share of training samples that a one-class model calls outliers; "auto" leaves it to nu.
+    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+        The subproblems of more than two classes.
+    class_weight : {"balanced"} or dict of label to float, default=None
+        The weight of each class.
+    impute, scale : str, default=None
+        The preparation of the features.
+    memory : str or int, default="1GB"
+        The most memory for kernel rows.
+    calibration : {"sigmoid", "isotonic"}, default=None
+        How decisions become probabilities.
+    stop : Criterion or Stop, default=None
+        When to stop; None is a gap of 1e-3.
+    sampler : str or Sampler, default=None
+        Which points each step looks at; None is the solver's own sampler.
+    seed : int, default=0
+        The seed of all random choices.
+    n_threads : int, default=None
+        The number of threads; None uses all.
+
+    Raises
+    ------
+    InputError
+        A value cannot be used, whatever the data and the solver are.
+
+    Examples
+    --------
+    >>> resolve(Settings(solver="smo", kernel="rbf", kernel_params={"gamma": 0.5})).kernel
+    RBF(gamma=0.5)
+    """
+
+    solver: str | Solver = "auto"
+    solver_options: Mapping[str, Any] | None = None
+    kernel: Any = None
+    kernel_params: Mapping[str, Any] | None = None
+    loss: str | None = None
+    C: float = 1.0
+    nu: float | None = None
+    epsilon: float = 0.1
+    contamination: Any = "auto"
+    multiclass: str = "ovo"
+    class_weight: str | dict | None = None
+    impute: str | None = None
+    scale: str | None = None
+    memory: str | int = "1GB"
+    calibration: str | None = None
+    stop: Criterion | Stop | None = None
+    sampler: str | Sampler | None = None
+    seed: int = 0
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        require_C(self.C)
+        require_epsilon(self.epsilon)
+        parse_bytes(self.memory)
+        if self.multiclass not in SCHEMES:
+            raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
+        if self.calibration is not None:
+            require_kind(self.calibration)
+
+    @property
+    def rules(self) -> Stop:
+        """The stop rules; none if the default ones hold."""
+        return Stop(()) if self.stop is None else Stop(()) | self.stop
+
+    @property
+    def most_support(self) -> float:
+        """The limit on support vectors; inf without one."""
+        return self.rules.least(Support)
+
+
+@dataclass(frozen=True)
+class Method:
+    """The objects that do the work of a training, as `resolve` finds them.
+
+    Attributes
+    ----------
+    settings : Settings
+        What they come from.
+    task : Task
+        What is learnt.
+    solver : Solver
+        The solver, or the one that chooses a solver for each subproblem.
+    kernel : Kernel
+        The kernel; its gamma may still be a rule such as "scale".
+    sampler : Sampler or None
+        The points that each step looks at; None is the solver's own sampler.
+    """
+
+    settings: Settings
+    task: Task
+    solver: Solver
+    kernel: Kernel
+    sampler: Sampler | None
+
+    def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
+        """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
+        return self.task.problem_type(self.solver, self.kernel if kernel is None else kernel, self.settings)
+
+    def pose(self, solver: Solver, gram: Gram, target: np.ndarray, C: np.ndarray) -> Problem:
+        """Return the problem that `solver`, or one that it chooses, minimises over the samples of a Gram."""
+        return self.task.pose(solver, gram, target, C, self.settings)
+
+
+def resolve(settings: Settings, task: str | Task | None = None) -> Method:
+    """Return the solver, the kernel and the sampler that settings name, for a task.
+
+    Parameters
+    ----------
+    settings : Settings
+        The settings.
+    task : str or Task, default=None
+        What is learnt; None is classification.
+
+    Returns
+    -------
+    Method
+        The objects that do the work.
+
+    Raises
+    ------
+    InputError
+        A name or an option is not known, or two of them do not go together; the message lists what does.
+    """
+    task = task_named(task)
+    task.require(settings)
+    if settings.multiclass != "ovo" and not task.has_classes:
+        raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
+    solver = by_name.solver(settings.solver, _solver_options(settings, task))
+    if is_limited(settings.stop) and task.limits_support(settings):
+        solver = solver.within_support()
+    if settings.nu is not None and task.is_supervised:
+        solver = with_nu(solver, settings.nu)
+    if settings.multiclass == "crammer_singer":
+        solver = by_name.of_all_classes(solver)
+    taker = solver if settings.kernel is None else None  # what it can take is asked below
+    kernel = by_name.kernel(settings.kernel, dict(settings.kernel_params or {}), taker)
+    require_scheme(settings.multiclass, kernel)
+    if kernel.name != "precomputed" and isinstance(settings.kernel, str):  # other values are not known yet
+        solver.check_kernel(kernel)
+    return Method(settings, task, solver, kernel, by_name.sampler(settings.sampler))
+
+
+def require_scheme(multiclass: str, kernel: Kernel) -> None:
+    """Raise InputError unless the subproblems of several classes go with the kernel."""
+    if multiclass == "crammer_singer" and kernel.name != "linear":
+        raise InputError(
+            f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"
+        )
+
+
+def _solver_options(settings: Settings, task: Task) -> Mapping[str, Any] | None:
+    """Return the options of the solver, with the loss among them if it has such an option."""
+    options, given = settings.solver_options, settings.solver
+    if settings.loss is None or not task.is_supervised:
+        return options
+    if not isinstance(given, str):
+        raise InputError(f"loss={settings.loss!r} is for a solver given by its name; {given!r} has its own")
+    loss, kind = Loss.of(settings.loss), plugins.load("solver", given)
+    if "loss" in plugins.options(kind):
+        return {**(options or {}), "loss": str(loss)}
+    if loss not in kind.losses:
+        raise InputError(f"solver {given} does not take loss={settings.loss!r}; its losses: {', '.join(kind.losses)}")
+    return options

@@ -1,0 +1,264 @@
+"""The training of one subproblem."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.model.model import SVMModel
+from svmkit.problems.base import DecisionFunction, Problem
+from svmkit.problems.certificate import Certificate
+from svmkit.runtime.interrupt import Flag
+from svmkit.scoring.metric import Metric
+from svmkit.solver.history import HistoryPoint, Measured
+from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.recorder import Callback, Score, is_true
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.requirements import Reads
+from svmkit.solver.sampler import Cyclic
+from svmkit.solver.solution import Solution, Status
+from svmkit.solver.stopping import is_limited
+from svmkit.training.callbacks import Callbacks
+from svmkit.training.checkpoint import Slot
+from svmkit.training.data import TrainingData, solver_tasks
+from svmkit.training.division import Subproblem
+from svmkit.training.settings import Method
+from svmkit.training.subproblems.part import Part, Saved
+from svmkit.training.subproblems.refit import by_size, refitted
+from svmkit.training.subproblems.time_budget import TimeBudget
+from svmkit.training.subproblems.validation import Held, Measure, Validation
+from svmkit.training.subproblems.warm_start import ModelStart
+
+Start = Sequence[np.ndarray] | SVMModel
+"""A point for each subproblem, or a model some of whose support vectors are rows of the data."""
+
+
+class SubproblemTrainer:
+    """Trains any of the subproblems of data, for any C.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The data after every check.
+    method : Method
+        The solver and the settings.
+    start, validation, metric, callbacks : optional
+        As for `svmkit.training.train.fit_prepared`.
+
+    Attributes
+    ----------
+    tasks : list of Task
+        The facts about each subproblem on which a choice of its solver may depend.
+    solvers : list of Solver
+        The solver of each subproblem: those that `method.solver` chooses.
+    limited : bool
+        Whether the stop rules limit the number of support vectors.
+    measuring : float
+        The seconds that went into the accuracy on held-out rows.
+    interrupted : bool
+        Whether a signal or a callback has ended the training.
+    parts : list of Part or None
+        The results of the run under way, of which models on the way are made.
+
+    Raises
+    ------
+    InputError
+        An option cannot be used with these data.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        method: Method,
+        *,
+        start: Start | None = None,
+        validation: Held | None = None,
+        metric: Metric | None = None,
+        callbacks: Callbacks | None = None,
+    ) -> None:
+        self.data, self.method, self.callbacks = data, method, callbacks or Callbacks()
+        self.stop, self.limited = method.settings.stop, is_limited(method.settings.stop)
+        self._is_linear = method.problem_type(data.kernel).is_linear
+        self.tasks = solver_tasks(method, data)
+        self.solvers = [method.solver.solver_for(task) for task in self.tasks]
+        self.start = ModelStart(start, data, self._is_linear) if isinstance(start, SVMModel) else start
+        self.validation = Validation.of(validation, data, metric) if validation is not None else None
+        self.measuring = 0.0
+        self.interrupted = False
+        self.parts: list[Part | None] = []
+
+    def is_complete(self, k: int) -> bool:
+        """Return whether subproblem k gets all of its kernel rows in compiled code (`CompleteGram`)."""
+        return self.solvers[k].by_slices and not isinstance(self.method.sampler, Cyclic) and self.data.is_complete[k]
+
+    def subproblem(self, k: int) -> Subproblem:
+        """Return the k-th subproblem, which shares kernel rows with others unless their order matters."""
+        if self.is_complete(k):
+            return self.data.subproblem(k, complete=True)
+        # products of many rows take less time than copies of what other class pairs know
+        rows = self.solvers[k].reads is not Reads.BLOCKS and not self._is_linear
+        return self.data.subproblem(k, shared=rows and not isinstance(self.method.sampler, Cyclic))
+
+    def train(
+        self,
+        pair: Subproblem,
+        C: float,
+        *,
+        budget: TimeBudget | None = None,
+        seconds: float = math.inf,
+        start: np.ndarray | Progress | None = None,
+        slot: Slot | None = None,
+        place: tuple[int, int, str] | None = None,
+    ) -> Part:
+        """Train one subproblem.
+
+        Parameters
+        ----------
+        pair : Subproblem
+            The subproblem.
+        C : float
+            The weight of the summed losses, > 0.
+        budget : TimeBudget, default=None
+            The stop rules, with a limit in seconds that is shared. None is all of the time that the rules give.
+        seconds : float, default=inf
+            The share of this subproblem in a limit in seconds.
+        start : ndarray or Progress, default=None
+            The point to start from, or the progress to continue. None uses the start that was given for all
+            subproblems, if any.
+        slot : Slot, default=None
+            Where progress is saved. Progress that it holds already comes before any other start.
+        place : tuple (int, int, str), default=None
+            The arguments of `Callbacks.on_begin`. None is (k, number of subproblems, name of the subproblem).
+
+        Returns
+        -------
+        Part
+            The result.
+
+        Raises
+        ------
+        InputError
+            A start or checkpoint does not fit the problem, or the solver cannot solve it.
+        """
+        began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
+        solver = self.solvers[pair.k]
+        problem = pair.pose(self.method, solver, C)
+        progress = slot.progress if slot else None
+        if progress:
+            progress = progress._replace(point=problem.restore(progress.point))
+        reason = problem.infeasible(progress.point) if progress else None
+        if slot and reason:  # compiled loops trust a point
+            raise slot.refusal(pair.name, reason)
+        if isinstance(start, Progress):
+            progress = start
+        budget = budget or TimeBudget(self.stop)
+        share = min(seconds, budget.left)
+        sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
+        saved = Saved(slot)
+        solution = solve(
+            problem,
+            solver,
+            sampler=self.method.sampler,
+            stop=budget.rules(share, progress.seconds if progress else 0.0),
+            start=progress or (self._start(pair, problem) if start is None else start),
+            seed=self.method.settings.seed,
+            callbacks=self._callbacks(*(place or (pair.k, len(sizes), pair.name))),
+            saver=saved,
+            score=self._score(pair, C, problem, measure) if measure or self.callbacks.sees_models else None,
+        )
+        steps = solution.seconds - (progress.seconds if progress else 0.0)
+        solution, decision = self._decided(pair, C, problem, solution, measure)
+        took = time.perf_counter() - self.measuring - began
+        # a rule of the caller's own may say that time is over, and more of it would not change that
+        last = saved.last if solution.status is Status.TIME_LIMIT and took >= share else None
+        decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
+        self.callbacks.on_end(lambda: self._model_with(pair.k, decision))
+        return Part(solution, decision, values, took, took - steps, last)
+
+    def note_end(self, part: Part, flag: Flag) -> None:
+        """Note that a signal, or a callback during the solve of `part`, has asked to end."""
+        self.interrupted |= bool(flag) or part.solution.status is Status.INTERRUPTED
+
+    def _callbacks(self, k: int, n_problems: int, name: str) -> list[Callback]:
+        """Return the callbacks of a solve; one that asks to stop ends the training, even at its last point."""
+
+        def asking(callback: Callback) -> Callback:
+            def call(point: HistoryPoint) -> bool:
+                stop = is_true(callback(point))
+                self.interrupted |= stop
+                return stop
+
+            return call
+
+        callbacks = self.callbacks.on_begin(k, n_problems, name)
+        return list(callbacks) if self.callbacks.passive else [asking(callback) for callback in callbacks]
+
+    def _score(self, pair: Subproblem, C: float, problem: Problem, measure: Measure | None) -> Score:
+        """Return the function that shows models to callbacks and measures accuracy, of refitted ones under a limit."""
+        decide = partial(self._decision, pair, C, problem)
+        sized = by_size(problem, decide, measure) if self.limited and measure else None
+
+        def score(point: np.ndarray, certificate: Certificate) -> float | Measured | None:
+            began, value = time.perf_counter(), None
+            if self.callbacks.sees_models:
+                self.callbacks.on_iterate(
+                    lambda: self._model_with(pair.k, decide(point, certificate).restrict(pair.rows))
+                )
+            if measure is not None:
+                value = sized(point, certificate) if sized else measure(decide(point, certificate))
+            self.measuring += time.perf_counter() - began
+            return value
+
+        return score
+
+    def _decision(
+        self, pair: Subproblem, C: float, problem: Problem, point: np.ndarray, certificate: Certificate
+    ) -> DecisionFunction:
+        """Return the decision function of a point."""
+        return self.data.task.decision(problem, point, certificate, C * pair.weights, self.method.settings)
+
+    def _decided(
+        self, pair: Subproblem, C: float, problem: Problem, solution: Solution, measure: Measure | None
+    ) -> tuple[Solution, DecisionFunction]:
+        """Return the solution and its decision function, refitted for all samples if a limit cut the solve short."""
+        decision = self._decision(pair, C, problem, solution.point, solution.certificate)
+        if not self.limited or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
+            return solution, decision
+        best = refitted(problem, np.flatnonzero(solution.point))
+        if best is not None and best[1].primal < solution.certificate.primal:
+            decision, certificate = best
+            solution = replace(solution, certificate=certificate)
+        if measure and solution.history:
+            solution.history[-1] = solution.history[-1].measured(measure(decision))
+        return solution, decision
+
+    def _start(self, pair: Subproblem, problem: Problem) -> np.ndarray | None:
+        if self.start is None:
+            return None
+        if isinstance(self.start, ModelStart):
+            return self.start.point(pair, problem)
+        k, m = pair.k, len(pair.rows)
+        if k >= len(self.start) or self.start[k].shape != (m,):
+            raise InputError(f"start has no point of length {m} for problem {k}: it belongs to other data")
+        reason = problem.infeasible(self.start[k])
+        if reason:
+            raise InputError(f"start for problem {k} is infeasible: {reason}")
+        return self.start[k]
+
+    def _model_with(self, k: int, decision: DecisionFunction) -> SVMModel:
+        """Return the model of the decision function of subproblem k and of what is known of the others."""
+        empty = no_decision(decision)
+        decisions = [part.decision if part else empty for part in self.parts]
+        decisions[k] = decision
+        return self.data.model(decisions, {"solver": self.method.solver.name})[0]
+
+
+def no_decision(like: DecisionFunction) -> DecisionFunction:
+    """Return the decision function of a subproblem that did not begin, beside one that did."""
+    return DecisionFunction(np.empty(0), 0.0, None if like.w is None else np.empty(0), np.empty(0, dtype=np.int64))
