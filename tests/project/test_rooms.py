@@ -89,10 +89,6 @@ def test_every_room_is_in_the_table():
 
 
 ENTRIES, FLOORS = 15, 6  # files and folders in a folder, and the longest chain of imports between them
-CROWDED = {  # folders that do not keep to it yet; the test below fails for one that does
-    "svmkit/problems",
-    "svmkit/solver",
-}
 
 
 def module_of(path: Path) -> str:
@@ -129,10 +125,9 @@ def floors(graph: Mapping[str, set[str]]) -> int:
 
 
 FOLDERS = sorted({str(path.parent.relative_to(ROOT)) for path in FILES} - {"svmkit"})
-LATE = pytest.mark.xfail(strict=True, reason="too many files or floors so far")
 
 
-@pytest.mark.parametrize("folder", [pytest.param(name, marks=LATE if name in CROWDED else ()) for name in FOLDERS])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_is_small(folder):
     graph = graph_of(ROOT / folder)
     assert len(graph) <= ENTRIES, f"{folder} holds {len(graph)} entries, more than {ENTRIES}: give it a folder"

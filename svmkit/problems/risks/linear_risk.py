@@ -10,17 +10,14 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
-from svmkit.problems.risks.design import Design
-from svmkit.problems.risks.near_margin import weights_near_margin
-from svmkit.problems.risks.risk import Risk
+from svmkit.problems.risks.linear_problem import LinearProblem
+from svmkit.problems.risks.near_margin import guess_weights
 from svmkit.problems.risks.sums import dual_sums
 from svmkit.problems.rounding import dot_error
-from svmkit.problems.weights import outside_bounds, reward_error, ridges
+from svmkit.problems.weights import outside_bounds, ridges
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 
@@ -39,73 +36,6 @@ class Bound(NamedTuple):
 
 
 _proven = attrgetter("proven")
-
-
-class LinearProblem(Risk):
-    """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel.
-
-    Attributes
-    ----------
-    design : Design
-        X with its bias column.
-    """
-
-    is_linear: ClassVar[bool] = True
-
-    def __init__(
-        self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: str | Loss = "hinge", **terms
-    ) -> None:
-        super().__init__(gram, target, C, loss, **terms)
-        self.design = Design(gram, self.bias)
-
-    def descend(self, order: np.ndarray, beta: np.ndarray, v: np.ndarray, high: float, low: float) -> Pass:
-        """Make a pass of coordinate descent over samples, all arrays in place.
-
-        Parameters
-        ----------
-        order : ndarray of int64
-            The samples; those that stay in come first afterwards.
-        beta, v : ndarray of float64, shape (m,) and (width,)
-            Dual weights, and w of them.
-        high, low : float
-            Thresholds of shrinking, as for `coordinate_pass`.
-        """
-        d, points = self.design, self.points
-        given = d.rows, d.bias, points.rows, order, order.size, beta, v
-        return coordinate_pass(*given, high, low, 1.0, points.two_sided)
-
-    def decision(self, w: np.ndarray) -> np.ndarray:
-        """Return the decision values h (m,) of w (width,)."""
-        return self.design.margins(w)
-
-    def _guess(self, h: np.ndarray) -> np.ndarray:
-        """Return dual weights (m,) that decision values suggest with the l2 penalty, scaled if losses are smooth."""
-        if not self.is_smooth:
-            return weights_near_margin(self, h)
-        beta = self.suggest(h)
-        v, (linear, ridged) = self.weights(beta), dual_sums(*self.points, beta)
-        return beta * self.best_scale(linear, float(v @ v) + ridged)
-
-    def _primal_error(self, w: np.ndarray, h: np.ndarray) -> float:
-        """Return a bound on the rounding error of P at w (width,), whose decision values are given."""
-        of_h = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
-        return dot_error(w) + dot_error(np.square(w)) + self.total_loss_error(h, of_h)
-
-    def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
-        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
-        of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
-        sums = reward_error(self.terms, beta) + dot_error(np.square(v))
-        sums += dot_error(beta * (beta * ridges(self.terms, beta)))
-        return float(np.linalg.norm(v)) * of_v + of_v * of_v + sums
-
-    def dual(self, beta: np.ndarray, w: np.ndarray) -> float:
-        """Return D with the l2 penalty at beta (m,), whose w (width,) the caller has computed."""
-        linear, ridged = dual_sums(*self.points, beta)
-        return linear - 0.5 * (float(w @ w) + ridged)
-
-    def weights(self, beta: np.ndarray) -> np.ndarray:
-        """Return w (width,) of the dual weights beta (m,), from scratch."""
-        return self.design.pull(beta)
 
 
 class LinearDual(LinearProblem):
@@ -147,7 +77,7 @@ class LinearDual(LinearProblem):
         return self.clip(coef)
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        return self._guess(self.decision(self.design.join(w, intercept)))
+        return guess_weights(self, self.decision(self.design.join(w, intercept)))
 
 
 class LinearRisk(LinearProblem):
@@ -179,7 +109,7 @@ class LinearRisk(LinearProblem):
     -----
     A certificate has a D although most solvers of this problem have no dual point. It is the best of the lower bound
     that was offered (`raise_bound`, `offer`) and of the dual weights that the decision values suggest
-    (`weights_near_margin`), improved with the l2 penalty by two passes of coordinate descent. So D costs some passes
+    (`guess_weights`), improved with the l2 penalty by two passes of coordinate descent. So D costs some passes
     over X, depends on the point and on what was offered only, and is a lower bound on the optimum whatever the solver
     does. The samples of the passes are in a random order that changes with each offer: the same order again and again
     makes no progress.
@@ -249,7 +179,7 @@ class LinearRisk(LinearProblem):
         """Return the best bound: the one offered or the one h (m,) suggests, with l2 improved by some passes."""
         if self.penalty == "l1":
             return max(self._known, self._prove(self.suggest(h)), key=_proven)
-        known = max(self._known, self._prove(self._guess(h)), key=_proven)
+        known = max(self._known, self._prove(guess_weights(self, h)), key=_proven)
         beta = known.beta.copy()
         v, rng = self.weights(beta), np.random.default_rng(self._offers)  # another order after each offer
         for _ in range(PASSES):

@@ -10,20 +10,27 @@ margin of another loss are the residuals at which its slope jumps.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from svmkit.losses.terms import Terms
-
-if TYPE_CHECKING:
-    from svmkit.problems.risks.linear_risk import LinearProblem
+from svmkit.problems.risks.linear_problem import LinearProblem
+from svmkit.problems.risks.sums import dual_sums
 
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
 BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
 LEAST = 100_000  # rows of X that may be read in any case: small data sets are cheap
 MOST = 400  # largest number of passes over a band
 SMALL = 1000  # up to so many samples, all of them are tried as one band as well
+
+
+def guess_weights(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
+    """Return dual weights (m,) that decision values suggest with the l2 penalty, scaled if losses are smooth."""
+    if not problem.is_smooth:
+        return weights_near_margin(problem, h)
+    beta = problem.suggest(h)
+    v, (linear, ridged) = problem.weights(beta), dual_sums(*problem.points, beta)
+    return beta * problem.best_scale(linear, float(v @ v) + ridged)
 
 
 def weights_near_margin(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
