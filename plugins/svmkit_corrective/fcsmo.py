@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap
 from svmkit.problems.nu import NuQP
@@ -21,8 +22,8 @@ class FCSMO(Corrective):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     growth : float, default=0.3
         As for `Corrective`.
     first, inner : optional
@@ -34,10 +35,10 @@ class FCSMO(Corrective):
     further = (OneClassQP, NuQP)
     regression = TubeQP
     terms = ("loss",)
-    losses = ("hinge", "squared_hinge")
+    losses = ("hinge", "squared_hinge", *PIECEWISE)
     paper = "Fan, Chen, Lin 2005"
 
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     growth: float = 0.3
 
     def init(self, problem, start, draws):

@@ -27,7 +27,7 @@ class SpanState(CorrectiveState):
 
     def __init__(self, problem: BiasedTubeQP, form: StandardForm, point: np.ndarray, rng: np.random.Generator) -> None:
         self.biased = problem
-        free = TubeQP(problem.gram, problem.t, problem.C, problem.epsilon, loss=problem.loss)
+        free = TubeQP(problem.gram, problem.t, problem.C, loss=problem.loss)
         super().__init__(free, form, point, rng)
 
     def gradient(self):

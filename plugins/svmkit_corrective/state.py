@@ -173,6 +173,8 @@ class CorrectiveState:
         self.ahead += self.form.sign * self.effect(self.change[now], self.changed[now])
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
+            if isinstance(self.form.epsilon, Epsilon):  # a ridge changes where a weight has passed 0
+                self.ahead[self.changed] += self._ridge_change(1.0) - self.problem.ridged(self.change, self.changed)
             self._settle()
 
     def effect(self, weights: np.ndarray, idx: np.ndarray) -> np.ndarray:
@@ -212,9 +214,8 @@ class CorrectiveState:
             shift = float(sign @ self.change)
             slope += self.form.bias_penalty * shift * (float(self.form.sign @ box.beta) - shift)
             curvature += self.form.bias_penalty * shift * shift
-        if (
-            epsilon := self.form.epsilon
-        ) is not None:  # along the change it is convex, so this is at least what it adds
+        epsilon = self.form.epsilon
+        if epsilon is not None:  # it is convex along the change, so that this is at least what it adds
             weights = box.beta[self.changed]
             after, before = np.abs(weights), np.abs(weights - self.change)
             if isinstance(epsilon, Epsilon):
@@ -223,11 +224,19 @@ class CorrectiveState:
                 slope += epsilon * float(after.sum() - before.sum())
         if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
+            if isinstance(epsilon, Epsilon):
+                box.v[self.changed] += self._ridge_change(part) - part * self._ridge_change(1.0)
             box.beta[self.changed] -= (1.0 - part) * self.change
             self.imprecise = True
         box.v[:] += part * self.ahead
         self.ahead[:] = 0.0
         self.changed, self.change, self.done = self.changed[:0], self.change[:0], 0
+
+    def _ridge_change(self, part: float) -> np.ndarray:
+        """Return the change of the ridge terms of v at the changed points when only a part of the change is made."""
+        before = self.box.beta[self.changed] - self.change
+        after, ridged = before + part * self.change, self.problem.ridged
+        return ridged(after, self.changed) - ridged(before, self.changed)
 
     def take(self, certificate: Certificate) -> None:
         """Take over the certificate's exact gradient; note whether rounding errors of v limit the solve."""

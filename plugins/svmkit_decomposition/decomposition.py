@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.kernels.gram.complete import CompleteGram
+from svmkit.losses.base import PIECEWISE
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import Loss
 from svmkit.problems.nu import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.tube import TubeQP
@@ -44,7 +44,7 @@ class Decomposition(Solver):
     regression: ClassVar[type[Problem] | None] = TubeQP
     further: ClassVar[tuple[type[Problem], ...]] = (OneClassQP,)
     terms = ("loss",)
-    losses = ("hinge", "squared_hinge")
+    losses = ("hinge", "squared_hinge", *PIECEWISE)
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 100
     reads: ClassVar[Reads | None] = Reads.ROWS
@@ -113,8 +113,7 @@ class Pairwise(Decomposition):
     def for_pairs(self) -> SolvesPairs | None:
         from svmkit_decomposition.pairs import solve_pairs  # here: few solves need it
 
-        hinge = getattr(self, "loss", "") == Loss.HINGE
-        return partial(solve_pairs, second=self.second) if hinge else None
+        return partial(solve_pairs, second=self.second) if getattr(self, "loss", "") == "hinge" else None
 
     def init(self, problem, start: np.ndarray | None, draws: Draws) -> BoxState | CompleteState | NuState:  # type: ignore[override]
         if isinstance(problem, NuQP):

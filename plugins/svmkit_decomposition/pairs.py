@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.loops.complete_rows import Slab, combine, source_of_pair
-from svmkit.problems.box_sums import box_values, hinge_bias
+from svmkit.problems.bias import select_bias
+from svmkit.problems.sums import Record, values_at
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import Box
 from svmkit_decomposition.complete import LOOKS, CompleteRows, n_support, take_slice
@@ -19,7 +20,7 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
     ----------
     pairs : svmkit.solver.smo.pairs.Pairs
         The class pairs.
-    bounds : svmkit.problems.box_sums.Bounds
+    bounds : svmkit.problems.sums.Bounds
         What the rounding errors of certificates depend on.
     answers : svmkit.solver.smo.pairs.Answers
         Where results go.
@@ -87,8 +88,8 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         combine(slab, support, coef, h)  # the last step with a sample has needed its row
         for r in range(n):
             v[r], cost[r] = y[r] - h[r], C[r]
-        bias = hinge_bias(y, v, cost)
-        values = box_values(y, h, beta, C, ridge, diag, False, bias, bounds)
+        bias, record = select_bias(y, v, cost, 0.0), Record(y, y, ridge, C, ridge, ridge, ridge, ridge)
+        values = values_at(record, h, beta, diag, 0.0, bias, 0.0, 0.0, True, bounds)
         for c in range(5):
             answers.values[at, c] = values[c]
         for r in range(n):

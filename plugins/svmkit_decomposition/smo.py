@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmkit.losses.base import Loss
 from svmkit_decomposition.decomposition import Pairwise
 
 
@@ -13,8 +14,8 @@ class SMO(Pairwise):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     shrinking : bool, default=True
         Whether points are left out while their weights stay at a bound.
     """
@@ -22,5 +23,5 @@ class SMO(Pairwise):
     name = "smo"
     paper = "Fan, Chen, Lin 2005"
 
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     shrinking: bool = True

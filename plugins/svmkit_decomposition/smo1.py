@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from svmkit.losses.base import Loss
 from svmkit_decomposition.decomposition import Pairwise
 
 
@@ -14,12 +15,12 @@ class SMO1(Pairwise):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     """
 
     name = "smo1"
     second: ClassVar[bool] = False
     paper = "Keerthi et al. 2001"
 
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from svmkit.losses.base import Family, Loss
 from svmkit.problems.base import Problem
 from svmkit_decomposition.decomposition import Pairwise
 
@@ -17,14 +18,16 @@ class SMOL2(Pairwise):
 
     Parameters
     ----------
+    loss : str or Loss, default="squared_hinge"
+        Any loss whose dual has a ridge.
     shrinking : bool, default=True
         Whether points are left out while their weights stay at 0.
     """
 
     name = "smol2"
     further: ClassVar[tuple[type[Problem], ...]] = ()
-    losses = ("squared_hinge",)
+    losses = ("squared_hinge", Family.RIDGED, Family.SMOOTH)
     paper = "Fan, Chen, Lin 2005"
-    loss: ClassVar[str] = "squared_hinge"
 
+    loss: str | Loss = "squared_hinge"
     shrinking: bool = True

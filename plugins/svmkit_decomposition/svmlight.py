@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.losses.base import Loss
 from svmkit_decomposition.decomposition import Decomposition
 from svmkit_decomposition.sets import solve_sets
 from svmkit_decomposition.state import BoxState
@@ -23,8 +24,8 @@ class SVMLight(Decomposition):
     ----------
     q : int, default=10
         Size of a working set, even; it is reduced to half the number of kernel rows that the cache holds.
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss : str or Loss, default="hinge"
+        Any piecewise linear-quadratic loss.
     shrinking : bool, default=True
         Whether points are left out while their weights stay at a bound.
 
@@ -38,7 +39,7 @@ class SVMLight(Decomposition):
     paper = "Joachims 1999"
 
     q: int = 10
-    loss: str = "hinge"
+    loss: str | Loss = "hinge"
     shrinking: bool = True
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from svmkit.losses.base import Loss
 from svmkit.losses.by_name import canonical_name
 from svmkit.problems.certificate import Certificate
 
-GRAIN = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
+RESOLUTION = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Problem(ABC):
         What is learnt: "classify", "regress" or "outliers".
     is_linear : bool
         Whether a model of the problem is a weight vector over the columns of X.
-    grain : float, default=0.0
+    resolution : float, default=0.0
         Gap in units of the objective below which the certificate is asked whether only rounding is left, for problems
         whose optimum may be 0, where no relative gap is ever small.
     """
@@ -107,7 +107,7 @@ class Problem(ABC):
     name: ClassVar[str]
     task: ClassVar[str] = "classify"
     is_linear: ClassVar[bool] = False
-    grain: float = 0.0
+    resolution: float = 0.0
 
     def __init__(self, gram: Gram, y: np.ndarray) -> None:
         self.gram, self.m, self.y = gram, gram.m, y

@@ -12,11 +12,10 @@ import numpy as np
 from svmkit.errors import Infeasible, InputError
 from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import GRAIN, DecisionFunction, Problem, labels_and_costs
+from svmkit.problems.base import RESOLUTION, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.loss import Loss
-from svmkit.problems.one_class import SAMPLE, filled, sampled, spread, weighted_quantile
+from svmkit.problems.one_class import SAMPLE, filled, sampled, spread
 from svmkit.problems.tube import TubeQP
 
 
@@ -41,7 +40,6 @@ class NuQP(Problem):
         0.0, and the diagonal of K.
     """
 
-    loss: ClassVar[Loss] = Loss.HINGE
     nu: float
     over: np.ndarray
     under: np.ndarray
@@ -80,7 +78,7 @@ class NuQP(Problem):
 
     def levels(self, v: np.ndarray) -> tuple[float, float]:
         """Return the levels of a and of a' at which the primal is least, given v (m,)."""
-        return weighted_quantile(v, self.over, self.half), -weighted_quantile(-v, self.under, self.half)
+        return _quantile(v, self.over, self.half), -_quantile(-v, self.under, self.half)
 
     @abstractmethod
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
@@ -120,6 +118,14 @@ class NuQP(Problem):
         a = spread(np.maximum(coef, 0.0), self.over, self.half)
         b = spread(np.maximum(-coef, 0.0), self.under, self.half)
         return None if a is None or b is None else a - b
+
+
+def _quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
+    """Return the x that minimises sum_i weights_i max(0, x - values_i) - total x; of an interval its middle."""
+    from svmkit.problems.bias import select_bias  # here: it needs numba
+
+    some = weights > 0.0
+    return -float(select_bias(np.ones(np.count_nonzero(some)), -values[some], weights[some], total))
 
 
 class NuBoxQP(NuQP):
@@ -165,7 +171,7 @@ class NuBoxQP(NuQP):
                 f"{math.floor(2e4 * least / total) / 1e4:g}"
             )
         self.nu, self.half = float(nu), min(0.5 * nu * total, least)
-        self.grain = GRAIN * (2.0 * self.half) ** 2 * float(np.abs(self.diag).max())
+        self.resolution = RESOLUTION * (2.0 * self.half) ** 2 * float(np.abs(self.diag).max())
 
     @classmethod
     def formulation(cls, **terms) -> str:

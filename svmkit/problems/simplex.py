@@ -12,7 +12,6 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import Loss
 from svmkit.problems.rounding import dot_error
 
 
@@ -195,7 +194,7 @@ class SquaredHinge(SimplexQP):
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
         f, shares = self._positive(float(alpha @ g)), alpha * self.ridge
-        loss = Loss.SQUARED_HINGE.total(1.0 - (g - shares) / f, self.C)
+        loss = float(self.C @ np.square(np.maximum(1.0 - (g - shares) / f, 0.0)))
         return (f - float(alpha @ shares)) / (2.0 * f * f) + loss, 0.5 / f
 
     def _errors(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
@@ -203,7 +202,9 @@ class SquaredHinge(SimplexQP):
         f, shares, of_g = float(alpha @ g), alpha * self.ridge, self._image_error(alpha, g)
         h = (g - shares) / f
         of_h = (of_g + U * (np.abs(g) + 2.0 * shares)) / f
-        losses = Loss.SQUARED_HINGE.total_error(1.0 - h, self.C, of_h + 4.0 * U * (1.0 + np.abs(h)))
+        slack, error = np.maximum(1.0 - h, 0.0), of_h + 4.0 * U * (1.0 + np.abs(h))
+        error = np.where(1.0 - h > -error, error, 0.0)
+        losses = float(self.C @ (error * (2.0 * slack + error))) + dot_error(self.C * np.square(slack), 2.0)
         norm = (of_g + dot_error(alpha * g) + dot_error(alpha * shares)) / (2.0 * f) / f
         return losses + norm + U / f, norm + (self._excess(alpha) + 4.0 * U) / f
 

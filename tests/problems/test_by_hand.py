@@ -6,6 +6,7 @@ has the bias for its square, or a cost's mean for the cost, is off by far more t
 
 import numpy as np
 import pytest
+from support.bias import best_margin_bias
 
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import Precomputed
@@ -14,7 +15,7 @@ from svmkit.losses import Hinge
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.loss import Loss
 from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
@@ -320,12 +321,12 @@ def test_the_value_of_a_loss_and_its_slope():
 def test_the_best_bias_by_hand():
     y, cost = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 2.0, 4.0, 0.5])
     h = np.array([0.0, -2.0, 1.0, -5.0])  # breaks at 1, 3 (positive) and -2, 4 (negative)
-    assert best_bias(HINGE, y, h, cost) == -2.0
-    assert best_bias(HINGE, y, h, np.array([1.0, 2.0, 0.5, 4.0])) == 3.0
-    assert best_bias(HINGE, y, h, np.array([1.0, 2.0, 3.0, 1.0])) == -0.5  # flat from -2 to 1
+    assert best_margin_bias(HINGE, y, h, cost) == -2.0
+    assert best_margin_bias(HINGE, y, h, np.array([1.0, 2.0, 0.5, 4.0])) == 3.0
+    assert best_margin_bias(HINGE, y, h, np.array([1.0, 2.0, 3.0, 1.0])) == -0.5  # flat from -2 to 1
     # the squared hinge at b in [-2, 1]: 1 (1 - b) + 2 (3 - b) = 4 (b + 2)
-    assert best_bias(SQUARED, y, h, cost) == pytest.approx(-1.0 / 7.0, rel=1e-14)
+    assert best_margin_bias(SQUARED, y, h, cost) == pytest.approx(-1.0 / 7.0, rel=1e-14)
     # in [1, 3]: 2 (3 - b) = 0.5 (b + 2)
-    assert best_bias(SQUARED, y, h, np.array([1.0, 2.0, 0.5, 1.0])) == pytest.approx(2.0, rel=1e-14)
+    assert best_margin_bias(SQUARED, y, h, np.array([1.0, 2.0, 0.5, 1.0])) == pytest.approx(2.0, rel=1e-14)
     for loss in (HINGE, SQUARED):
-        assert best_bias(loss, y, np.array([2.0, 4.0, -1.5, -2.0]), cost) == -0.25  # no loss from -1 to 0.5
+        assert best_margin_bias(loss, y, np.array([2.0, 4.0, -1.5, -2.0]), cost) == -0.25  # no loss from -1 to 0.5

@@ -5,13 +5,14 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from sklearn.metrics.pairwise import rbf_kernel
+from support.bias import best_margin_bias
 from support.liblinear import liblinear, primal
 from support.problems import blobs, make
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.loss import Loss
 from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.problems.risks.linear_risk import LinearDual, LinearRisk
 from svmkit.problems.simplex import SquaredHinge
@@ -79,7 +80,7 @@ def test_best_bias_against_brute_force(loss):
         def total(b):
             return loss.total(1.0 - y * (h + b), C)  # noqa: B023
 
-        b = best_bias(loss, y, h, C)
+        b = best_margin_bias(loss, y, h, C)
         breaks = np.sort(y - h)  # convex, and its pieces end here
         tries = [total(x) for x in breaks]
         k = int(np.argmin(tries))
@@ -92,12 +93,12 @@ def test_best_bias_against_brute_force(loss):
 @every_loss
 def test_best_bias_is_the_middle_of_an_interval(loss):
     y, h = np.array([1.0, -1.0]), np.array([3.0, -3.0])  # no loss for -2 <= b <= 2
-    assert best_bias(loss, y, h + 0.5, np.ones(2)) == pytest.approx(-0.5)
+    assert best_margin_bias(loss, y, h + 0.5, np.ones(2)) == pytest.approx(-0.5)
 
 
 def test_best_bias_of_the_hinge_ignores_who_is_far_off():
     y, h = np.array([1.0, 1.0, 1.0, -1.0, -1.0]), np.array([0.0, 0.1, -1e6, -2.0, -2.1])
-    b = best_bias(Loss.HINGE, y, h, np.ones(5))
+    b = best_margin_bias(Loss.HINGE, y, h, np.ones(5))
     assert 0.9 <= b <= 1.1
 
 

@@ -9,8 +9,8 @@ from support.problems import blobs
 from svmkit import SVMClassifier, plugins
 from svmkit.kernels import RBF, Gram, Poly, Precomputed, Sigmoid
 from svmkit.problems import BoxQP
-from svmkit.problems.box_sums import Bounds
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.sums import Bounds
 from svmkit.solver import Gap, Iterations, Status, Violation, solve
 
 INDEFINITE = [Sigmoid(1.0, coef0=1.0), Poly(1.0, coef0=-2.0)]

@@ -15,10 +15,11 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram.semidefinite import Definiteness
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction, Problem
-from svmkit.problems.box import BoxQP, infeasible_in_box
-from svmkit.problems.box_sums import Bounds, Terms, Totals, error_of_h, values_of
+from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.dual import infeasible_in_box
 from svmkit.problems.loss import Loss
+from svmkit.problems.sums import Bounds, Sums, Totals, error_of_h, values_of
 from svmkit_dask.driver.candidates import CandidateSet
 from svmkit_dask.driver.session import Session
 from svmkit_dask.worker.answers import Message
@@ -216,7 +217,7 @@ class ScatteredQP(Problem):
 
         totals = merge_totals(begin(session.parts))
         bounds = self._bounds()
-        of_h, squared = float(error_of_h(totals, bounds)), self.loss is Loss.SQUARED_HINGE
+        of_h = float(error_of_h(totals, bounds))
 
         def losses(biases: np.ndarray) -> np.ndarray:
             asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
@@ -225,8 +226,8 @@ class ScatteredQP(Problem):
         bias, _ = least_loss(losses, self._last_bias, 1.0)
         self._last_bias = bias
         found = session.ask(Message("terms", mark=mark, options={"bias": bias, "of_h": of_h}), mend=again)
-        terms = Terms(*(math.fsum(values) for values in zip(*found, strict=True)))
-        values = values_of(totals, terms, of_h, squared, U)
+        sums = Sums(*(math.fsum(values) for values in zip(*found, strict=True)))
+        values = values_of(totals, sums, bias, of_h, U)
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = f"the {self.gram.kernel.name} kernel is not positive semidefinite on these data"
@@ -258,5 +259,5 @@ class ScatteredQP(Problem):
 
 def merge_totals(totals: list[Totals]) -> Totals:
     """Return the totals of several parts as those of all rows."""
-    m, support, total, most, widest = zip(*totals, strict=True)
-    return Totals(sum(m), sum(support), math.fsum(total), max(most), max(widest))
+    m, support, total, *largest = zip(*totals, strict=True)
+    return Totals(sum(m), sum(support), math.fsum(total), *(max(values) for values in largest))

@@ -12,7 +12,7 @@ from svmkit_corrective.working_set.square import Square
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.model.model import SVMModel
-from svmkit.problems.box_sums import Terms, Totals, losses_at, terms_of, totals_of
+from svmkit.problems.sums import Sums, Totals, losses_at, sums_of, totals_of
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit.solver.smo.steps import take_steps
@@ -263,7 +263,7 @@ def losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
     """Return the summed losses at each bias: of the certificate `mark`, or of the rounds' own v if that is 0."""
     h = rows.decisions() if mark == 0 else rows.h
     assert h is not None
-    return losses_at(rows.box.y, h, rows.C, biases, rows.squared)
+    return losses_at(rows.record, h, 0.0, biases)
 
 
 def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
@@ -271,13 +271,12 @@ def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
     rows.measured = np.zeros(len(rows.at))
     rows.measured[own.rows] = own.values
     rows.h, rows.mark = rows.product(change, np.float64), mark
-    return Totals(*totals_of(rows.measured, rows.box.diag - rows.box.ridge))
+    return Totals(*totals_of(rows.record, rows.measured, rows.box.diag - rows.box.ridge, 0.0))
 
 
-def terms(rows: Rows, own: Own, bias: float, of_h: float) -> Terms:
+def terms(rows: Rows, own: Own, bias: float, of_h: float) -> Sums:
     """Return the sums of the certificate that `measure` began."""
-    box = rows.box
-    return Terms(*terms_of(box.y, rows.h, rows.measured, rows.C, box.ridge, rows.squared, bias, of_h, U))
+    return Sums(*sums_of(rows.record, rows.h, rows.measured, 0.0, bias, of_h, U))
 
 
 def adopt(rows: Rows, own: Own) -> bool:

@@ -85,7 +85,7 @@ class Features:
         return out
 
     def bounds(self) -> tuple[float, float, int]:
-        """Return what `svmkit.problems.box_sums.Bounds` asks of the engines: value, largest and panel of any block."""
+        """Return what `svmkit.problems.sums.Bounds` asks of the engines: value, largest and panel of any block."""
         found = [(engine.error, engine.largest, engine.panel) for _, engine in self.engines()]
         error, largest, panel = zip(*found, strict=True) if found else ((0.0,), (0.0,), (1,))
         return max(error), max(largest), max(panel)

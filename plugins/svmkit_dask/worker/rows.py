@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmkit.losses.by_name import make_loss
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.loss import Loss
+from svmkit.problems.sums import Record
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit.training.division import REST
@@ -51,6 +53,8 @@ class Rows:
     ----------
     at : ndarray of int64, shape (n,)
         The rows of the part that take part, ascending. All other arrays follow their order.
+    record : Record
+        The losses.
     box : Box
         SMO's state; `v` is y times the gradient at `beta`.
     stamp : int
@@ -69,10 +73,10 @@ class Rows:
         y = spec.labels(codes[self.at])
         self.C = spec.C * spec.class_weights[codes[self.at]] * weights[self.at]
         self.codes = codes[self.at]
-        ridge, n = spec.loss.ridge(self.C), len(self.at)
-        diag = self.features.diag(self.at)
-        upper, zeros = spec.loss.upper_bounds(self.C), np.zeros(n)
-        self.box = Box(y, np.zeros(n), upper, ridge, diag + ridge, zeros, -y, np.empty(n, np.uint8))
+        self.record = Record.from_terms(make_loss(str(spec.loss), "classify").terms(y, self.C))
+        n, diag, ridge, zeros = len(self.at), self.features.diag(self.at), self.record.ridge_up, np.zeros(len(self.at))
+        given = y, self.record.lower, self.record.upper, ridge, diag + ridge
+        self.box = Box(*given, zeros, -y, np.empty(n, np.uint8))
         smo_box.take_sides(self.box, None)
         self.stamp, self.ahead, self.kernel_values = 0, None, 0
         self.h: np.ndarray | None = None

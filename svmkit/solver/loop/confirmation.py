@@ -66,7 +66,7 @@ class Confirmation:
             ending = self._stalled()
             if ending:
                 return ending
-        if 0.0 < self._iterate.problem.grain >= info.gap_abs:
+        if 0.0 < self._iterate.problem.resolution >= info.gap_abs:
             ending = self._exhausted()
             if ending:
                 return ending

@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix
-    from svmkit.problems.box_sums import Bounds
+    from svmkit.problems.sums import Bounds
 
 LINES = 1024  # of history that one call may write
 
@@ -57,7 +57,7 @@ class Answers(NamedTuple):
     bias : ndarray of float64, shape (n_pairs,)
         The best bias.
     values : ndarray of float64, shape (n_pairs, 5)
-        `svmkit.problems.box_sums.Values`.
+        `svmkit.problems.sums.Values`.
     counts : ndarray of int64, shape (n_pairs, 2)
         Iterations and kernel values.
     """

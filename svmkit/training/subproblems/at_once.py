@@ -88,7 +88,7 @@ class AtOnce:
         if not (costs.min() > 0.0 and costs.max() < math.inf):
             raise InputError(f"C must be finite and > 0 for every sample, not {costs.min():g}")
         most, largest = min(goal.iterations, solver.patience(self.sizes[0])), self.sizes[0]
-        from svmkit.problems.box_sums import Bounds  # here: it needs numba
+        from svmkit.problems.sums import Bounds  # here: it needs numba
 
         self.bounds = Bounds(shared.error, shared.engine.largest, shared.m, 0.0, U)
         with using(min(thread_count(), shared.most_at_once(largest))):

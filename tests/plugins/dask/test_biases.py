@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from support.bias import record_of
 from svmkit_dask.driver.problem import least_loss
 
-from svmkit.problems.box_sums import losses_at
-from svmkit.problems.loss import Loss, best_bias
+from svmkit.problems.bias import best_bias
+from svmkit.problems.loss import Loss
+from svmkit.problems.sums import losses_at
 
 
 @pytest.mark.parametrize("loss", Loss)
@@ -14,8 +16,8 @@ def test_the_least_loss_is_that_of_the_exact_bias(loss, around, width):
     rng = np.random.default_rng(0)
     for n in (2, 3, 50, 500):
         y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
-        h, C, squared = rng.normal(size=n) * 3.0, rng.uniform(0.1, 9.0, n), loss is Loss.SQUARED_HINGE
-        best = losses_at(y, h, C, np.array([best_bias(loss, y, h, C)]), squared)[0]
-        bias, least = least_loss(lambda b: losses_at(y, h, C, b, squared), around, width)  # noqa: B023
-        assert least == losses_at(y, h, C, np.array([bias]), squared)[0]
+        h, record = rng.normal(size=n) * 3.0, record_of(loss, y, rng.uniform(0.1, 9.0, n))
+        best = losses_at(record, h, 0.0, np.array([best_bias(record, y - h)]))[0]
+        bias, least = least_loss(lambda b: losses_at(record, h, 0.0, b), around, width)  # noqa: B023
+        assert least == losses_at(record, h, 0.0, np.array([bias]))[0]
         assert best * (1 - 1e-12) <= least <= best * (1 + 1e-9) + 1e-12

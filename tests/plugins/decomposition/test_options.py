@@ -82,6 +82,10 @@ def test_sizes_of_a_working_set_that_are_none(q):
         make("svmlight", q=q)
 
 
-def test_smol2_has_no_loss_to_choose():
-    assert set(plugins.options(plugins.load("solver", "smol2"))) == {"shrinking"}
+def test_smol2_takes_losses_with_a_ridge():
+    kind = plugins.load("solver", "smol2")
+    assert kind.loss_names("classify") == ["squared_hinge", "smoothed_hinge"]
+    assert set(kind.loss_names("regress")) == {"squared_epsilon_insensitive", "squared_error", "huber", "expectile"}
+    with pytest.raises(InputError, match="loss='hinge' is not known"):
+        make("smol2", loss="hinge")
     assert pose(make("smol2"), *blobs(20)).upper.min() == np.inf

@@ -74,7 +74,7 @@ def test_objective_is_that_of_libsvm(name, C, wide):
 def test_every_variant_finds_the_optimum(name, complete):
     X, t, gamma = SETS["friedman"]
     solver = plugins.build("solver", name)
-    for loss in solver.losses:
+    for loss in (name for name in solver.losses if isinstance(name, str)):
         if len(solver.losses) > 1:
             solver = plugins.build("solver", name, {"loss": loss})
         gram = list(grams(X, gamma))[complete]

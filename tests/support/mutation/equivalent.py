@@ -48,27 +48,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "the bound is itself rounded"
     ),
     (BOX, "", "2 ** 63 - 1 -> 2 ** 63 - 2"): "no number has this key",
-    (BOX, "side_of", "LOW if beta > 0.0 else 0 -> LOW if beta > 0.0 else 1"): "UP is set already where beta is 0",
+    (
+        BOX,
+        "side_of",
+        "LOW if beta > lower else 0 -> LOW if beta > lower else 1",
+    ): "UP is set there",
     (BOX, "_key", "np.int64(63) -> np.int64(64)"): "as plain Python, NumPy shifts by 64 as by 63",
     (BOX, "extremes", "-1 -> 1"): "a block without such a point gives none",
     (BOX, "extremes", "-1 -> -2"): "any number below 0 means that there is no block",
     (BOX, "move", "-1 -> 1"): "a block without such a point gives none",
     (BOX, "move", "-1 -> -2"): "any number below 0 means that there is no block",
-    (BOX, "gap", "slack > 0.0 -> slack >= 0.0"): NOTHING,
-    ("svmkit/problems/loss.py", "best_bias", "y[order] > 0.0 -> y[order] >= 0.0"): "no label is 0",
-    ("svmkit/problems/loss.py", "best_bias", "k + 1 < len(c) -> k + 1 <= len(c)"): (
-        "beyond the last break the slope is the cost of a whole class, so it is not flat there"
-    ),
-    ("svmkit/problems/loss.py", "best_bias", "c * weight - moment >= 0.0 -> c * weight - moment > 0.0"): (
-        "the minimum of the next piece is then its left end, the same number"
-    ),
-    ("svmkit/problems/loss.py", "best_bias", "(down * c).sum() / down.sum() -> (down * c).sum() * down.sum()"): (
-        "only rounding leads there: at the last break the slope is a sum of terms that are never negative"
-    ),
-    ("svmkit/problems/loss.py", "best_bias", "k - 1 -> k - 2"): "the minimum lies in its piece, up to rounding",
-    ("svmkit/problems/box.py", "BoxQP.certificate", "norm < -2.0 * errors[0] -> norm <= -2.0 * errors[0]"): (
-        "the bound is itself rounded"
-    ),
+    (BOX, "gap", "residual > 0.0 -> residual >= 0.0"): NOTHING,
     ("svmkit/model/model.py", "SVMModel.predict", "len(self.classes) > 2 -> len(self.classes) >= 2"): (
         "the decision of two classes is the one column whatever columns are asked for"
     ),

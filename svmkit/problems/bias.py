@@ -1,0 +1,152 @@
+"""The best bias of any piecewise linear-quadratic loss: the exact minimum over b of a sum of losses of residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.problems.sums import Record
+from svmkit.runtime.compiling import njit
+
+LEVEL = 1e-14  # part of the sizes of its terms that rounding may leave of a derivative
+
+
+def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float:
+    """Return the argmin over b of sum_i L_i(residual_i - b) + b total.
+
+    Parameters
+    ----------
+    record : Record
+        The losses L_i.
+    residual : ndarray of float64, shape (m,)
+        Targets less decision values, without the bias.
+    total : float, default=0.0
+        What the dual weights sum to.
+
+    Returns
+    -------
+    float
+        The best bias; the middle of the interval where all values of an interval are best.
+
+    Notes
+    -----
+    The derivative of L_i rises from a bound to the other one: it jumps at the kinks where there is no ridge, and is
+    linear where there is one. As b grows, a loss of weights above 0 ends at residual - kink_up, and one of weights
+    below 0 begins at residual + kink_down.
+    """
+    signs, turned = record.signs, record.signs < 0.0
+    up, down = (record.kink_up, record.upper, record.ridge_up), (record.kink_down, -record.lower, record.ridge_down)
+    if turned.any():
+        up, down = (
+            tuple(np.where(turned, b, a) for a, b in zip(up, down, strict=True)),
+            tuple(np.where(turned, a, b) for a, b in zip(up, down, strict=True)),
+        )
+    ends, begins = residual - up[0], residual + down[0]
+    if not (up[2].any() or down[2].any()):
+        given = signs, np.where(turned, begins, ends), np.where(turned, down[1], up[1])
+        if not turned.any() and down[1].any():
+            sides, costs = np.repeat([1.0, -1.0], len(signs)), np.concatenate([up[1], down[1]])
+            some = costs > 0.0
+            given = sides[some], np.concatenate([ends, begins])[some], costs[some]
+        return float(select_bias(*given, total))
+    return _zero_of_slopes(*_pieces(ends, *up[1:], begins, *down[1:]), total)
+
+
+def _pieces(ends, most, ridge, begins, least, ridge_down) -> tuple[np.ndarray, ...]:
+    """Return the linear pieces of the weights as b grows: where each begins and ends, and its value at both ends.
+
+    The weight of a loss above falls from its bound to 0, that of a loss below from 0 to minus its bound. A piece
+    without a ridge is a jump.
+    """
+    up, down = most > 0.0, least > 0.0
+    with np.errstate(invalid="ignore"):
+        first = np.concatenate([(ends - ridge * most)[up], begins[down]])
+        last = np.concatenate([ends[up], (begins + ridge_down * least)[down]])
+    slopes = np.concatenate([ridge[up], ridge_down[down]])
+    anchors = np.concatenate([ends[up], begins[down]])  # where the weight is 0
+    bounds = np.concatenate([most[up], -least[down]])
+    return first, last, slopes, anchors, bounds
+
+
+def _zero_of_slopes(first, last, ridges, anchors, bounds, total: float) -> float:
+    """Return where the sum of the weights, which falls as b grows, passes `total`."""
+    above = bounds > 0.0
+    fixed = np.where(np.isfinite(bounds), bounds, 0.0)
+    rates = np.where(ridges > 0.0, 1.0 / np.where(ridges > 0.0, ridges, 1.0), 0.0)
+    moments = rates * anchors
+    begun, ended = np.isfinite(first), np.isfinite(last)
+    # at the first end of a piece its bound, if it is above, is given up for a line; at the last one the reverse
+    x = np.concatenate([first[begun], last[ended]])
+    rate = np.concatenate([rates[begun], -rates[ended]])
+    moment = np.concatenate([moments[begun], -moments[ended]])
+    level = np.concatenate([np.where(above, -fixed, 0.0)[begun], np.where(above, 0.0, fixed)[ended]])
+    order = np.argsort(x, kind="stable")
+    x = x[order]
+    start = float(rates[~begun].sum()), float(moments[~begun].sum()), float(fixed[begun & above].sum()) - total
+    rate, moment, level = (
+        np.concatenate([[0.0], np.cumsum(values[order])]) + at
+        for values, at in zip((rate, moment, level), start, strict=True)
+    )
+    right = moment[:-1] - x * rate[:-1] + level[:-1]  # of each piece of the line but the last one, at its right end
+    size = np.abs(moments).sum() + np.abs(x).max() * rates.sum() + np.abs(fixed).sum() + abs(total)
+    right, level = np.append(right, -np.inf), LEVEL * size
+
+    def zero_in(j: int) -> float:
+        lo = float(x[j - 1]) if j > 0 else float(x[0]) - 1.0
+        hi = float(x[j]) if j < len(x) else float(x[-1]) + 1.0
+        middle = 0.5 * (lo + hi)
+        within, beyond = (first < middle) & (middle < last), np.where(above, middle <= first, middle >= last)
+        rate, value = float(rates[within].sum()), float(moments[within].sum()) + float(fixed[beyond].sum()) - total
+        if rate > 0.0:
+            return float(np.clip(value / rate, lo if j > 0 else -np.inf, hi if j < len(x) else np.inf))
+        return hi if (value > level and j < len(x)) or j == 0 else lo
+
+    # they differ where the sum stays at the total
+    return 0.5 * (zero_in(int(np.argmax(right <= level))) + zero_in(int(np.argmax(right < -level))))
+
+
+@njit(nogil=True, cache=True)
+def select_bias(y, c, cost, total):
+    """Return the argmin over b of the sum of losses without ridges, plus b total, as `best_bias`.
+
+    A sample with y > 0 has a loss of slope `cost` for b below its c, one with y < 0 for b above its c. The arrays c and
+    cost, which are not compiled as sums and copies of arrays would be, are reordered. The derivative rises by the cost
+    at each c, from minus the costs of the positive samples and the total. The c at which it reaches 0 is selected as in
+    quickselect, with a pivot that splits the costs.
+    """
+    n = y.size
+    left, level = -total, 0.0  # the costs that the c up to the minimum have, and what rounding leaves of them
+    for i in range(n):
+        level += 1e-12 * cost[i]
+        if y[i] > 0.0:
+            left += cost[i]
+    lo, hi, beyond = 0, n, np.inf
+    while True:
+        pivot, a, b = c[(lo + hi) // 2], c[lo], c[hi - 1]
+        a, b = (a, b) if a < b else (b, a)
+        pivot = a if pivot < a else b if pivot > b else pivot
+        below, at, r, of_below, of_same = lo, hi, lo, 0.0, 0.0
+        while r < at:  # below the pivot | the pivot | above it
+            value, weight, other = c[r], cost[r], r
+            if value < pivot:
+                of_below += weight
+                other = below
+                below += 1
+            elif value > pivot:
+                at -= 1
+                other = at
+            else:
+                of_same += weight
+            c[r], cost[r] = c[other], cost[other]
+            c[other], cost[other] = value, weight
+            r += not value > pivot
+        if of_below >= left - level and below > lo:
+            beyond, hi = pivot, below
+            continue
+        rise = of_below + of_same - left
+        if rise >= -level or at == hi:
+            if rise > level:
+                return pivot
+            for r in range(at, hi):
+                beyond = c[r] if c[r] < beyond else beyond
+            return 0.5 * (pivot + beyond) if beyond < np.inf else pivot
+        left, lo = -rise, at

@@ -1,0 +1,341 @@
+"""P, D and their rounding errors for the certificate of any piecewise linear-quadratic loss, in compiled sums.
+
+The sums are over samples, so that those of parts of the samples can be added up, by the members of a cluster say.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.kernels.rounding import TINY, product_error
+from svmkit.losses.terms import Terms
+from svmkit.problems.rounding import exact_sum as _exact_sum
+from svmkit.runtime.compiling import njit
+
+ROUNDINGS = 6.0  # of a loss from its residual, at most
+exact_sum = njit(inline="always")(_exact_sum)
+
+
+class Record(NamedTuple):
+    """`svmkit.losses.Terms` of m samples for weights that are turned: a weight is signs_i times the signed one.
+
+    Weights of one sign only are turned such that they are >= 0, as C-SVC has them. Arrays of float64, shape (m,).
+
+    Attributes
+    ----------
+    signs : ndarray
+        -1.0 or +1.0.
+    target : ndarray
+        The target, which is not turned.
+    lower, upper, kink_up, kink_down, ridge_up, ridge_down : ndarray
+        As in `svmkit.losses.Terms`, of turned weights.
+    """
+
+    signs: np.ndarray
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    kink_up: np.ndarray
+    kink_down: np.ndarray
+    ridge_up: np.ndarray
+    ridge_down: np.ndarray
+
+    @classmethod
+    def from_terms(cls, terms: Terms) -> Record:
+        """Return the record of a loss; it turns weights if each may have one sign only."""
+        signs = np.ones(len(terms.target))
+        if not ((terms.lower < 0.0) & (terms.upper > 0.0)).any():
+            signs[terms.lower < 0.0] = -1.0
+        if (signs > 0.0).all():
+            return cls(signs, *terms)
+        turned = signs < 0.0
+        lower, upper = np.where(turned, -terms.upper, terms.lower), np.where(turned, -terms.lower, terms.upper)
+        kinks = [np.where(turned, *pair) for pair in _both_ways(terms.kink_up, terms.kink_down)]
+        ridges = [np.where(turned, *pair) for pair in _both_ways(terms.ridge_up, terms.ridge_down)]
+        return cls(signs, terms.target, lower, upper, *kinks, *ridges)
+
+
+def _both_ways(up: np.ndarray, down: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    return (down, up), (up, down)
+
+
+class Bounds(NamedTuple):
+    """The facts about a Gram and float64 on which the rounding errors of a certificate depend.
+
+    Attributes
+    ----------
+    value : float
+        A bound on the error of a kernel value.
+    largest : float
+        A bound on the absolute value of a kernel value.
+    panel : int
+        The number of products that are summed together, as for `svmkit.kernels.rounding.product_error`.
+    shift : float
+        `svmkit.kernels.gram.semidefinite.Definiteness.shift`.
+    unit : float
+        The unit roundoff.
+    """
+
+    value: float
+    largest: float
+    panel: int
+    shift: float
+    unit: float
+
+
+class Values(NamedTuple):
+    """What a certificate says, before it is known whether the kernel is positive semidefinite.
+
+    Attributes
+    ----------
+    primal, dual : float
+        P and D as computed.
+    of_primal, of_dual : float
+        Bounds on their rounding errors, that of the equality constraint included.
+    norm : float
+        sum beta_i h_i, which is |w|^2.
+    """
+
+    primal: float
+    dual: float
+    of_primal: float
+    of_dual: float
+    norm: float
+
+
+_product_error = njit(inline="always")(product_error)
+
+
+@njit(inline="always")
+def _sum_error(m, size, unit):
+    """Return `svmkit.problems.rounding.dot_error` of m products whose absolute values have the sum `size`."""
+    return (m + 1) * (unit * size + TINY) if size != 0.0 else 0.0
+
+
+class Totals(NamedTuple):
+    """Facts about a point that bound the error of each decision value; those of parts of the samples can be joined.
+
+    Attributes
+    ----------
+    m, support : int
+        The numbers of samples and of weights that are not 0.
+    total, most : float
+        The sum and the largest of the absolute values of the weights.
+    widest : float
+        The largest k(x, x).
+    farthest : float
+        The largest absolute value of a target less the centre, and its kink.
+    """
+
+    m: int
+    support: int
+    total: float
+    most: float
+    widest: float
+    farthest: float
+
+
+class Sums(NamedTuple):
+    """Sums over samples from which P, D and their errors follow; those of parts of the samples can be added.
+
+    Attributes
+    ----------
+    norm, size : float
+        sum beta_i h_i, and the sum of the absolute values of its terms.
+    reach, reach_size : float
+        sum target_i beta_i less the kinks, and the sum of the absolute values of its terms.
+    ridged : float
+        sum ridge_i beta_i^2.
+    balance : float
+        sum beta_i.
+    loss, off : float
+        The summed losses, and a bound on their errors that come from those of the residuals.
+    """
+
+    norm: float
+    size: float
+    reach: float
+    reach_size: float
+    ridged: float
+    balance: float
+    loss: float
+    off: float
+
+
+@njit(inline="always")
+def _totals(record, beta, diag, centre):
+    m, support, total, most, widest, farthest = beta.size, 0, 0.0, 0.0, 0.0, 0.0
+    for i in range(m):
+        weight = abs(beta[i])
+        total += weight
+        most = weight if weight > most else most
+        support += weight != 0.0
+        widest = diag[i] if diag[i] > widest else widest
+        kink = record.kink_up[i] if record.kink_up[i] > record.kink_down[i] else record.kink_down[i]
+        far = abs(record.target[i] - centre) + kink
+        farthest = far if far > farthest else farthest
+    return m, support, total, most, widest, farthest
+
+
+@njit(inline="always")
+def _error_of_h(support, total, most, bounds):
+    # for the nearest kernel matrix that is positive semidefinite
+    return _product_error(bounds.value, bounds.largest, bounds.panel, support, total) + bounds.shift * most
+
+
+@njit(inline="always")
+def _one_side(residual, error, kink, ridge, limit):
+    """Return the loss of one side of a sample and a bound on its error, for a residual with an error."""
+    over, last = exact_sum(residual, -kink)
+    error = (error + abs(last)) * (1.0 + 1e-15)
+    loss = moved = 0.0
+    if not over <= 0.0:  # a residual that is not a number remains
+        best = limit if not over < ridge * limit else over / ridge
+        loss = best * (over - 0.5 * ridge * best)
+    if limit > 0.0 and not over <= -error:
+        above = (over if over > 0.0 else 0.0) + error
+        moved = error * (limit if not above < ridge * limit else above / ridge)
+    return loss, moved
+
+
+@njit(inline="always")
+def _sums(record, h, beta, centre, bias, of_e, unit):
+    norm = size = reach = reach_size = ridged = balance = loss = off = 0.0
+    for i in range(beta.size):
+        sign, image, weight = record.signs[i], h[i], beta[i]
+        target, e1 = exact_sum(record.target[i], -centre)
+        value, e2 = exact_sum(image, bias)
+        residual, e3 = exact_sum(target, -value)
+        error = of_e + abs(e1) + abs(e2) + abs(e3)
+        own, moved = _one_side(sign * residual, error, record.kink_up[i], record.ridge_up[i], record.upper[i])
+        loss += own
+        off += moved
+        if record.lower[i] < 0.0:
+            own, moved = _one_side(-sign * residual, error, record.kink_down[i], record.ridge_down[i], -record.lower[i])
+            loss += own
+            off += moved
+        if weight != 0.0:
+            norm += weight * sign * image
+            size += abs(weight * image)
+            kink, ridge = record.kink_up[i], record.ridge_up[i]
+            if weight < 0.0:
+                kink, ridge = record.kink_down[i], record.ridge_down[i]
+            reach += weight * (sign * target) - kink * abs(weight)
+            reach_size += abs(weight) * (abs(target) + kink)
+            ridged += weight * (weight * ridge)
+            balance += sign * weight
+    return norm, size, reach, reach_size, ridged, balance, loss, off
+
+
+@njit(inline="always")
+def _values(totals, sums, bias, total, is_free, of_h, unit):
+    m, _, weights, _, widest, farthest = totals
+    norm, size, reach, reach_size, ridged, balance, loss, off = sums
+    shift = bias * total  # of the one-class SVM, whose weights sum to `total`
+    primal = 0.5 * norm + loss + shift
+    dual = reach - 0.5 * (norm + ridged)
+    of_norm, of_sum = weights * of_h + _sum_error(m, size, unit), _sum_error(m, weights, unit)
+    of_loss = _sum_error(m, loss, unit) + ROUNDINGS * unit * loss
+    of_primal = 0.5 * of_norm + off + of_loss + 4.0 * unit * (abs(primal) + abs(shift))
+    of_dual = 0.5 * of_norm + 2.0 * _sum_error(m, reach_size, unit) + _sum_error(m, ridged, unit)
+    of_dual += 4.0 * unit * (abs(norm) + ridged + abs(dual))
+    if is_free:
+        # a sum of weights other than `total` moves D by its product with the bias of the optimum: some residual is
+        # within the kinks from above and one from below, and |h| is at most |w| max |phi| there
+        least = 2.0 * (primal if primal > 0.0 else 0.0) if total == 0.0 else 4.0 * (norm if norm > 0.0 else 0.0)
+        largest = farthest + math.sqrt(least * widest)
+        of_dual += (abs(balance - total) + of_sum + 4.0 * unit * total) * largest
+    else:
+        square = 0.5 * balance * balance
+        primal, dual = primal + square, dual - square
+        of_primal += 2.0 * unit * square
+        of_dual += 2.0 * unit * square + of_sum * (abs(balance) + of_sum)
+    return primal, dual, of_primal, of_dual, norm
+
+
+@njit(nogil=True, cache=True)
+def values_at(record, h, beta, diag, centre, bias, of_bias, total, is_free, bounds):
+    """Return the `Values` of a point.
+
+    Parameters
+    ----------
+    record : Record
+        The loss.
+    h, beta, diag : ndarray of float64, shape (m,)
+        Decision values without the bias, weights, and the diagonal of K.
+    centre, bias : float
+        What is subtracted from all targets, and the bias for such targets.
+    of_bias : float
+        A bound on the error of the bias.
+    total : float
+        What the signed weights sum to where the bias is free.
+    is_free : bool
+        Whether the bias is free; else it is regularised.
+    bounds : Bounds
+        What the rounding errors depend on.
+
+    Returns
+    -------
+    tuple of float
+        The fields of `Values`.
+    """
+    totals = _totals(record, beta, diag, centre)
+    of_h = _error_of_h(totals[1], totals[2], totals[3], bounds)
+    sums = _sums(record, h, beta, centre, bias, of_h + of_bias, bounds.unit)
+    return _values(totals, sums, bias, total, is_free, of_h, bounds.unit)
+
+
+@njit(nogil=True, cache=True)
+def totals_of(record, beta, diag, centre):
+    """Return the fields of `Totals` for samples with this record, these weights and this diagonal of K."""
+    return _totals(record, beta, diag, centre)
+
+
+@njit(nogil=True, cache=True)
+def error_of_h(totals, bounds):
+    """Return a bound on the error of each decision value, from the `Totals` of all samples and the `Bounds`."""
+    return _error_of_h(totals.support, totals.total, totals.most, bounds)
+
+
+@njit(nogil=True, cache=True)
+def sums_of(record, h, beta, centre, bias, of_e, unit):
+    """Return the fields of `Sums`, arguments as for `values_at`; h and bias together have errors of at most `of_e`."""
+    return _sums(record, h, beta, centre, bias, of_e, unit)
+
+
+def values_of(totals: Totals, sums: Sums, bias: float, of_h: float, unit: float, *, total=0.0, is_free=True) -> Values:
+    """Return the `Values` of a point from the totals and the sums of all samples.
+
+    Parameters
+    ----------
+    totals : Totals
+        Those of all samples.
+    sums : Sums
+        Those of all samples, added up in any order.
+    bias, total, is_free
+        As for `values_at`.
+    of_h : float
+        As `error_of_h` returns it.
+    unit : float
+        The unit roundoff.
+    """
+    values = getattr(_values, "py_func", _values)  # itself where nothing is compiled
+    return Values(*values(tuple(totals), tuple(sums), bias, total, is_free, of_h, unit))
+
+
+@njit(nogil=True, cache=True)
+def losses_at(record, h, centre, biases):
+    """Return the sum of the losses for each bias of `biases` (k,), as an array (k,); the others as for `values_at`."""
+    out = np.zeros(biases.size)
+    for k in range(biases.size):
+        total, b = 0.0, biases[k]
+        for i in range(h.size):
+            residual = record.signs[i] * (record.target[i] - centre - h[i] - b)
+            total += _one_side(residual, 0.0, record.kink_up[i], record.ridge_up[i], record.upper[i])[0]
+            if record.lower[i] < 0.0:
+                total += _one_side(-residual, 0.0, record.kink_down[i], record.ridge_down[i], -record.lower[i])[0]
+        out[k] = total
+    return out
