@@ -15,7 +15,6 @@ from svmkit.errors import InputError, Unavailable
 from svmkit.kernels.extent import NOWHERE, Extent
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
-from svmkit.problems.loss import Loss
 from svmkit.solver.smo import box as smo_box
 from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, SharedGram
 from svmkit_dask.driver.problem import Estimate, ScatteredQP
@@ -128,7 +127,7 @@ class DFCSMO(FCSMO):
     def gap(self, state, box, level):
         if box is state.box:
             return state.total_gap()
-        return smo_box.gap(box, state.session.spec.loss is Loss.SQUARED_HINGE, -level)
+        return smo_box.gap(box, state.session.spec.is_ridged, -level, None)
 
     def objective(self, state):
         return state.seen.value

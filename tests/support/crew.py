@@ -19,11 +19,12 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
+from svmkit.losses.margin import Hinge
 from svmkit.problems.box import BoxQP
-from svmkit.problems.loss import Loss
 
 KERNEL = RBF(0.3)
 CLASSES = np.array([-1.0, 1.0])
+HINGE = Hinge()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def space_of(X, kernel):
     return Space(kernel, Extent.measure(kernel, X), X.shape[1])
 
 
-def posed(crew, *, loss=Loss.HINGE, C=1.0):
+def posed(crew, *, loss=HINGE, C=1.0):
     """The problem on a crew."""
     return ScatteredQP(Session(crew, Spec(0, 1, 2, C, np.ones(2), loss, np.dtype(np.float32))), 1 << 20)
 
@@ -92,7 +93,7 @@ def dask_crew(client, folder, X, y, cuts, *, kernel=KERNEL, **options):
 
 def of_all_rows(problem, X, y, point, C=1.0):
     """The certificate that a BoxQP of all rows gives the same point."""
-    same = BoxQP(Gram(problem.gram.kernel, X), y, C, loss=str(problem.loss))
+    same = BoxQP(Gram(problem.gram.kernel, X), y, C, loss=problem.loss)
     beta = np.zeros(len(y))
     beta[point[:, 0].astype(int)] = point[:, 1]
     return same.certificate(beta)

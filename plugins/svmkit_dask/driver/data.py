@@ -15,10 +15,12 @@ from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.extent import fits_float32_rows
 from svmkit.kernels.gram import parse_bytes
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import make_loss
+from svmkit.losses.margin import Hinge
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import Loss
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
 from svmkit.tasks import Classification
@@ -83,7 +85,7 @@ class ScatteredPair:
         loss = getattr(solver, "loss", None)
         if ScatteredQP not in solver.further or loss is None:
             raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
-        self._problem = self._pose(self.a, self.b, C, Loss(loss))
+        self._problem = self._pose(self.a, self.b, C, make_loss(loss, "classify"))
         return self._problem
 
 
@@ -145,7 +147,7 @@ class ScatteredData:
     def _all_rows(self) -> Iterator[Session]:
         """Open the problem in which all rows of weight > 0 take part."""
         k = len(self.classes)
-        session = Session(self.workers, Spec(0, REST, k, 1.0, np.ones(k), Loss.HINGE, np.dtype(np.float64)))
+        session = Session(self.workers, Spec(0, REST, k, 1.0, np.ones(k), Hinge(), np.dtype(np.float64)))
         try:
             yield session
         finally:

@@ -14,15 +14,16 @@ from svmkit.kernels.engines import PANEL
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram.semidefinite import Definiteness
 from svmkit.kernels.rounding import U
+from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.dual import infeasible_in_box
-from svmkit.problems.loss import Loss
 from svmkit.problems.sums import Bounds, Sums, Totals, error_of_h, values_of
 from svmkit_dask.driver.candidates import CandidateSet
 from svmkit_dask.driver.session import Session
 from svmkit_dask.worker.answers import Message
+from svmkit_dask.worker.rows import record_of
 
 GRID = 33  # biases that are tried in one pass over the rows
 WIDER = 16.0
@@ -182,7 +183,8 @@ class ScatteredQP(Problem):
         slots, weights = self.candidates.slots(numbers), Point.from_array(point).weights
         if not len(weights):
             return None
-        reason = infeasible_in_box(weights, self.loss.upper_bounds(self.candidates.C[slots]))
+        y, C = self.candidates.y[slots], self.candidates.C[slots]
+        reason = infeasible_in_box(weights, record_of(self.loss, y, C).upper)
         balance = float(self.candidates.y[slots] @ weights)
         if reason is None and abs(balance) > BALANCED * max(1.0, float(weights.sum())):
             return f"y'beta should be 0, not {balance:g}"

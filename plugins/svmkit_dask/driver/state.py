@@ -16,6 +16,7 @@ from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, Candidate
 from svmkit_dask.driver.problem import ScatteredQP, least_loss
 from svmkit_dask.driver.session import Session, concatenate
 from svmkit_dask.worker.answers import Message, Own, Slope, Survey
+from svmkit_dask.worker.rows import record_of
 
 SPARE = 10_000  # rows that the candidates may know although nobody needs them
 BEYOND = 0.9  # a change is followed in part once its curvature, times this, exceeds its slope
@@ -62,13 +63,12 @@ class ClusterState(CorrectiveState):
     def admit(self, beta: np.ndarray, v: np.ndarray) -> None:
         """Let `box` follow the candidates, whose new rows have these weights and v."""
         candidates, box, n = self.candidates, self.box, len(self.box.y)
-        loss, C = self.session.spec.loss, self.candidates.C
-        ridge = loss.ridge(C)
-        diag, upper = candidates.diag + ridge, loss.upper_bounds(C)
+        record = record_of(self.session.spec.loss, candidates.y, candidates.C)
+        ridge, upper = record.ridge_up, record.upper
         weights, v = np.append(box.beta, beta), np.append(box.v, v)
         m = len(candidates)
         side, lower = np.append(box.side, np.zeros(m - n, np.uint8)), np.zeros(m)
-        self.box = Box(candidates.y, lower, upper, ridge, diag, weights, v, side)
+        self.box = Box(candidates.y, lower, upper, ridge, candidates.diag + ridge, weights, v, side)
         smo_box.take_sides(self.box, None)
         self.form = StandardForm(candidates.y, lower, upper, np.full(m, -1.0), None, 0.0, 1.0)
         self.working.widen(m)

@@ -88,7 +88,7 @@ def _square(rows: Rows, at: np.ndarray, memory: int) -> Square:
 
 def _gap(rows: Rows, box: Box, i: int, k: int) -> float:
     """Return the gap of the block at the middle of its maximal violating pair."""
-    return float(smo_box.gap(box, rows.squared, -0.5 * float(box.v[i] + box.v[k]))) if min(i, k) >= 0 else 0.0
+    return float(smo_box.gap(box, rows.spec.is_ridged, -0.5 * float(box.v[i] + box.v[k]))) if min(i, k) >= 0 else 0.0
 
 
 def tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.losses.by_name import make_loss
+from svmkit.losses.base import Family, Loss
 from svmkit.model.one_vs_one import signs
-from svmkit.problems.loss import Loss
 from svmkit.problems.sums import Record
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
@@ -32,11 +31,21 @@ class Spec(NamedTuple):
         used = weights > 0.0
         return np.flatnonzero(used if self.b == REST else used & ((codes == self.a) | (codes == self.b)))
 
+    @property
+    def is_ridged(self) -> bool:
+        """Whether the dual of the loss has a ridge."""
+        return self.loss.family is not Family.BOUNDED
+
     def labels(self, codes: np.ndarray) -> np.ndarray:
         """Return -1.0 or +1.0 for the codes of rows that take part."""
         if self.b == REST:
             return np.where(codes == self.a, 1.0, -1.0)
         return signs(codes, self.a, self.b, self.n_classes)
+
+
+def record_of(loss: Loss, y: np.ndarray, C: np.ndarray) -> Record:
+    """Return the record of a loss of classes for labels (n,) and costs (n,)."""
+    return Record.from_terms(loss.terms(y, C))
 
 
 class Change(NamedTuple):
@@ -73,7 +82,7 @@ class Rows:
         y = spec.labels(codes[self.at])
         self.C = spec.C * spec.class_weights[codes[self.at]] * weights[self.at]
         self.codes = codes[self.at]
-        self.record = Record.from_terms(make_loss(str(spec.loss), "classify").terms(y, self.C))
+        self.record = record_of(spec.loss, y, self.C)
         n, diag, ridge, zeros = len(self.at), self.features.diag(self.at), self.record.ridge_up, np.zeros(len(self.at))
         given = y, self.record.lower, self.record.upper, ridge, diag + ridge
         self.box = Box(*given, zeros, -y, np.empty(n, np.uint8))
@@ -81,11 +90,6 @@ class Rows:
         self.stamp, self.ahead, self.kernel_values = 0, None, 0
         self.h: np.ndarray | None = None
         self.measured, self.mark = zeros, 0
-
-    @property
-    def squared(self) -> bool:
-        """Whether the loss is the squared hinge."""
-        return self.spec.loss is Loss.SQUARED_HINGE
 
     def product(self, change: Change, dtype) -> np.ndarray:
         """Return what vectors with these coefficients add to the decision values, float64 (n,)."""
