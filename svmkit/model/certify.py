@@ -19,8 +19,9 @@ from svmkit.model.machines import ClassFunctions, Machine, OneFunction
 from svmkit.model.matching import match_rows
 from svmkit.model.objective import Objective
 from svmkit.model.one_vs_one import class_pairs, signs
+from svmkit.problems.bias import weighted_quantile
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.one_class import OneClassQP, weighted_quantile
+from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import make_points
 from svmkit.problems.risks.sums import dual_sums, total_loss_error

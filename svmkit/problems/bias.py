@@ -51,6 +51,20 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     return _zero_of_slopes(*_pieces(ends, *up[1:], begins, *down[1:]), total)
 
 
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
+    """Return the x that minimises sum_i weights_i max(0, x - values_i) - total x; of an interval its middle.
+
+    Parameters
+    ----------
+    values, weights : ndarray of float64, shape (m,)
+        Numbers and their weights >= 0.
+    total : float
+        Between 0 and the sum of the weights; values that weigh as much at most lie below x.
+    """
+    some = weights > 0.0
+    return -float(select_bias(np.ones(np.count_nonzero(some)), -values[some], weights[some], total))
+
+
 def _pieces(ends, most, ridge, begins, least, ridge_down) -> tuple[np.ndarray, ...]:
     """Return the linear pieces of the weights as b grows: where each begins and ends, and its value at both ends.
 

@@ -78,7 +78,9 @@ class NuQP(Problem):
 
     def levels(self, v: np.ndarray) -> tuple[float, float]:
         """Return the levels of a and of a' at which the primal is least, given v (m,)."""
-        return _quantile(v, self.over, self.half), -_quantile(-v, self.under, self.half)
+        from svmkit.problems.bias import weighted_quantile  # here: it needs numba
+
+        return weighted_quantile(v, self.over, self.half), -weighted_quantile(-v, self.under, self.half)
 
     @abstractmethod
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
@@ -118,14 +120,6 @@ class NuQP(Problem):
         a = spread(np.maximum(coef, 0.0), self.over, self.half)
         b = spread(np.maximum(-coef, 0.0), self.under, self.half)
         return None if a is None or b is None else a - b
-
-
-def _quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
-    """Return the x that minimises sum_i weights_i max(0, x - values_i) - total x; of an interval its middle."""
-    from svmkit.problems.bias import select_bias  # here: it needs numba
-
-    some = weights > 0.0
-    return -float(select_bias(np.ones(np.count_nonzero(some)), -values[some], weights[some], total))
 
 
 class NuBoxQP(NuQP):
