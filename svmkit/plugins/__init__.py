@@ -43,10 +43,11 @@ __all__ = [
     "working",
 ]
 
-INTERFACE = 2
+INTERFACE = 3
 UPGRADES = {
     1: "import Solver, StepInfo, SimplexQP, Sampler, ... from svmkit.solver and kernels from svmkit.kernels "
-    "(docs/plugin_interface.md lists all changes)"
+    "(docs/plugin_interface.md lists all changes)",
+    2: "take losses from svmkit.losses, and let `pose` take `loss`",
 }
 """What an author changes in a plugin written for this version of the interface to bring it to the next version."""
 

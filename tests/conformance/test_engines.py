@@ -38,7 +38,7 @@ def installed(monkeypatch):
     """The engine as if a package had brought it."""
     registered = plugins.registered
     points = {"numpy": EntryPoint("numpy", "support.numpy_engine:NumpyEngine", "svmkit.engines")}
-    interface = {"2": EntryPoint("2", "support", "svmkit.interface")}
+    interface = {"3": EntryPoint("3", "support", "svmkit.interface")}
 
     def with_numpy(kind):
         return {**registered(kind), **(points if kind == "engine" else interface if kind == "interface" else {})}

@@ -10,7 +10,7 @@ from svmkit.plugins import plugin_file
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """package(source, {kind: {name: attribute}}, interface=("2",), name=..., version=...): found as if installed."""
+    """package(source, {kind: {name: attribute}}, interface=("3",), name=..., version=...): found as if installed."""
     made = []
 
     def make(source, points, interface=(), name="strange", version="1.0"):

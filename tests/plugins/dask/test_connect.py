@@ -174,7 +174,7 @@ def test_workers_that_do_not_fit_are_named_before_any_work(processes, tmp_path):
 def test_a_solver_that_workers_lack_and_a_worker_that_comes_later(processes, tmp_path, package):  # noqa: F811
     source = "from svmkit_decomposition.smo import SMO\n\nclass Ours(SMO):\n    'Ours.'\n    name = 'ours'\n"
     processes.worker()
-    package(source, {"solver": {"ours": "Ours"}}, interface=("2",), name="strange", version="1.5")
+    package(source, {"solver": {"ours": "Ours"}}, interface=("3",), name="strange", version="1.5")
     refused(["has no solver ours", "strange==1.5"], connect, processes.address, solvers=["ours"], notify=print)
     (tmp_path / "old" / "svmkit").mkdir(parents=True)
     (tmp_path / "old" / "svmkit" / "__init__.py").write_text("", encoding="utf-8")
