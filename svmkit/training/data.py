@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit.data.prepare.features import Features, as_features, require_finite
+from svmkit.data.prepare.features import as_features, require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.gram import Gram, parse_bytes
-from svmkit.kernels.gram.by_class import SharedKernel
+from svmkit.kernels.gram import Gram, Grams, parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
@@ -139,7 +138,7 @@ class TrainingData:
 
         Kernel values that were computed as a whole are known there, so that none may take part that does not here.
         """
-        return replace(self, weights=weights, known=vars(self).get("complete"))
+        return replace(self, weights=weights, known=self.grams.computed)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -189,60 +188,27 @@ class TrainingData:
         """Return the rows of two classes and their Gram."""
         if not (len(self._members[a]) and len(self._members[b])):
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-        if complete:
-            whole = self.complete.gram(a, b)
-            return whole.class_pair.rows, whole
-        if shared and len(self.classes) > 2 and not isinstance(self.kernel, Precomputed):
-            of_pair = self._by_class.gram(a, b)
-            return of_pair.class_pair.rows, of_pair
-        rows = np.sort(np.concatenate([self._members[a], self._members[b]]))
-        return rows, Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
+        return self.grams.pair(a, b, shared=shared, complete=complete)
 
     def _of_all(self, complete: bool) -> tuple[np.ndarray, Gram]:
         """Return the rows of weight > 0 and their Gram."""
         labels = self.classes if self.task.has_classes else ()
         empty = [str(label) for label, rows in zip(labels, self._members, strict=False) if not len(rows)]
-        if empty or not len(self._together):
+        if empty or not len(self.grams.rows):
             what = f"all of class {empty[0]}: each class needs one" if empty else "all samples: training needs one"
             raise InputError(f"sample weights are zero for {what} of weight > 0")
-        return self._together, self._complete_gram if complete else self._gram
+        return self.grams.whole(complete=complete)
 
     @cached_property
-    def _together(self) -> np.ndarray:
-        """The rows of weight > 0, ascending."""
-        return np.flatnonzero(self.weights > 0)
-
-    @cached_property
-    def _complete_gram(self) -> Gram:
-        return self.complete.gram(0, 0)
-
-    @cached_property
-    def _gram(self) -> Gram:
-        return Gram(self.kernel, subset(self.X, self._together, self.kernel), memory=self.memory)
-
-    @cached_property
-    def _by_class(self) -> SharedKernel:
-        return SharedKernel(self.kernel, self.X, self._members, parse_bytes(self.memory))
+    def grams(self) -> Grams:
+        """What makes the Grams of the subproblems."""
+        one = self.task.has_classes  # several subproblems share the rows, or one of several classes asks for each
+        return Grams(self.kernel, self.X, self._members, self.memory, self.has_class_pairs, one, self.known)
 
     @cached_property
     def is_complete(self) -> list[bool]:
-        """Whether all kernel rows of a class pair may be kept, for each class pair."""
-        from svmkit.kernels.gram.complete import has_room  # here: it needs numba
-
-        memory, sizes = parse_bytes(self.memory), self.sizes.tolist()
-        return [has_room(n, memory) and self.complete.holds(n) for n in sizes]
-
-    @cached_property
-    def complete(self) -> CompleteKernel:
-        """The kernel rows of class pairs that are small enough to be kept as a whole."""
-        from svmkit.kernels.gram.complete import CompleteKernel
-
-        if self.has_class_pairs:
-            return CompleteKernel(self.kernel, self.X, self._members, parse_bytes(self.memory), known=self.known)
-        one = self.task.has_classes  # several subproblems share the rows, or one of several classes asks for each
-        return CompleteKernel(
-            self.kernel, self.X, [self._together], parse_bytes(self.memory), one=one, known=self.known
-        )
+        """Whether all kernel rows of a subproblem may be kept, for each subproblem."""
+        return [self.grams.keeps(n) for n in self.sizes.tolist()]
 
     @cached_property
     def _members(self) -> list[np.ndarray]:
@@ -289,13 +255,6 @@ class TrainingData:
             about=about | {"n_samples": int(self.X.shape[0])},
         )
         return model, parts.support
-
-
-def subset(X: Features, rows: np.ndarray, kernel: Kernel) -> Features:
-    """Return rows of X, and for a precomputed kernel the same columns; without a copy if all rows are given."""
-    if len(rows) == X.shape[0]:
-        return X
-    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
 
 
 def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:

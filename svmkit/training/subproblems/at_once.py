@@ -75,7 +75,7 @@ class AtOnce:
         callbacks: Callbacks,
     ) -> None:
         self.goal, self.flag, self.parts, self.callbacks = goal, flag, dict[int, Part](), callbacks
-        shared, solve, began = data.complete, solver.for_pairs(), time.perf_counter()
+        shared, solve, began = data.grams.complete, solver.for_pairs(), time.perf_counter()
         assert solve is not None
         self.solve, self._rooms = solve, list[Room]()
         solver.check_kernel(data.kernel)
@@ -189,7 +189,7 @@ def at_once(
         Whether a signal asks to end.
     """
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
-    goal, members = stop.goal, data.complete.sizes if ks else np.zeros(1)
+    goal, members = stop.goal, data.grams.complete.sizes if ks else np.zeros(1)
     if len(ks) < 2 or goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
         return
     if budget.left < math.inf or trainer.start is not None or data.kernel.semidefinite is not True:

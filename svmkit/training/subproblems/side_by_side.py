@@ -54,8 +54,8 @@ def side_by_side(
             trainer.note_end(part, flag)
 
     made = {ks[0]: trainer.subproblem(ks[0])}  # before the others, so that what all share is made by all threads
-    values = trainer.data.complete.prepare(made[ks[0]].gram)
-    with using(min(thread_count(), trainer.data.complete.most_at_once(int(sizes[ks[0]])))):
+    values = trainer.data.grams.complete.prepare(made[ks[0]].gram)
+    with using(min(thread_count(), trainer.data.grams.complete.most_at_once(int(sizes[ks[0]])))):
         spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
     first = parts[ks[0]]
     assert first is not None

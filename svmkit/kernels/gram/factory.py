@@ -1,0 +1,136 @@
+"""The one place that makes the Grams of a data set: of two classes, of all samples, of any rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.gram.by_class import SharedKernel
+from svmkit.kernels.gram.gram import Gram, parse_bytes
+
+if TYPE_CHECKING:
+    from svmkit.kernels.gram.complete import CompleteKernel
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """What makes the Grams of one data set, and keeps what they share.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, resolved.
+    X : ndarray or CSR of shape (n, d)
+        The samples; for a precomputed kernel the kernel values (n, n).
+    members : list of ndarray of int
+        The rows of X of each class, ascending, without those that take no part.
+    memory : str or int
+        Memory for kernel rows, in bytes or as for `parse_bytes`.
+    pairs : bool, default=True
+        Whether the problems are those of two classes, and not of all samples.
+    one : bool, default=False
+        As for `CompleteKernel`.
+    known : CompleteKernel, optional
+        The kernel rows of these samples and others, if they are there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.kernels.gram import Grams
+    >>> X = np.arange(8.0).reshape(4, 2)
+    >>> rows, gram = Grams(Linear(), X, [np.array([0, 2]), np.array([1, 3])], "1MB").pair(0, 1)
+    >>> rows, gram.diag
+    (array([0, 1, 2, 3]), array([ 1., 13., 41., 85.]))
+    """
+
+    kernel: Kernel
+    X: Any
+    members: list[np.ndarray]
+    memory: str | int
+    pairs: bool = True
+    one: bool = False
+    known: CompleteKernel | None = None
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The rows of X that take part, ascending."""
+        return np.sort(np.concatenate(self.members))
+
+    def make(self, rows: np.ndarray) -> Gram:
+        """Return a Gram of some rows of X, in this order, that shares nothing with others."""
+        return Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
+
+    def pair(self, a: int, b: int, *, shared: bool = True, complete: bool = False) -> tuple[np.ndarray, Gram]:
+        """Return the rows of X of two classes and their Gram.
+
+        Parameters
+        ----------
+        a, b : int
+            The classes, a < b. Pairs should be asked for in ascending order: the kernel values of a class are dropped
+            once a pair after its last one is asked for.
+        shared : bool, default=True
+            With more than two classes, whether pairs share kernel values; rows of a then come before rows of b.
+        complete : bool, default=False
+            Whether all kernel rows are kept; `keeps` says whether there is room.
+
+        Returns
+        -------
+        rows : ndarray of int
+        gram : Gram
+        """
+        if complete:
+            whole = self.complete.gram(a, b)
+            return whole.class_pair.rows, whole
+        if shared and len(self.members) > 2 and not isinstance(self.kernel, Precomputed):
+            of_pair = self._by_class.gram(a, b)
+            return of_pair.class_pair.rows, of_pair
+        rows = np.sort(np.concatenate([self.members[a], self.members[b]]))
+        return rows, self.make(rows)
+
+    def whole(self, *, complete: bool = False) -> tuple[np.ndarray, Gram]:
+        """Return the rows that take part and the one Gram of all of them, with all of its kernel rows if `complete`."""
+        return self.rows, self._complete_whole if complete else self._whole
+
+    def keeps(self, n: int) -> bool:
+        """Return whether all kernel rows of a problem of n samples may be kept."""
+        from svmkit.kernels.gram.complete import has_room  # here: it needs numba
+
+        return has_room(n, parse_bytes(self.memory)) and self.complete.holds(n)
+
+    @cached_property
+    def complete(self) -> CompleteKernel:
+        """The kernel rows of problems that are small enough for all of them to be kept."""
+        from svmkit.kernels.gram.complete import CompleteKernel
+
+        members = self.members if self.pairs else [self.rows]
+        memory, one = parse_bytes(self.memory), self.one and not self.pairs
+        return CompleteKernel(self.kernel, self.X, members, memory, one=one, known=self.known)
+
+    @property
+    def computed(self) -> CompleteKernel | None:
+        """`complete` if it has been asked for."""
+        return vars(self).get("complete")
+
+    @cached_property
+    def _whole(self) -> Gram:
+        return self.make(self.rows)
+
+    @cached_property
+    def _complete_whole(self) -> Gram:
+        return self.complete.gram(0, 0)
+
+    @cached_property
+    def _by_class(self) -> SharedKernel:
+        return SharedKernel(self.kernel, self.X, self.members, parse_bytes(self.memory))
+
+
+def subset(X: Any, rows: np.ndarray, kernel: Kernel) -> Any:
+    """Return rows of X, and for a precomputed kernel the same columns; without a copy if all rows are given."""
+    if len(rows) == X.shape[0]:
+        return X
+    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
