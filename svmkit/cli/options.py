@@ -108,12 +108,10 @@ def reading(options: Any) -> Reading:
     return Reading(label_column(options.label), options.decimal, options.encoding, *columns)
 
 
-def require_task(task: str | None, *more: str) -> None:
-    """Raise InputError for a task that does not exist, or that a command other than the one with `more` tasks has."""
-    from svmkit.data.classes import TASKS
-
-    if task not in (None, *TASKS, *more):
-        raise InputError(f"--task {task!r} is not known; there are: {', '.join((*TASKS, *more))}")
+def require_task(task: str | None, *tasks: str) -> None:
+    """Raise InputError for a task that a command does not have."""
+    if task not in (None, *tasks):
+        raise InputError(f"--task {task!r} is not known; there are: {', '.join(tasks)}")
 
 
 def require_calibrate(kind: str | None, task: str | None) -> None:

@@ -13,7 +13,7 @@ from svmkit.training.callbacks import Display
 
 
 @contextmanager
-def shown(n_samples: int, about: str = "") -> Iterator[Display | None]:
+def training_line(n_samples: int, about: str = "") -> Iterator[Display | None]:
     """Yield callbacks of a training that draw a live line; None when stderr is not a terminal.
 
     What is said `about` the run stands at the end of the line.

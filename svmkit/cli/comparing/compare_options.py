@@ -16,6 +16,7 @@ from svmkit.cli.options import (
 )
 from svmkit.cluster import scheme_of
 from svmkit.compare.plan.spec import Spec, load_spec, read
+from svmkit.data.classes import TASKS
 from svmkit.errors import InputError
 from svmkit.runtime import files
 from svmkit.scoring.metric import require_metric
@@ -51,7 +52,7 @@ class CompareOptions(Options):
             scheme_of(self.scheduler)
             if self.jobs != 1 or self.threads is not None:
                 raise InputError("--scheduler runs a cell a worker, with its threads: leave --jobs and --threads out")
-        require_task(self.task)
+        require_task(self.task, *TASKS)
         require_calibrate(self.calibrate, self.task)
         require_regression(self.task, self.epsilon, self.class_weight)
         if self.time_limit is not None and not self.time_limit > 0:

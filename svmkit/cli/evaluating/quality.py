@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.classes import REGRESS
 from svmkit.kernels.engines import engine_for
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
@@ -16,6 +15,7 @@ from svmkit.scoring.metric import title as in_words
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
+from svmkit.tasks import task_named
 from svmkit.training.result import Fit
 
 FEW = 5  # classes of which each has its recall shown; of more, the worst three
@@ -55,7 +55,10 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, str]]:
     result : dict of str to object
         The keys and values of `svmkit train --json`.
     """
-    if result["task"] == REGRESS:
+    task = task_named(result["task"])
+    if not task.is_supervised:
+        return outlier_rows(result)
+    if task.has_targets:
         return quantity_rows(result)
     parts = [("train", "train", result["train_accuracy"], result["train_scores"])]
     parts += [("test", f"test ({result['n_test']:,} rows", result["test_accuracy"], result["test_scores"])]
@@ -104,6 +107,16 @@ def quantity_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
         values = [f"{in_digits('{:.6g}', metric[name])} {name}" for name in parts]
         found.append((in_words(metric["name"]), ", ".join(values)))
     return found
+
+
+def outlier_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with the shares of outliers, and the accuracy where the labels are -1 and 1."""
+    said: list[tuple[str, str]] = []
+    for name, rows in (("train", "training"), ("test", "test")):
+        share, accuracy = result[f"{name}_outliers"], result[f"{name}_accuracy"]
+        right = "" if accuracy is None else f", accuracy {accuracy:.2%} of the labels -1 and 1"
+        said += [] if share is None else [("" if said else "outliers", f"{share:.2%} of the {rows} rows{right}")]
+    return said
 
 
 def in_digits(shown: str, value: float | None) -> str:

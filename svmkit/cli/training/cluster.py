@@ -10,22 +10,23 @@ from typing import Any
 from svmkit import tracking
 from svmkit.cli import progress
 from svmkit.cli.common import note
-from svmkit.cli.training.finish import Outcome, finish
+from svmkit.cli.evaluating.measurement import Measurement
+from svmkit.cli.training.finish import Job, Outcome, finish
 from svmkit.cli.training.sets import Sets
-from svmkit.cli.training.tracked import tracked
-from svmkit.cli.training.train_options import OUTLIERS, Method, TrainOptions
+from svmkit.cli.training.tracked import run_params, tracked
+from svmkit.cli.training.train_options import TrainOptions
 from svmkit.cluster import Cluster, connect, scheme_of
 from svmkit.data import Dataset, load
-from svmkit.data.classes import CLASSIFY, REGRESS, with_labels_like
+from svmkit.data.classes import with_labels_like
 from svmkit.errors import Gone, InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
-from svmkit.scoring.metric import Metric
-from svmkit.scoring.scores import Scores
+from svmkit.scoring.metric import COUNTED, Metric
 from svmkit.solver.solution import Status
+from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
-from svmkit.training.result import Fit
+from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
 SOLVER = "dfcsmo"  # what `auto` is on a cluster
@@ -51,9 +52,7 @@ def run(options: TrainOptions) -> Outcome:
     SvmkitError
         The cluster is gone before there is a model.
     """
-    method, saver = _method(options), None
-    if options.checkpoint:
-        saver = Checkpoint(options.checkpoint, resume=options.resume, every=options.interval)
+    method, saver = _method(options), options.saver()
     assert options.scheduler is not None
     began = time.perf_counter()
     with connect(options.scheduler, solvers=[method.solver.name], notify=note) as cluster:
@@ -62,7 +61,7 @@ def run(options: TrainOptions) -> Outcome:
             reading=options.reading,
             kernel=method.kernel,
             scale=options.scale,
-            class_weight=method.class_weight,
+            class_weight=method.settings.class_weight,
             multiclass=options.multiclass or "ovo",
             memory=options.memory,
         )
@@ -74,19 +73,19 @@ def _method(options: TrainOptions) -> Method:
     """Return the method; raise InputError for an option or a solver that a cluster does not have."""
     assert options.scheduler is not None
     scheme_of(options.scheduler)
-    if options.is_stream or options.task == OUTLIERS:
-        what = "a stream is read here" if options.is_stream else "--task outliers trains here"
+    if options.is_stream or not task_named(options.task).is_supervised:
+        what = "a stream is read here" if options.is_stream else f"--task {options.task} trains here"
         raise InputError(f"{what}: leave --scheduler out")
     for name, reason in _ELSEWHERE.items():
         if options.has(name):
             raise InputError(reason)
     if options.starts_at_model:
         raise InputError("training on a cluster cannot start at a model: --resume needs --checkpoint FILE")
-    if options.task == REGRESS:
-        raise InputError("a cluster learns classes, no quantities: leave --scheduler out, or --task regress")
+    if task_named(options.task).has_targets:
+        raise InputError(f"a cluster learns classes, no quantities: leave --scheduler out, or --task {options.task}")
     if options.multiclass == "crammer_singer":
         raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
-    method = Method.of(options.replace(solver=SOLVER) if options.solver == "auto" else options)
+    method = (options.replace(solver=SOLVER) if options.solver == "auto" else options).method()
     if method.solver.name != SOLVER:
         raise InputError(f"solver {method.solver.name} needs all rows in one place: with --scheduler, take {SOLVER}")
     return method
@@ -99,7 +98,7 @@ class _Run:
         self.options, self.method, self.cluster, self.data, self.seconds = options, method, cluster, data, seconds
         for line in data.notes:
             note(line)
-        if data.quantity is not None and options.task != CLASSIFY:
+        if data.quantity is not None and options.task is None:
             raise InputError(
                 f"the labels look like a quantity ({data.quantity}), and a cluster learns classes: --task classify "
                 "takes them as classes"
@@ -109,18 +108,18 @@ class _Run:
         """Train, measure, save and log."""
         options, method, data = self.options, self.method, self.data
         sets = self._sets()
-        metric = Metric.from_name(options.metric, data.classes, data.tally.rows, method.class_weight)
+        metric = Metric.from_name(options.metric, data.classes, data.tally.rows, method.settings.class_weight)
         if metric.note and options.metric:
             note(metric.note)
         title = f"{method.solver.name} {options.data}"
         with tracked(options, title, self._params(sets), tracking.tags(method.solver)) as tracker:
-            return self._trained(sets, metric, tracker, saver)
+            return self._trained(Job(options, method, sets, metric), tracker, saver)
 
     def _sets(self) -> Sets:
         """Return the first few rows, which stand for all parts, and the test set, which is read here."""
         options, data = self.options, self.data
         X, y = data.few(5)
-        train, test = Dataset(X, y, options.data, data.encoding, task=CLASSIFY), None
+        train, test = Dataset(X, y, options.data, data.encoding, task=self.method.task.name), None
         if options.test:
             wider = not (options.strict or data.encoding)
             test = load(options.test, n_features=data.n_features, wider=wider, encoding=data.encoding)
@@ -129,41 +128,29 @@ class _Run:
 
     def _params(self, sets: Sets) -> dict[str, Any]:
         data = self.data
-        params = self.method.params(data.kernel, sets.train, self.options)
+        params = run_params(self.options, self.method, data.kernel, sets.train)
         return params | {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
 
-    def _trained(self, sets: Sets, metric: Metric, tracker: Tracker, saver: Checkpoint | None) -> Outcome:
-        options, method, data = self.options, self.method, self.data
+    def _trained(self, job: Job, tracker: Tracker, saver: Checkpoint | None) -> Outcome:
+        data = self.data
         about = f"{data.n_parts:,} parts on {self.cluster.n_workers} workers"
-        with progress.shown(data.n_samples, about) as watch, compiling.count_compilations() as compiled:
-            fitted: Fit = fit_prepared(
-                data,
-                method.resolved(options),
-                callbacks=watch,
-                checkpoint=saver,
-            )
+        with progress.training_line(data.n_samples, about) as display, compiling.count_compilations() as compiled:
+            fitted = fit_prepared(data, job.method, callbacks=display, checkpoint=saver)
         if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:
             note(f"{fitted.flaw}; the model is the best so far")
         fitted = replace(fitted, seconds=self.seconds + fitted.seconds)
-        found = finish(
-            fitted,
-            options,
-            method,
-            sets,
-            tracker,
-            metric,
-            compile_s=compiled.seconds,
-            train_scores=self._scores(fitted.model),
-        )
-        cluster = {"scheduler": options.scheduler, "parts": data.n_parts, **data.workers.details()}
-        return replace(found, result=found.result | {"cluster": cluster})
+        train = self._measure(fitted.model, job.metric)
+        outcome = finish(job, tracker, fitted, compile_s=compiled.seconds, train=train)
+        cluster = {"scheduler": job.options.scheduler, "parts": data.n_parts, **data.workers.details()}
+        return replace(outcome, result=outcome.result | {"cluster": cluster})
 
-    def _scores(self, model: SVMModel) -> Scores | None:
-        """Return what the model is worth on the training rows, as the workers count; None if they are gone."""
+    def _measure(self, model: SVMModel, metric: Metric) -> Measurement:
+        """Return what the model is worth on the training rows, as the workers count, unless they are gone."""
         try:
-            return self.data.scores(model)
+            scores = self.data.scores(model)
         except Gone:
-            return None
+            scores = None
         except SvmkitError as error:
             note(f"the training accuracy is not known: {error}")
-            return None
+            scores = None
+        return Measurement(scores, getattr(scores, metric.name) if scores and metric.name in COUNTED else None, None)

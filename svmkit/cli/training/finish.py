@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli.common import labels_of, note, where
+from svmkit.cli.common import note, where
 from svmkit.cli.evaluating import probabilities, quality
+from svmkit.cli.evaluating.measurement import Measurement, measure
 from svmkit.cli.training import lineage
 from svmkit.cli.training.sets import Sets
-from svmkit.cli.training.train_options import Method, TrainOptions
-from svmkit.data import Dataset
-from svmkit.data.classes import REGRESS
+from svmkit.cli.training.tracked import formulation, run_params
+from svmkit.cli.training.train_options import TrainOptions
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
-from svmkit.model.predictions import predict_with_scores
 from svmkit.runtime import files
-from svmkit.scoring.metric import COUNTED, OF_PROBABILITIES, R2, Metric
-from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.quantities import QuantityScores, scores_of
-from svmkit.scoring.scores import Scores
+from svmkit.scoring.metric import COUNTED, R2, Metric
 from svmkit.solver.history import HistoryPoint
+from svmkit.tasks import OneClass
 from svmkit.tracking import RunRecord, Tracker
 from svmkit.training.result import Fit
+from svmkit.training.settings import Method
 
 
 @dataclass(frozen=True)
@@ -53,20 +50,41 @@ class Outcome:
     failure: SvmkitError | None = None
 
 
+@dataclass(frozen=True)
+class Job:
+    """What a command trains, and on what.
+
+    Attributes
+    ----------
+    options : TrainOptions
+        The options of the command.
+    method : Method
+        The solver, the kernel and the settings.
+    sets : Sets
+        The data; the accuracy on the training rows is not known for a stream.
+    metric : Metric
+        What is measured besides accuracy and balanced accuracy.
+    search : str, default="svmkit tune"
+        What finds better parameters, for the warning about a model that is no use.
+    """
+
+    options: TrainOptions
+    method: Method
+    sets: Sets
+    metric: Metric
+    search: str = "svmkit tune"
+
+
 def finish(
-    fitted: Fit,
-    options: TrainOptions,
-    method: Method,
-    sets: Sets,
+    job: Job,
     tracker: Tracker,
-    metric: Metric,
+    fitted: Fit,
     *,
     curve: list[dict[str, Any]] | None = None,
     points: Sequence[HistoryPoint] | None = None,
     more: Mapping[str, float | None] | None = None,
     compile_s: float = 0.0,
-    search: str = "svmkit tune",
-    train_scores: Scores | None = None,
+    train: Measurement | None = None,
 ) -> Outcome:
     """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
 
@@ -74,18 +92,12 @@ def finish(
 
     Parameters
     ----------
-    fitted : Fit
-        The model and how it was found.
-    options : TrainOptions
-        The options of the command.
-    method : Method
-        The method that was used.
-    sets : Sets
-        The data; the accuracy on the training rows is not known for a stream.
+    job : Job
+        The options, the method, the data and the metric.
     tracker : Tracker
         The tracker, with an open run.
-    metric : Metric
-        What is measured besides accuracy and balanced accuracy.
+    fitted : Fit
+        The model and how it was found.
     curve : list of dict, default=None
         Accuracy by size for the report (`svmkit.cli.evaluating.size_curve.points`).
     points : sequence of HistoryPoint, default=None
@@ -94,123 +106,136 @@ def finish(
         Scalars to log besides those of every run.
     compile_s : float, default=0.0
         Seconds of the fit in which numba compiled.
-    search : str, default="svmkit tune"
-        What finds better parameters, for the warning about a model that is no use.
-    train_scores : Scores, default=None
+    train : Measurement, default=None
         What predictions are worth on the training rows of a cluster, which are not here.
     """
+    options, method, sets = job.options, job.method, job.sets
     data, keeper = sets.train, Keeper(options)
     record = RunRecord(method.solver, method.kernel, fitted, data.name, sets.n_samples, sets.n_features)
     about: dict[str, Any] = {"seed": options.seed}
     if options.is_kept:
-        about |= lineage.of_training(method.params(fitted.model.kernel, data, options), sets.sha256)
+        about |= lineage.of_training(run_params(options, method, fitted.model.kernel, data), sets.sha256)
     model, logged = record.model(data.encoding, about), None
     keeper.save(model)
     try:
-        record, values, of_probabilities = _measured(record, model, sets, options, metric, train_scores)
-        if sets.test is not None and record.test_scores is not None and options.is_kept:
-            model = replace(
-                model, about=model.about | lineage.of_test(sets.test, record.test_scores, metric, values.get("test"))
-            )
+        parts = _measure(job, model, train)
+        record = _with_scores(record, parts)
+        facts: dict[str, Any] = _shares(parts)
+        if sets.test is not None:
+            facts |= lineage.of_test(sets.test, parts["test"].scores, job.metric, parts["test"].value)
+        if facts and options.is_kept:
+            model = replace(model, about=model.about | facts)
             keeper.save(model)
+        one_class = _of_outliers(method, fitted)
+        scalars = {f"model/{key}": one_class[key] for key in ("rho", "offset") if one_class}
+        scalars |= {"dual_objective": fitted.dual_objective} if one_class else {}
         logged = record.log(
             tracker,
             model,
             data.X[:5],
             points=points,
-            more={**(more or {}), **_scalars(metric, values), **probabilities.scalars(of_probabilities)},
+            more={**(more or {}), **_scalars(job.metric, parts), **_shares(parts), **scalars},
             register=options.register,
         )
     finally:
         if options.register and logged is None:
             keeper.keep_for_later(model, options.register)
-    is_linear = method.solver.problem_of(method.kernel, fitted.model.task).is_linear
-    warning = quality.doubt(
-        fitted.model,
-        train=record.train_scores,
-        test=record.test_scores,
-        status=fitted.status,
-        share=None if is_linear or options.is_stream else quality.vector_share(fitted, sets.n_samples),
-        n_samples=sets.n_samples,
-        weighted=method.class_weight is not None,
-        streamed=options.is_stream,
-        search=search,
-    )
+    is_linear = method.problem_type().is_linear
+    warning = _doubt(job, fitted, record, is_linear)
     if warning:
         note(warning)
-    settings = {"C": method.C, "tol": options.tol, "seed": options.seed, "sampler": str(method.sampler)}
-    settings |= {"epsilon": method.epsilon} if fitted.model.task == REGRESS and options.nu is None else {}
-    result = record.result() | {
-        "params": settings | method.solver.params,
-        "train_accuracy": record.train_accuracy,
-        "test_accuracy": record.test_accuracy,
-        **record.quantity_scores,
-        "metric": metric.about() | {"train": values.get("train"), "test": values.get("test")},
-        "calibration": probabilities.result(fitted, of_probabilities),
-        "train_scores": quality.summary(record.train_scores),
-        "test_scores": quality.summary(record.test_scores),
+    result = _result(job, fitted, record, parts) | {
         "warning": warning,
         "compile_s": compile_s,
-        "n_test": 0 if sets.test is None else sets.test.n_samples,
         "curve": curve,
-        "details": record.details,
-        "label": data.encoding.label_facts if data.encoding else None,
         "model": keeper.out or (logged if options.register else None),
         "run_id": tracker.run_id,
     }
     return Outcome(result, is_linear, where(tracker.uri), keeper.failure)
 
 
-def _measured(
-    record: RunRecord,
-    model: SVMModel,
-    sets: Sets,
-    options: TrainOptions,
-    metric: Metric,
-    train_scores: Scores | None,
-) -> tuple[RunRecord, dict[str, float | None], dict[str, ProbabilityScores | None]]:
-    """Return the record with the scores of predictions and the seconds of the last one, the metric by set and more.
-
-    The third are the scores of probabilities by set, empty for a model without them.
-    """
-    values: dict[str, float | None] = {}
-    found_probabilities: dict[str, ProbabilityScores | None] = {}
-
-    def of(data: Dataset, name: str) -> tuple[Scores | QuantityScores, float]:
-        began, decision = time.perf_counter(), None
-        wide = model.widened(data.n_features)
-        if model.calibration is not None:
-            chances = wide.predict_proba(data.X, n_threads=options.threads)
-            predicted = model.classes[chances.argmax(axis=1)]
-            found_probabilities[name] = ProbabilityScores.from_predictions(chances, model.classes, labels_of(data))
-            if metric.needs_decisions:
-                decision = predict_with_scores(wide, data.X, options.threads)[1]
-        elif metric.needs_decisions:
-            predicted, decision = predict_with_scores(wide, data.X, options.threads)
-        else:
-            predicted = wide.predict(data.X, n_threads=options.threads)
-        seconds = time.perf_counter() - began
-        if metric.name in OF_PROBABILITIES:
-            values[name] = metric.score_probabilities(found_probabilities.get(name))
-        else:
-            values[name] = metric.score_predictions(predicted, labels_of(data), decision)
-        return scores_of(model, predicted, labels_of(data)), seconds
-
-    if train_scores is not None:
-        record = replace(record, train_scores=train_scores)
-        values["train"] = {key: getattr(train_scores, key) for key in COUNTED}.get(metric.name)
-    elif not (options.is_stream or options.scheduler):
-        found, seconds = of(sets.train, "train")
-        record = replace(record, train_scores=found, predict_s=seconds)
+def _measure(job: Job, model: SVMModel, train: Measurement | None) -> dict[str, Measurement]:
+    """Return what the predictions of a model are worth on the rows for training, if they are here, and for the test."""
+    options, sets = job.options, job.sets
+    parts = {} if train is None else {"train": train}
+    if train is None and not (options.is_stream or options.scheduler):
+        parts["train"] = measure(model, sets.train, job.metric, options.threads)
     if sets.test is not None:
-        found, seconds = of(sets.test, "test")
-        record = replace(record, test_scores=found, predict_s=seconds)
-    return record, values, found_probabilities
+        parts["test"] = measure(model, sets.test, job.metric, options.threads)
+    return parts
 
 
-def _scalars(metric: Metric, values: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return the metric by full names of the tracker; accuracy, balanced accuracy and R2 are logged in any case."""
-    return {} if metric.name in (*COUNTED, R2) else {f"{name}/{metric.name}": value for name, value in values.items()}
+def _with_scores(record: RunRecord, parts: Mapping[str, Measurement]) -> RunRecord:
+    train, test = parts.get("train"), parts.get("test")
+    return replace(
+        record,
+        train_scores=None if train is None else train.scores,
+        test_scores=None if test is None else test.scores,
+        predict_s=next((part.seconds for part in (test, train) if part and part.seconds is not None), None),
+    )
+
+
+def _shares(parts: Mapping[str, Measurement]) -> dict[str, float]:
+    """Return the shares of outliers, by the names of the tracker's metrics."""
+    return {f"{name}_outliers": part.outliers for name, part in parts.items() if part.outliers is not None}
+
+
+def _scalars(metric: Metric, parts: Mapping[str, Measurement]) -> dict[str, float | None]:
+    """Return metric, log loss and Brier score by full names; accuracy, its balanced one and R2 are logged anyway."""
+    values = {} if metric.name in (*COUNTED, R2) else {f"{name}/{metric.name}": of.value for name, of in parts.items()}
+    return values | probabilities.scalars({name: part.probabilities for name, part in parts.items()})
+
+
+def _of_outliers(method: Method, fitted: Fit) -> dict[str, Any]:
+    """Return what only a model of one class has: its loss, the certified rho, and the offset of its scores."""
+    if not isinstance(method.task, OneClass):
+        return {}
+    loss = fitted.model.about["loss"]
+    rho = method.task.rho(loss, fitted.solutions[0].certificate)
+    return {"loss": loss, "rho": rho, "offset": -float(fitted.model.intercept[0])}
+
+
+def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | None:
+    """Return one line that says why the model is no use; None if nothing speaks against it."""
+    if not job.method.task.is_supervised:
+        return None
+    options, n_samples = job.options, job.sets.n_samples
+    return quality.doubt(
+        fitted.model,
+        train=record.train_scores,
+        test=record.test_scores,
+        status=fitted.status,
+        share=None if is_linear or options.is_stream else quality.vector_share(fitted, n_samples),
+        n_samples=n_samples,
+        weighted=options.class_weight is not None,
+        streamed=options.is_stream,
+        search=job.search,
+    )
+
+
+def _result(job: Job, fitted: Fit, record: RunRecord, parts: Mapping[str, Measurement]) -> dict[str, Any]:
+    """Return the facts of the fit and of its predictions under the names of `svmkit train --json`."""
+    method, sets, none = job.method, job.sets, Measurement(None, None, None)
+    about = method.task.about(method.solver, method.settings, method.settings.C)
+    settings = {key: value for key, value in about.items() if key != "loss"}
+    settings |= {"tol": job.options.tol, "seed": job.options.seed, "sampler": str(method.sampler)}
+    one_class = _of_outliers(method, fitted)
+    if one_class:
+        one_class |= {f"{name}_outliers": parts.get(name, none).outliers for name in ("train", "test")}
+        one_class |= {"problem": method.problem_type().name, "formulation": formulation(method)}
+    return record.result() | one_class | {
+        "params": settings | method.solver.params,
+        "train_accuracy": record.train_accuracy,
+        "test_accuracy": record.test_accuracy,
+        **record.quantity_scores,
+        "metric": job.metric.about() | {name: parts.get(name, none).value for name in ("train", "test")},
+        "calibration": probabilities.result(fitted, {name: part.probabilities for name, part in parts.items()}),
+        "train_scores": quality.summary(record.train_scores),
+        "test_scores": quality.summary(record.test_scores),
+        "n_test": 0 if sets.test is None else sets.test.n_samples,
+        "details": record.details,
+        "label": sets.train.encoding.label_facts if sets.train.encoding else None,
+    }  # fmt: skip
 
 
 class Keeper:

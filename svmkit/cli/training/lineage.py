@@ -39,8 +39,21 @@ def of_training(params: dict[str, Any], data_sha256: str | None) -> dict[str, An
     return {key: value for key, value in found.items() if value is not None} | {"svmkit_version": __version__}
 
 
-def of_test(data: Dataset, scores: Scores | QuantityScores, metric: Metric, value: float | None) -> dict[str, Any]:
+def of_test(
+    data: Dataset, scores: Scores | QuantityScores | None, metric: Metric, value: float | None
+) -> dict[str, Any]:
     """Return what predictions are worth and the data on which this was measured.
+
+    Parameters
+    ----------
+    data : Dataset
+        The test rows.
+    scores : Scores, QuantityScores or None
+        What the predictions are worth; None where the rows have no labels.
+    metric : Metric
+        What was measured besides.
+    value : float or None
+        The metric.
 
     Returns
     -------
@@ -49,22 +62,16 @@ def of_test(data: Dataset, scores: Scores | QuantityScores, metric: Metric, valu
         metric (its name) and positive (the class that it is about, if it is about one), test_data (the name),
         test_sha256 and n_test.
     """
+    about = {"test_data": data.name, "test_sha256": data.fingerprint(), "n_test": data.n_samples}
+    if scores is None:
+        return about
     if isinstance(scores, QuantityScores):
         measured = {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
         measured = {key: its for key, its in measured.items() if not math.isnan(its)}
     else:
         measured = {"test_accuracy": scores.accuracy, "test_balanced_accuracy": scores.balanced_accuracy}
-    known = {"metric": metric.name, "positive": metric.positive, "test_metric": value}
-    found: dict[str, Any] = {key: its for key, its in known.items() if its is not None}
-    return (
-        found
-        | measured
-        | {
-            "test_data": data.name,
-            "test_sha256": data.fingerprint(),
-            "n_test": data.n_samples,
-        }
-    )
+    named = {"metric": metric.name, "positive": metric.positive, "test_metric": value}
+    return {key: its for key, its in named.items() if its is not None} | measured | about
 
 
 def git_commit() -> str | None:

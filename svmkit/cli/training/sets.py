@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svmkit.cli.common import note
 from svmkit.cli.options import require_regression
-from svmkit.cli.training.train_options import OUTLIERS, TrainOptions
+from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, load
-from svmkit.data.classes import REGRESS, with_labels_like, with_task
+from svmkit.data.classes import with_labels_like, with_task
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.splitting import split
-from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
+from svmkit.tasks import task_named
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,10 @@ def read(options: TrainOptions) -> Sets:
     InputError
         A set cannot be found or read, or it cannot be split as asked.
     """
-    if options.task == OUTLIERS:
-        raise InputError("--task outliers is for svmkit train: without labels there is nothing to choose by")
-    holes = options.impute is not None
-    train = load(options.data, reading=options.reading, n_features=options.n_features, holes=holes)
-    train = with_task(train, options.task)
+    holes, supervised = options.impute is not None, task_named(options.task).is_supervised
+    reading = {"reading": options.reading, "n_features": options.n_features}
+    train = load(options.data, **reading, labelled=supervised, holes=holes)
+    train = with_task(train, options.task) if supervised else replace(train, task=options.task)
     require_regression(train.task, options.epsilon, options.class_weight)
     test: Dataset | None = None
     if options.test:
@@ -62,13 +61,15 @@ def read(options: TrainOptions) -> Sets:
             n_features=train.n_features,
             wider=not (options.strict or holes or train.encoding),
             encoding=train.encoding,
+            labelled=supervised,
             holes=holes,
         )
         test = with_labels_like(test, train)
         if is_same(train, test):
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
-        train, test = split(train, options.test_size, options.seed, stratify=train.task != REGRESS)
+        is_stratified = not task_named(train.task).has_targets
+        train, test = split(train, options.test_size, options.seed, stratify=is_stratified)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     tell(train)

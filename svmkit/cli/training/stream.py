@@ -14,10 +14,10 @@ import numpy as np
 from svmkit import tracking
 from svmkit.cli import progress
 from svmkit.cli.common import note
-from svmkit.cli.training.finish import Outcome, finish
+from svmkit.cli.training.finish import Job, Outcome, finish
 from svmkit.cli.training.sets import Sets, advise_scaling
-from svmkit.cli.training.tracked import tracked
-from svmkit.cli.training.train_options import Method, TrainOptions
+from svmkit.cli.training.tracked import run_params, tracked
+from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, load
 from svmkit.data.formats.layout import densify, integral
 from svmkit.data.formats.stream import SvmlightStream
@@ -31,6 +31,7 @@ from svmkit.scoring.metric import Metric
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Status
+from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.training.stream.input import require_streamable, streaming_solver
 from svmkit.training.stream.online import Online
@@ -56,11 +57,13 @@ class StreamJob:
     """
 
     def __init__(self, options: TrainOptions) -> None:
-        method = Method.of(options)
+        if not task_named(options.task).is_supervised:
+            raise InputError(f"--task {options.task} needs a file: a stream is learnt from by its labels")
+        method = options.method()
         self.options = options
         self.start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
         streaming_solver(method.solver)
-        require_streamable(method.solver, method.kernel, method.class_weight, options.max_support)
+        require_streamable(method.solver, method.kernel, method.settings.class_weight, options.max_support)
         if options.test:
             find(options.test)
         if self.start is not None and any(v is not None for v in (options.gamma, options.degree, options.coef0)):
@@ -111,13 +114,12 @@ class StreamJob:
         fitted = online.fitted(status)
         example = Dataset(pad_or_refuse_columns(self.few.X, online.input.n_features, pad=True), self.few.y, NAME)
         facts = {"samples": online.samples, "skipped": stream.skipped, "accuracy": online.accuracy}
+        sets = Sets(example, test, online.samples, online.input.n_features)
+        metric = Metric.from_name(self.options.metric, online.classes, online.seen, self.method.settings.class_weight)
         outcome = finish(
-            fitted,
-            self.options,
-            self.method,
-            Sets(example, test, online.samples, online.input.n_features),
+            Job(self.options, self.method, sets, metric),
             tracker,
-            Metric.from_name(self.options.metric, online.classes, online.seen, self.method.class_weight),
+            fitted,
             points=_measured(online.history[self.logged :]),
             more={"dual_objective": fitted.dual_objective} | {f"stream/{key}": fact for key, fact in facts.items()},
         )
@@ -167,13 +169,14 @@ class StreamJob:
         self.dense = isinstance(X, np.ndarray)
         if self.start is None:
             advise_scaling(X, options, method.kernel)
-        assert not isinstance(method.class_weight, str)
+        weights = method.settings.class_weight
+        assert not isinstance(weights, str)
         self.online = Online(
             self.classes,
             solver=method.solver,
             kernel=method.kernel,
-            C=method.C,
-            class_weight=method.class_weight,
+            C=method.settings.C,
+            class_weight=weights,
             scale=options.scale,
             memory=options.memory,
             seed=options.seed,
@@ -237,7 +240,7 @@ class StreamJob:
 
     def _params(self) -> dict[str, Any]:
         """Return the parameters of the run; the number of samples is unknown, and there is no tolerance."""
-        params = self.method.params(self.method.kernel, self.few, self.options)
+        params = run_params(self.options, self.method, self.method.kernel, self.few)
         params |= {"n": "stream", "d": self.online.input.n_features, "block": self.block}
         return {key: value for key, value in params.items() if key != "tol"}
 

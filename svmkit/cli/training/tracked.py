@@ -1,14 +1,18 @@
-"""The run of the tracker that a command opens, and how it is closed."""
+"""The run of the tracker that a command opens: its parameters, and how it is closed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from svmkit import tracking
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset
+from svmkit.kernels.functions import Kernel
 from svmkit.tracking import Tracker, tracker
+from svmkit.training.settings import Method
 
 
 @contextmanager
@@ -34,3 +38,41 @@ def closing(run: Tracker) -> Iterator[None]:
         raise
     finally:
         run.end(status)
+
+
+def run_params(options: TrainOptions, method: Method, kernel: Kernel, data: Dataset) -> dict[str, Any]:
+    """Return the parameters of a run.
+
+    Parameters
+    ----------
+    options : TrainOptions
+        The options of the command.
+    method : Method
+        The solver and the settings.
+    kernel : Kernel
+        The kernel, gamma as a number.
+    data : Dataset
+        The training data.
+    """
+    task, C = method.task, method.settings.C
+    first = ("tol", "seed", "impute", "scale", "memory", "class_weight")
+    rest = ("stop", *options.budgets, "label", "decimal", "encoding", "multiclass", "calibrate")
+    given = {key: getattr(options, key) for key in first} | {"sampler": str(method.sampler)}
+    given |= {key: getattr(options, key) for key in rest}
+    given["task"] = task.name if task.has_targets else options.task
+    given |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")}
+    given["epsilon"] = method.settings.epsilon if task.has_targets else None
+    if task.is_supervised:
+        return tracking.params(method.solver, kernel, C, data, **given)
+    params = tracking.params(method.solver, kernel, C, replace(data, task=None), **given)
+    nu = task.about(method.solver, method.settings, C)["nu"]
+    shown = {"solver": params["solver"], "kernel": params["kernel"], "nu": nu}  # first in comparisons of runs
+    return shown | {k: v for k, v in params.items() if k not in ("C", "log10_C")} | {"formulation": formulation(method)}
+
+
+def formulation(method: Method) -> str:
+    """Return the objective in words, such as "hinge, free bias"."""
+    if method.task.is_supervised:
+        return method.solver.formulation(method.kernel, method.task.name)
+    loss = method.task.about(method.solver, method.settings, method.settings.C)["loss"]
+    return f"one class, {loss.replace('_', ' ')}"

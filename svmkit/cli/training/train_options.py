@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from svmkit import plugins, tracking
+from svmkit import plugins
 from svmkit.cli.common import require_model_name
 from svmkit.cli.option_table import EPSILON, TOL, Options, defaults
 from svmkit.cli.options import (
@@ -19,25 +19,17 @@ from svmkit.cli.options import (
     seconds,
     stop_rules,
 )
-from svmkit.data import Dataset
-from svmkit.data.classes import REGRESS
 from svmkit.data.prepare import imputing, scaling
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
-from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
 from svmkit.scoring.metric import require_metric
-from svmkit.solver.base import Solver
-from svmkit.solver.sampler import Sampler
-from svmkit.solver.selection import by_name
-from svmkit.solver.selection.nu import with_nu
-from svmkit.solver.stopping import Criterion, Stop, is_limited
-from svmkit.training import settings as trained
-from svmkit.training.checkpoint import EVERY
+from svmkit.tasks import TASKS
+from svmkit.training.checkpoint import EVERY, Checkpoint
+from svmkit.training.settings import Method, Settings, resolve
 
-OUTLIERS = "outliers"  # the task of `svmkit train` that needs no labels
 STREAM = "-"  # the DATA argument for standard input
 
 _OF_A_STREAM = ("classes", "on_error", "block")
@@ -75,7 +67,7 @@ class TrainOptions(Options):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**(defaults("train") | given))
-        require_task(self.task, OUTLIERS)
+        require_task(self.task, *TASKS)
         _ = self.reading  # refuses what cannot be used
         if self.is_stream:
             self._require_of_a_stream()
@@ -150,6 +142,12 @@ class TrainOptions(Options):
         """The seconds between two writes of the checkpoint."""
         return EVERY if self.every is None else seconds(self.every, "--every")
 
+    def saver(self) -> Checkpoint | None:
+        """Return what keeps the progress; None without --checkpoint."""
+        if not self.checkpoint:
+            return None
+        return Checkpoint(self.checkpoint, resume=self.resume, every=self.interval)
+
     @property
     def budgets(self) -> dict[str, float | None]:
         """The limits that end a training early, by name; None where there is none."""
@@ -160,99 +158,46 @@ class TrainOptions(Options):
         """How a table is to be read."""
         return reading(self)
 
+    @property
+    def settings(self) -> Settings:
+        """What training needs to know besides the data."""
+        values = key_values(self.option, "-o")
+        return Settings(
+            solver=self.solver,
+            solver_options={key: value for key, value in values.items() if not key.startswith("kernel.")},
+            kernel=None if self.kernel is None else plugins.build("kernel", self.kernel, self.kernel_params),
+            C=self.C,
+            nu=self.nu,
+            epsilon=EPSILON if self.epsilon is None else self.epsilon,
+            multiclass=self.multiclass or "ovo",
+            class_weight=class_weights(self.class_weight),
+            impute=self.impute,
+            scale=self.scale,
+            memory=self.memory,
+            calibration=self.calibrate,
+            stop=stop_rules(self.tol, self.stop, self.budgets),
+            sampler=self.sampler,
+            seed=self.seed,
+            n_threads=self.threads,
+        )
 
-@dataclass(frozen=True)
-class Method:
-    """The solver, the kernel and the other settings of the optimisation, built from the options.
+    @property
+    def kernel_params(self) -> dict[str, Any]:
+        """The parameters of the kernel, from options of their own and from -o kernel.KEY=VALUE."""
+        own = {key: getattr(self, key) for key in ("gamma", "degree", "coef0") if getattr(self, key) is not None}
+        named = {key: value for key, value in key_values(self.option, "-o").items() if key.startswith("kernel.")}
+        return own | {key.removeprefix("kernel."): value for key, value in named.items()}
 
-    Attributes
-    ----------
-    solver : Solver
-        The solver.
-    kernel : Kernel
-        The kernel; its gamma may still be a rule such as "scale".
-    C : float
-        The weight of the summed losses.
-    sampler : Sampler
-        The points that each step looks at.
-    stop : Criterion or Stop
-        When to stop.
-    class_weight : {"balanced"}, dict of str to float, or None
-        The weight of each class.
-    epsilon : float, default=EPSILON
-        Half the width of the tube of regression.
-    """
-
-    solver: Solver
-    kernel: Kernel
-    C: float
-    sampler: Sampler
-    stop: Criterion | Stop
-    class_weight: str | dict[str, float] | None
-    epsilon: float = EPSILON
-
-    @classmethod
-    def of(cls, options: TrainOptions, task: str = "classify") -> Method:
-        """Build the method that the options name, for data of this task.
+    def method(self, task: str | None = None) -> Method:
+        """Return the solver, the kernel and all else that the options name, for data of this task.
 
         Raises
         ------
         InputError
             A name or value is unknown, or the solver cannot take the kernel.
         """
-        stop = stop_rules(options.tol, options.stop, options.budgets)
-        values = key_values(options.option, "-o")
-        own = {key: value for key, value in values.items() if not key.startswith("kernel.")}
-        limited = is_limited(stop) and options.nu is None and task == "classify"
-        solver = with_nu(by_name.solver(plugins.build("solver", options.solver, own), limited=limited), options.nu)
-        if options.multiclass == "crammer_singer":
-            solver = by_name.of_all_classes(solver)
-        given = {"gamma": options.gamma, "degree": options.degree, "coef0": options.coef0}
-        of_kernel = {key: value for key, value in given.items() if value is not None}
-        of_kernel |= {key.removeprefix("kernel."): value for key, value in values.items() if key not in own}
-        name = by_name.kernel(None, for_solver=solver).name if options.kernel is None else options.kernel
-        kernel = plugins.build("kernel", name, of_kernel)
-        trained.require_scheme(options.multiclass or "ovo", kernel)
-        solver.check_kernel(kernel)
-        return cls(
-            solver=solver,
-            kernel=kernel,
-            C=options.C,
-            sampler=by_name.sampler(options.sampler) or solver.sampler_for(kernel),
-            stop=stop,
-            class_weight=class_weights(options.class_weight),
-            epsilon=EPSILON if options.epsilon is None else options.epsilon,
-        )
-
-    def resolved(self, options: TrainOptions, task: Any = None) -> trained.Method:
-        """Return the method as training takes it, for data of this task."""
-        settings = trained.Settings(
-            solver=self.solver,
-            kernel=self.kernel,
-            C=self.C,
-            nu=options.nu,
-            epsilon=self.epsilon,
-            multiclass=options.multiclass or "ovo",
-            class_weight=self.class_weight,
-            impute=options.impute,
-            scale=options.scale,
-            memory=options.memory,
-            calibration=options.calibrate,
-            stop=self.stop,
-            sampler=self.sampler,
-            seed=options.seed,
-            n_threads=options.threads,
-        )
-        return trained.resolve(settings, task)
-
-    def params(self, kernel: Kernel, data: Dataset, options: TrainOptions) -> dict[str, Any]:
-        """Return the parameters of a run with this method on `data`; `kernel` is the resolved kernel."""
-        first = {key: getattr(options, key) for key in ("tol", "seed", "impute", "scale", "memory", "class_weight")}
-        budgets = ("stop", "max_iter", "max_epochs", "time_limit", "max_support")
-        rest = {
-            key: getattr(options, key) for key in (*budgets, "label", "decimal", "encoding", "multiclass", "calibrate")
-        }
-        rest["task"] = data.task if data.task == REGRESS else options.task
-        rest |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")}
-        rest["epsilon"] = self.epsilon if data.task == REGRESS else None
-        return tracking.params(self.solver, kernel, self.C, data, **first, sampler=str(self.sampler), **rest)
+        method = resolve(self.settings, task or self.task)
+        if self.kernel is None and self.kernel_params:
+            kernel = plugins.build("kernel", method.kernel.name, self.kernel_params)
+            method = resolve(replace(method.settings, kernel=kernel), method.task)
+        return replace(method, sampler=method.sampler or method.solver.sampler_for(method.kernel))

@@ -14,17 +14,18 @@ from svmkit import plugins, tracking, tune
 from svmkit.cli import progress
 from svmkit.cli.common import labels_of, note
 from svmkit.cli.option_table import Options
-from svmkit.cli.training.finish import Outcome
+from svmkit.cli.training.finish import Job, Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
 from svmkit.cli.training.sets import advise_scaling, read
 from svmkit.cli.training.tracked import tracked
-from svmkit.cli.training.train_options import Method, TrainOptions
+from svmkit.cli.training.train_options import TrainOptions
 from svmkit.cli.tuning.candidates import SCORES, numbers, progress_line, row, text
 from svmkit.cluster import connect, scheme_of
-from svmkit.data.classes import CLASSIFY, REGRESS, answers
+from svmkit.data.classes import answers
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
 from svmkit.scoring.quantities import metric_for
+from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
 
@@ -46,7 +47,7 @@ class TuneJob:
     def __init__(self, options: Options) -> None:
         C, grid, search, n_iter, factor = options.C, options.grid, options.search, options.n_iter, options.factor
         self.options = TrainOptions(**vars(options) | {"C": 1.0 if C is None else C, "scheduler": None})
-        self.method = Method.of(self.options)
+        self.method = self.options.method()
         if n_iter is not None and search != "random":
             raise InputError(f"--n-iter is for --search random: leave it out of --search {search}")
         if factor is not None and search != "halving":
@@ -67,7 +68,7 @@ class TuneJob:
             self.method.solver,
             self.method.kernel,
             parsed,
-            C=self.method.C,
+            C=self.method.settings.C,
             search=search,
             n_iter=n_iter or 20,
             seed=self.options.seed,
@@ -94,7 +95,7 @@ class TuneJob:
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name = self.method.solver, self.sets.train.name
         classes, codes = answers(self.sets.train)
-        self.metric = metric_for(self.options.metric, classes, codes, self.method.class_weight)
+        self.metric = metric_for(self.options.metric, classes, codes, self.method.settings.class_weight)
         if self.metric.note:
             note(self.metric.note)
         with tracked(
@@ -105,10 +106,9 @@ class TuneJob:
             except tune.Interrupted:
                 tracker.end("KILLED")
                 raise
-            data, seconds = prepare(self.options, self.method, self.sets)
-            outcome = fit_and_finish(
-                self.options, self.method, self.sets, data, seconds, tracker, self.metric, search="another --grid"
-            )
+            data, seconds = prepare(self.method, self.sets)
+            job = Job(self.options, self.method, self.sets, self.metric, search="another --grid")
+            outcome = fit_and_finish(job, data, seconds, tracker)
             if self.plot:
                 try:
                     picture.draw(self.found.candidates, self.plot, self._caption(), self.metric)
@@ -136,12 +136,12 @@ class TuneJob:
                 search=self.search,
                 factor=self.factor,
                 cv=self.cv,
-                task=self.sets.train.task or CLASSIFY,
-                epsilon=method.epsilon,
+                task=self.sets.train.task or "classify",
+                epsilon=method.settings.epsilon,
                 metric=self.metric,
                 sampler=method.sampler,
-                stop=method.stop,
-                class_weight=method.class_weight,
+                stop=method.settings.stop,
+                class_weight=method.settings.class_weight,
                 multiclass=options.multiclass or "ovo",
                 impute=options.impute,
                 scale=options.scale,
@@ -163,8 +163,9 @@ class TuneJob:
         slow = sum(not c.converged for c in tried) - len(failed)
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
-        epsilon = best.params.get("epsilon", method.epsilon)
-        self.method = replace(method, solver=best.solver, kernel=best.kernel, C=best.C, epsilon=epsilon)
+        epsilon = best.params.get("epsilon", method.settings.epsilon)
+        settings = replace(method.settings, solver=best.solver, kernel=best.kernel, C=best.C, epsilon=epsilon)
+        self.method = replace(method, settings=settings, solver=best.solver, kernel=best.kernel)
 
     def _caption(self) -> str:
         return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
@@ -178,9 +179,9 @@ class TuneJob:
         found["metric"] = self.metric.name
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}
         found |= {key: value for key in shown if (value := getattr(self.options, key)) is not None}
-        fixed = {"C": method.C} | method.kernel.params
-        if data.task == REGRESS and "epsilon" not in self.searched:
-            found["epsilon"] = method.epsilon
+        fixed = {"C": method.settings.C} | method.kernel.params
+        if task_named(data.task).has_targets and "epsilon" not in self.searched:
+            found["epsilon"] = method.settings.epsilon
         found |= {key: value for key, value in fixed.items() if key not in self.searched}
         return found | {"data": data.name, "n": data.n_samples, "d": data.n_features}
 

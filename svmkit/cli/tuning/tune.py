@@ -36,7 +36,7 @@ def tune(options: Options) -> None:
 
 def report(job: TuneJob, outcome: Outcome) -> None:
     """Print the best candidates, then the model of the best one as `svmkit train` prints it."""
-    from svmkit.cli.training.train import report as report_model
+    from svmkit.cli.training.report import report as report_model
     from svmkit.cli.tuning.candidates import table
 
     found = job.found
