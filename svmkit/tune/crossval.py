@@ -31,7 +31,7 @@ from svmkit.tune.progress import Report, watched
 from svmkit.tune.records import Records
 from svmkit.tune.result import Result, Tried, from_records, from_results, ranked, reasons
 from svmkit.tune.searcher import divided, require_folds, searcher
-from svmkit.tune.space import Path, plan
+from svmkit.tune.space import EPSILON, Path, plan
 from svmkit.tune.supervision import supervised
 
 
@@ -231,7 +231,7 @@ def run(
     settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
     # unusable data are refused here once, instead of in each fold
     data = TrainingData.of(X, y, resolve(settings, task), flags=flags)
-    if not task.has_targets and paths[0].epsilon is not None:
+    if not task.has_targets and EPSILON in paths[0].settings:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
     require_folds(how.cv, truth.classes, truth.codes)

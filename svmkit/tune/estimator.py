@@ -105,9 +105,7 @@ class PathEstimator(BaseEstimator):
         path, t = self.path, self.training
         assert path is not None and t is not None
         records = Records(t.folder)
-        settings = replace(t.settings, solver=path.solver, n_threads=t.threads)
-        if path.epsilon is not None:
-            settings = replace(settings, epsilon=path.epsilon)
+        settings = replace(t.settings, solver=path.solver, n_threads=t.threads, **path.settings)
         options = {field.name: getattr(settings, field.name) for field in fields(settings)} | {"kernel": path.kernel}
         watch = lambda k, n_problems, name: [lambda point: records.stopped]
         fits = c_path(X, y, Cs, task=t.task, flags=t.flags, watch=watch, **options)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.tasks import task_named
 
 MOST = 100_000  # the most values and candidates: a larger grid is taken for a typing error
 SPELLINGS = "0.1:1000:log5, 0:1:lin5, 2^-5:2^15:2, or a list as in 1,10,100"
@@ -48,9 +49,10 @@ Values = Sequence[Any] | Span
 
 C_POWERS, GAMMA_POWERS = "2^-5:2^15:2", "2^-15:2^3:2"  # the grid of LIBSVM's grid.py
 C_RANGE, GAMMA_RANGE = "2^-5:2^15", "2^-15:2^3"
+NU_POWERS, NU_RANGE = "2^-7:2^-1:1", "2^-7:2^-1"
 
 
-def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool) -> list[str]:
+def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task: str | None = None) -> list[str]:
     """Return the default grids: LIBSVM's over C, and over gamma if the kernel has a gamma that is not fixed.
 
     Parameters
@@ -61,8 +63,13 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool) -> li
         Names that have a value of their own.
     drawn : bool
         Ranges to draw from instead of steps.
+    task : {"classify", "regress", "outliers"}, default=None
+        What is learnt; of outliers nu is searched in place of C.
     """
-    texts = [f"C={C_RANGE if drawn else C_POWERS}"]
+    if task_named(task).is_supervised:
+        texts = [f"C={C_RANGE if drawn else C_POWERS}"]
+    else:
+        texts = [f"nu={NU_RANGE if drawn else NU_POWERS}"]
     if "gamma" in kernel_options and "gamma" not in fixed:
         texts.append(f"gamma={GAMMA_RANGE if drawn else GAMMA_POWERS}")
     return texts

@@ -12,10 +12,13 @@ from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.solver.base import Solver
+from svmkit.tasks import Task, task_named
 from svmkit.tune.grids import MOST, Span, Values
 
 SEARCHES = ("grid", "random", "halving")
-EPSILON = "epsilon"  # of regression: an option of neither solver nor kernel
+EPSILON, NU = "epsilon", "nu"
+LEAST = {"C": "> 0", EPSILON: ">= 0", NU: "> 0"}
+"""Options of neither solver nor kernel, and what a value has to be: C, epsilon in regression, nu of outliers."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,9 @@ class Path:
     has_C: bool = True
 
     @property
-    def epsilon(self) -> float | None:
-        """Half the width of the tube of regression if it is searched; else None."""
-        return self.values.get(EPSILON)
+    def settings(self) -> dict[str, Any]:
+        """The searched values that are options of neither solver nor kernel."""
+        return {name: value for name, value in self.values.items() if name in LEAST}
 
     def params(self, C: float) -> dict[str, Any]:
         """Return the searched values at this C, by name."""
@@ -70,6 +73,7 @@ def plan(
     search: str = "grid",
     n_iter: int = 20,
     seed: int = 0,
+    task: str | None = None,
 ) -> list[Path]:
     """Return the paths of a search after all checks.
 
@@ -87,6 +91,8 @@ def plan(
         Points that a random search draws, without repetition when there are lists alone.
     seed : int, default=0
         Seed of these draws.
+    task : {"classify", "regress", "outliers"}, default=None
+        What is learnt; None is not known yet. Of outliers, nu is searched in place of C.
 
     Raises
     ------
@@ -106,7 +112,7 @@ def plan(
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
     if not grid:
         raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
-    grid = {_known(name, solver, kernel): values for name, values in grid.items()}
+    grid = {_known(name, solver, kernel, task_named(task)): values for name, values in grid.items()}
     for name, values in grid.items():
         _require_values(name, values, _default(name, solver, kernel), search)
     grid = {
@@ -164,14 +170,13 @@ def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: floa
 
 def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
     """Return the value in the type of its option, with text converted; raise InputError if that is impossible."""
-    if name in ("C", EPSILON):
+    if name in LEAST:
         try:
             number = float(value)
         except (TypeError, ValueError):
             number = math.nan
         if not (number > 0 or (number == 0.0 and name == EPSILON)) or math.isinf(number):
-            least = "> 0" if name == "C" else ">= 0"
-            raise InputError(f"--grid {name}: {value!r} is not a finite number {least}")
+            raise InputError(f"--grid {name}: {value!r} is not a finite number {LEAST[name]}")
         return number
     whole = isinstance(value, float) and value.is_integer() and isinstance(_default(name, solver, kernel), int)
     try:
@@ -183,7 +188,7 @@ def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
 
 def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solver, Kernel]:
     of_kernel = {name: v for name, v in values.items() if name in kernel.params}
-    of_solver = {name: v for name, v in values.items() if name not in kernel.params and name != EPSILON}
+    of_solver = {name: v for name, v in values.items() if name not in kernel.params and name not in LEAST}
     if of_kernel:
         kernel = plugins.build("kernel", kernel.name, kernel.params | of_kernel)
     if of_solver:
@@ -196,18 +201,20 @@ def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
     return (kernel.params if name in kernel.params else solver.params).get(name)
 
 
-def _known(name: str, solver: Solver, kernel: Kernel) -> str:
+def _known(name: str, solver: Solver, kernel: Kernel, task: Task) -> str:
     """Return the name without `kernel.`; a name that kernel and solver share belongs to the kernel."""
     bare = name.removeprefix("kernel.")
-    if name in ("C", EPSILON) or bare in kernel.params or name in solver.params:
+    settings = ("C", EPSILON) if task.is_supervised else (NU,)
+    if name in settings or bare in kernel.params or name in solver.params:
         return bare
     what = "--grid " + name
     if bare == "nu":
         raise InputError(f"{what}: nu is not searched; GridSearchCV over SVMClassifier or SVMRegressor does it")
     if bare in ("gamma", "degree", "coef0"):
         raise InputError(f"{what}: the {kernel.name} kernel has no {bare}: leave it out, or give another --kernel")
-    known = ", ".join(["C", *kernel.params, *solver.params])
-    known += f"; in regression also {EPSILON}" if solver.regression_for(kernel) is not None else ""
+    known = ", ".join([settings[0], *kernel.params, *solver.params])
+    regresses = task.is_supervised and solver.regression_for(kernel) is not None
+    known += f"; in regression also {EPSILON}" if regresses else ""
     raise InputError(f"{what}: solver {solver.name} with the {kernel.name} kernel has no such option; it has {known}")
 
 

@@ -89,9 +89,31 @@ def test_a_checkpoint_belongs_to_its_nu(svmkit, refused):
     refused(["c.ckpt", "other", "nu", "--resume"], *args("--nu", "0.3"), "--resume")
 
 
-def test_other_commands_have_no_outliers(svmkit, files):
-    result = svmkit("tune", "both.csv", "--task", "outliers")
-    assert result.code == 2 and "outliers" in result.err
+def test_a_search_compares_nu_by_labels(svmkit, files, refused):
+    grid = ("--grid", "nu=0.05,0.4", "--grid", "gamma=0.01,0.1", "--cv", "3", "--no-track")
+    found = svmkit("tune", "both.csv", "--task", "outliers", *grid, "--out", "m", "--json").json
+    assert found["metric"]["name"] == "balanced_accuracy" and found["n_candidates"] == 4
+    assert found["best"]["params"]["nu"] == 0.4 == found["refit"]["params"]["nu"]  # 30 of the 70 rows are outliers
+    assert 0.35 <= found["refit"]["train_outliers"] <= 0.4 and found["refit"]["train_accuracy"] > 0.9
+    refused(["nu", "--grid C"], "tune", "both.csv", "--task", "outliers", "--grid", "C=1,10", "--no-track")
+    refused(["y should be -1 for an outlier and 1"], "tune", "normal.csv", "--task", "outliers", *grid)
+
+
+@pytest.mark.parametrize("more", [[], ["--solver", "fcfw"]])
+def test_a_checkpoint_is_resumed(svmkit, files, refused, more):
+    def args(*limits):
+        given = ("--tol", "1e-9", "--checkpoint", "c.ckpt", "--no-track", "--json")
+        return ("train", "normal.csv", "--task", "outliers", *more, *given, *limits)
+
+    first = svmkit(*args("--max-iter", "2", "--nu", "0.3")).json
+    resumed = svmkit(*args("--nu", "0.3", "--resume")).json
+    straight = svmkit(*args("--nu", "0.3")).json
+    assert first["status"] == "max_iter" and resumed["status"] == straight["status"] and first["gap"] > resumed["gap"]
+    assert resumed["objective"] == pytest.approx(straight["objective"], rel=1e-6)
+    refused(["c.ckpt", "--resume"], *args("--nu", "0.2", "--resume"))
+
+
+def test_a_stream_has_no_outliers(svmkit):
     result = svmkit("train", "-", "--task", "outliers")
     assert result.code == 2 and "--task outliers needs a file" in result.err
 

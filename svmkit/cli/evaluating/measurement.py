@@ -73,9 +73,8 @@ def measure(model: SVMModel, data: Dataset, metric: Metric, n_threads: int | Non
     if not task_named(model.task).is_supervised:
         known = data.y is not None and data.y.dtype.kind in "if" and np.isin(data.y, model.classes).all()
         scored = Scores.from_predictions(predicted, labels_of(data), model.classes) if known else None
-        return Measurement(
-            scored, None if scored is None else scored.accuracy, seconds, outliers=float(np.mean(predicted < 0))
-        )
+        value = metric.score_predictions(predicted, labels_of(data), decision) if known else None
+        return Measurement(scored, value, seconds, outliers=float(np.mean(predicted < 0)))
     if metric.name in OF_PROBABILITIES:
         value = metric.score_probabilities(scores)
     else:

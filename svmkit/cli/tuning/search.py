@@ -6,7 +6,7 @@ import json
 import math
 import tempfile
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.cli.tuning.candidates import SCORES, numbers, progress_line, row, text
 from svmkit.cluster import connect, scheme_of
-from svmkit.data.classes import answers
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
 from svmkit.scoring.quantities import metric_for
@@ -59,7 +58,8 @@ class TuneJob:
             if self.jobs != 1 or self.backend != "loky":
                 raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
         fixed = self._fixed(C)
-        self.grids = grid or grids.defaults(self.method.kernel.params, fixed, drawn=search == "random")
+        of_kernel, drawn = self.method.kernel.params, search == "random"
+        self.grids = grid or grids.defaults(of_kernel, fixed, drawn=drawn, task=options.task)
         parsed = grids.parse(self.grids)
         self.searched = {name.removeprefix("kernel.") for name in parsed}
         for name in self.searched & fixed:
@@ -72,6 +72,7 @@ class TuneJob:
             search=search,
             n_iter=n_iter or 20,
             seed=self.options.seed,
+            task=options.task,
         )
         backends.require(self.backend)
         if self.plot:
@@ -93,9 +94,10 @@ class TuneJob:
         """Search, refit the best candidate on all rows, and finish; if the tracker fails, the model is not lost."""
         self.sets = read(self.options)
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
-        solver, name = self.method.solver, self.sets.train.name
-        classes, codes = answers(self.sets.train)
-        self.metric = metric_for(self.options.metric, classes, codes, self.method.settings.class_weight)
+        solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
+        truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
+        metric = self.options.metric or (None if task.is_supervised else task.metric)
+        self.metric = metric_for(metric, truth.classes, truth.codes, self.method.settings.class_weight)
         if self.metric.note:
             note(self.metric.note)
         with tracked(
@@ -122,7 +124,7 @@ class TuneJob:
         return outcome
 
     def _search(self) -> None:
-        options, method = self.options, self.method
+        method = self.method
         with ExitStack() as end:
             cluster = None
             if self.scheduler:
@@ -137,18 +139,9 @@ class TuneJob:
                 factor=self.factor,
                 cv=self.cv,
                 task=self.sets.train.task or "classify",
-                epsilon=method.settings.epsilon,
                 metric=self.metric,
-                sampler=method.sampler,
-                stop=method.settings.stop,
-                class_weight=method.settings.class_weight,
-                multiclass=options.multiclass or "ovo",
-                impute=options.impute,
-                scale=options.scale,
                 flags=self.sets.train.flags,
-                memory=options.memory,
-                seed=options.seed,
-                n_threads=options.threads,
+                **self._shared_settings(),
                 jobs=self.jobs,
                 backend=self.backend,
                 cluster=cluster,
@@ -163,9 +156,17 @@ class TuneJob:
         slow = sum(not c.converged for c in tried) - len(failed)
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
-        epsilon = best.params.get("epsilon", method.settings.epsilon)
-        settings = replace(method.settings, solver=best.solver, kernel=best.kernel, C=best.C, epsilon=epsilon)
+        own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
+        own |= {name: best.params[name] for name in ("epsilon", "nu") if name in best.params}
+        settings = replace(method.settings, **own)
         self.method = replace(method, settings=settings, solver=best.solver, kernel=best.kernel)
+
+    def _shared_settings(self) -> dict[str, Any]:
+        """Return the settings of every fit, by name, but for what a candidate has of its own."""
+        settings = self.method.settings
+        own = ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration")
+        shared = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in own}
+        return shared | {"sampler": self.method.sampler}
 
     def _caption(self) -> str:
         return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
