@@ -45,7 +45,11 @@ def show(options: Options) -> None:
             ("label", label and _text(label)),
             ("imputing", about["imputing"] or "none"),
             ("scaling", scaling or "none"),
-            *((_WORDS.get(key) or _text(key.replace("_", " ")), _text(value)) for key, value in about["about"].items()),
+            *(
+                (_WORDS.get(key) or _text(key.replace("_", " ")), _text(value))
+                for key, value in about["about"].items()
+                if key != "objective"  # in the solver's words elsewhere
+            ),
         ]
     )
 

@@ -353,7 +353,7 @@ class SVMModel:
         C : float, default=None
             The cost of a unit of loss; None takes that of the training, which `about` tells.
         loss : str or Loss, default=None
-            The loss; None takes that of the training.
+            The loss; None takes that of the training, or the default of its solver where the model does not say it.
         bias : {"free"} or float, default=None
             "free", or the value of the column of a bias that is part of the weights, 0 for none; None takes that of
             the training.
@@ -409,7 +409,8 @@ class SVMModel:
         samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
         if self.multiclass == "crammer_singer":
             decision = self.decision_function(given).reshape(len(codes), -1)
-            return [certify.certify_all_classes(self.machine, samples, decision, 1.0 if bias is None else float(bias))]
+            known = self.about.get("objective", {}).get("bias", 1.0) if bias is None else float(bias)
+            return [certify.certify_all_classes(self.machine, samples, decision, known)]
         objective = read_objective(self.about, self.kernel, task, loss, bias)
         return certify.certify(self.kernel, self.machine, samples, objective, "nu" in self.about and C is None)
 

@@ -33,6 +33,25 @@ class Objective(NamedTuple):
     l1: bool = False
 
 
+def describe_objective(solver: Any, kernel: Kernel, task: str, epsilon: float | None = None) -> dict[str, Any]:
+    """Return what a solver minimises as plain values, which a model keeps in `about["objective"]`.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver.
+    kernel : Kernel
+        The kernel.
+    task : {"classify", "regress"}
+        What is learnt.
+    epsilon : float, default=None
+        Half the width of the tube of a loss that has one.
+    """
+    loss, words = solver.loss_for(kernel, task, epsilon), solver.formulation(kernel, task)
+    described = {"loss": loss.name, "options": loss.params, "bias": _column(words)}
+    return described | ({"penalty": "l1"} if words.endswith("l1 penalty") else {})
+
+
 def read_objective(
     about: Mapping[str, Any], kernel: Kernel, task: str, loss: str | Loss | None = None, bias: str | float | None = None
 ) -> Objective:
@@ -41,16 +60,16 @@ def read_objective(
     Parameters
     ----------
     about : mapping of str to object
-        What the model says of its training: "formulation", "loss" and its options; or the solver alone, whose default
-        loss is taken then; or an import from LIBSVM.
+        What the model says of its training: its "objective"; or the solver alone, whose default is taken then; or an
+        import from LIBSVM.
     kernel : Kernel
         The kernel.
     task : {"classify", "regress"}
         What was learnt.
     loss : str or Loss, default=None
-        The loss, where the model does not say it.
+        The loss, where another one is meant.
     bias : "free" or float, default=None
-        The bias, where the model does not say it: free, or the value of its column, 0 for none.
+        The bias, where another one is meant: free, or the value of its column, 0 for none.
 
     Returns
     -------
@@ -61,17 +80,25 @@ def read_objective(
     InputError
         The loss is not known, or is one of another task.
     """
-    words = str(about.get("formulation") or _default_formulation(about, kernel, task))
-    given = loss if loss is not None else about.get("loss") or _loss_in(words, about, task)
+    known = about.get("objective")
+    if known is None:
+        words = _default_formulation(about, kernel, task)
+        name = _loss_in(words, about, task)
+        options = {key: about[key] for key in ("epsilon",) if key in about}
+        known = {"loss": name, "options": options, "bias": _column(words)}
+    given = known["loss"] if loss is None else loss
     if given is None:
         raise InputError("the model does not say with which loss it was trained: give loss=NAME")
-    options = {} if isinstance(given, Loss) else {key: about[key] for key in _options(given, task) if key in about}
-    return Objective(make_loss(given, task, options), _column(words, bias), words.endswith("l1 penalty"))
+    options = {} if isinstance(given, Loss) else _fit_options(given, task, known["options"])
+    column = known["bias"] if bias is None else None if bias == "free" else float(bias)
+    return Objective(make_loss(given, task, options), column, known.get("penalty") == "l1")
 
 
-def _options(name: str, task: str) -> Mapping[str, Any]:
+def _fit_options(name: str, task: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that the loss of this name has."""
     name = canonical_name(name, task)
-    return plugins.options(plugins.load("loss", name)) if name in plugins.names("loss") else {}
+    own = plugins.options(plugins.load("loss", name)) if name in plugins.names("loss") else {}
+    return {key: value for key, value in options.items() if key in own}
 
 
 def _default_formulation(about: Mapping[str, Any], kernel: Kernel, task: str) -> str:
@@ -91,10 +118,8 @@ def _loss_in(words: str, about: Mapping[str, Any], task: str) -> str | None:
     return next((cls.name for cls in rows if first == cls().words), None)
 
 
-def _column(words: str, bias: str | float | None) -> float | None:
+def _column(words: str) -> float | None:
     """Return the value of the column of the bias, None for a free one."""
-    if bias is not None:
-        return None if bias == "free" else float(bias)
     if "regularised bias of " in words:
         return float(words.partition("regularised bias of ")[2].partition(",")[0])
     return 1.0 if "regularised bias" in words else 0.0 if "no bias" in words else None

@@ -10,7 +10,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 from svmkit import SVMModel, SVMOneClass, fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
-from svmkit.losses import Hinge, Huber, SquaredHinge
+from svmkit.losses import Hinge, Huber, Quantile, SquaredHinge
 from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Gap, Iterations
 
@@ -225,3 +225,23 @@ def test_a_model_that_says_nothing_of_its_training_asks_for_it():
     with pytest.raises(InputError, match="does not say with which loss"):
         model.certify(X, Y, C=1.0)
     assert model.certify(X, Y, C=1.0, loss="hinge")[0].gap <= 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "options"),
+    [
+        ("smo", "classify", {"loss": "squared_hinge"}),
+        ("dcd", "classify", {"loss": "smoothed_hinge", "bias": 2.0}),
+        ("ocas", "regress", {"loss": Huber(delta=0.5)}),
+        ("bmrm", "regress", {"loss": Quantile(tau=0.8)}),
+        ("pegasos", "regress", {"loss": "expectile"}),
+    ],
+)
+def test_a_model_keeps_its_loss_and_its_options(name, task, options, tmp_path):
+    solver = plugins.build("solver", name, options)
+    answers = Y if task == "classify" else T
+    done = fit(X, answers, task=task, solver=solver, kernel=kernel_for(solver), C=2.0, stop=STOP)
+    done.model.save(tmp_path / "a.model")
+    (ours,) = SVMModel.load(tmp_path / "a.model").certify(X, answers)
+    assert ours.primal == pytest.approx(done.objective, rel=1e-9)
+    assert done.model.about["objective"]["loss"] == solver.loss_for(done.model.kernel, task).name

@@ -16,6 +16,7 @@ from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
+from svmkit.model.objective import describe_objective
 from svmkit.model.one_vs_one import class_pairs, signed_pair
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
@@ -319,7 +320,9 @@ class Online:
         parts = (part for d in models for part in (d.intercept, d.coef, d.w) if part is not None)
         if not all(np.isfinite(part).all() for part in parts):
             raise NotFinite(self.solver.name)
-        model, support = data.model(models, {"solver": self.solver.name, "C": float(self.C)})
+        objective = describe_objective(self.solver, data.kernel, self.task, getattr(self, "epsilon", None))
+        about = {"solver": self.solver.name, "C": float(self.C), "objective": objective}
+        model, support = data.model(models, about)
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]
 
     def _data(self, X: Any, rows: Rows) -> TrainingData:

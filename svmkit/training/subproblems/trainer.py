@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import Gone
+from svmkit.model.objective import describe_objective
 from svmkit.runtime import interrupt
 from svmkit.solver.solution import Status
 from svmkit.training.checkpoint import Checkpoint, Slot
@@ -158,6 +159,9 @@ class Trainer:
         chosen = choices(method.solver, self.one.tasks, data.multiclass)
         about = {"solver": method.solver.name} | data.task.about(method.solver, method.settings, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
+        if data.task.is_supervised:
+            given = method.solver, data.kernel, data.task.name, method.settings.epsilon
+            about |= {"objective": describe_objective(*given)}
         lost = no_decision(known[0].decision)
         flaw = None if self.gone is None else str(self.gone)
         empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
