@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearRisk
+from svmkit.problems.risks.points import derivative
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.column_scales import ScaledState, move, rescale, scaled_push, size
@@ -23,13 +24,14 @@ def _walk(x, order, skip, clip, parts, w, B, left):
         i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         h = score(x, i, w.v)
-        pull = toward(points, two_sided, i, h, r, 0.0)
-        along = size(x, i, B) if pull != 0.0 else 0.0
-        e = toward(points, two_sided, i, h, r, along)
-        if e != 0.0:
+        slope, along, e = derivative(points, two_sided, i, points[i, 0] - h), 0.0, 0.0
+        if slope != 0.0:
+            along = size(x, i, B)
+            e = toward(points, two_sided, i, h, r, along)
             scaled_push(x, i, e, w, B)  # w' = w - B loss'
         if left[1] > 0:  # r_j = [g(w') - g(w)]_j / (w' - w)_j, which is lambda where the loss is flat
-            bend = (pull - toward(points, two_sided, i, score(x, i, w.v), r, 0.0)) / e if e != 0.0 else 0.0
+            change = slope - derivative(points, two_sided, i, points[i, 0] - score(x, i, w.v))
+            bend = r * change / e if e != 0.0 else 0.0
             rescale(x, i, B, skip, lam, clip * lam, bend, along if parts else 0.0)  # B_jj /= 1 + skip B_jj r_j
             left[1] = 0
         left[0] -= 1
