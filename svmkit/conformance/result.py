@@ -83,7 +83,14 @@ def outcome(sentence: str, check: Check, plugin: Any) -> Result:
 
 
 def report(result: Result) -> str:
-    """The report on a result: one line, and for a check that fails what was found, what was expected and why."""
+    """The report on a result: one line, and for a check that fails what was found, what was expected and why.
+
+    Examples
+    --------
+    >>> from svmkit.conformance import Result, report
+    >>> report(Result("it draws indices", None, "indices lie within 0, ..., m - 1", "Sampler.draws"))
+    'holds  it draws indices'
+    """
     if result.problem is None:
         return f"holds  {result.check}"
     lines = [f"FAILS  {result.check}", f"found: {result.problem}", f"expected: {result.expected}"]

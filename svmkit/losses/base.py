@@ -106,6 +106,12 @@ class Family(Enum):
         A ridge on both sides and no bound: the loss is smooth and grows like a square.
     SMOOTH
         A ridge and finite bounds: the loss is smooth and grows like a line, as Huber's.
+
+    Examples
+    --------
+    >>> from svmkit.losses.base import Family
+    >>> Family.SMOOTH.value
+    'smooth and linear in the end'
     """
 
     BOUNDED = "piecewise linear"

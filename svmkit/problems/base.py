@@ -36,6 +36,13 @@ class DecisionFunction:
         contribute to w.
     rows : ndarray of shape (n,), int, or None
         The row number of each sample x_i. None means that `coef` covers all m samples of the problem in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.problems import DecisionFunction
+    >>> DecisionFunction(np.array([1.0, -1.0]), 0.5).intercept
+    0.5
     """
 
     coef: np.ndarray
@@ -72,6 +79,12 @@ class ClassDecisions(DecisionFunction):
         The weights of the columns for each class.
     intercepts : ndarray of shape (k,), float64
         The constant terms; `intercept` is 0.
+
+    Examples
+    --------
+    >>> from svmkit.problems import ClassDecisions, DecisionFunction
+    >>> issubclass(ClassDecisions, DecisionFunction)
+    True
     """
 
     intercepts: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -102,6 +115,14 @@ class Problem(ABC):
     resolution : float, default=0.0
         Gap in units of the objective below which the certificate is asked whether only rounding is left, for problems
         whose optimum may be 0, where no relative gap is ever small.
+
+    Examples
+    --------
+    >>> from svmkit import plugins
+    >>> from svmkit.kernels import RBF, Linear
+    >>> pegasos = plugins.load("solver", "pegasos")
+    >>> pegasos.problem_for(Linear()).name, pegasos.problem_for(RBF(1.0)).name
+    ('LinearRisk', 'KernelRisk')
     """
 
     name: ClassVar[str]

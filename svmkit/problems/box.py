@@ -39,6 +39,16 @@ class BoxQP(DualQP):
     References
     ----------
     Chang, Lin (2011), LIBSVM: a library for support vector machines, section 2.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram, plugins, solve
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import BoxQP
+    >>> problem = BoxQP(Gram(Linear(), np.array([[0.0], [1.0], [2.0], [3.0]])), np.array([-1.0, -1.0, 1.0, 1.0]), 10.0)
+    >>> round(solve(problem, plugins.build("solver", "smo")).certificate.primal, 2)
+    2.0
     """
 
     name: ClassVar[str] = "BoxQP"

@@ -31,6 +31,14 @@ class Certificate:
         The part of the gap that bounds the rounding errors of P and D.
     flaw : str or None
         Why no D can be proven although the problem has a dual, such as a kernel that is not positive semidefinite.
+
+    Examples
+    --------
+    >>> from svmkit import fit
+    >>> from svmkit.kernels import Linear
+    >>> certificate = fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], kernel=Linear()).solutions[0].certificate
+    >>> certificate.dual <= certificate.primal
+    True
     """
 
     primal: float

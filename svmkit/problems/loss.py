@@ -15,6 +15,12 @@ class Loss(StrEnum):
 
     In classification s = 1 - y h. In regression s = |t - h| - epsilon, and the losses are known as the
     epsilon-insensitive loss and its square; `of` takes these names as well.
+
+    Examples
+    --------
+    >>> from svmkit.problems import Loss
+    >>> Loss.of("squared_hinge") is Loss.SQUARED_HINGE
+    True
     """
 
     HINGE = "hinge"

@@ -149,6 +149,15 @@ class NuBoxQP(NuQP):
     ----------
     Schoelkopf, Smola, Williamson, Bartlett: New support vector algorithms. Neural Computation 12, 2000, section 6.
     Chang, Lin (2011), LIBSVM: a library for support vector machines, sections 2.2 and 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import NuBoxQP
+    >>> NuBoxQP(Gram(Linear(), np.eye(2)), np.array([-1.0, 1.0]), 1.0, 0.5).m
+    2
     """
 
     name: ClassVar[str] = "NuBoxQP"
@@ -239,6 +248,15 @@ class NuTubeQP(NuQP):
     ----------
     Schoelkopf, Smola, Williamson, Bartlett: New support vector algorithms. Neural Computation 12, 2000, section 3.
     Chang, Lin (2011), LIBSVM: a library for support vector machines, section 2.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import NuTubeQP
+    >>> NuTubeQP(Gram(Linear(), np.eye(2)), np.array([0.0, 1.0]), 1.0, 0.5).nu
+    0.5
     """
 
     name: ClassVar[str] = "NuTubeQP"

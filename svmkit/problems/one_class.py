@@ -45,6 +45,15 @@ class OneClassQP(DualQP):
     ----------
     Schoelkopf, Platt, Shawe-Taylor, Smola, Williamson: Estimating the support of a high-dimensional distribution.
     Neural Computation 13, 2001. Chang, Lin (2011), LIBSVM: a library for support vector machines, section 2.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.problems import OneClassQP
+    >>> OneClassQP(Gram(RBF(1.0), np.array([[0.0], [0.4], [1.0]])), nu=0.5).nu
+    0.5
     """
 
     name: ClassVar[str] = "OneClassQP"

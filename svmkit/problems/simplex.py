@@ -38,6 +38,14 @@ class SimplexQP(Problem):
     ------
     InputError
         If the linear term or the ridge has another shape or holds other numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram, SimplexQP
+    >>> from svmkit.kernels import Linear
+    >>> SimplexQP(Gram(Linear(), np.eye(2))).objective(np.array([0.5, 0.5]))
+    0.5
     """
 
     name: ClassVar[str] = "SimplexQP"
@@ -186,6 +194,16 @@ class SquaredHinge(SimplexQP):
     With f = alpha'A alpha, beta = alpha / f solves the dual of 1/2 |w|^2 + 1/2 b^2 +
     sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write the ridge as
     delta_ij / C, so their C is twice this one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram, plugins, solve
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import SquaredHinge
+    >>> problem = SquaredHinge(Gram(Linear(), np.array([[-1.0], [1.0]])), np.array([-1.0, 1.0]), 1.0)
+    >>> solve(problem, plugins.build("solver", "swap2o")).point.round(3).tolist()
+    [0.5, 0.5]
     """
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:

@@ -51,6 +51,16 @@ class TubeQP(DualQP):
     ----------
     Smola, Schoelkopf (2004), A tutorial on support vector regression, section 1.3; Chang, Lin (2011), LIBSVM: a library
     for support vector machines, section 2.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import TubeQP
+    >>> problem = TubeQP(Gram(Linear(), np.array([[0.0], [1.0], [2.0]])), np.array([0.0, 1.0, 2.0]), 10.0, 0.1)
+    >>> problem.certificate(np.zeros(3)).dual
+    0.0
     """
 
     name: ClassVar[str] = "TubeQP"
@@ -84,6 +94,18 @@ class BiasedTubeQP(TubeQP):
     References
     ----------
     Ho, Lin (2012), Large-scale linear support vector regression, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import BiasedTubeQP
+    >>> problem = BiasedTubeQP(
+    ...     Gram(Linear(), np.array([[0.0], [1.0]])), np.array([0.0, 1.0]), 10.0, 0.1, loss="squared_hinge"
+    ... )
+    >>> problem.certificate(np.zeros(2)).dual
+    0.0
     """
 
     name: ClassVar[str] = "BiasedTubeQP"

@@ -84,6 +84,13 @@ class Solver(ABC):
         Other software does the work. Its one step is the whole solve, which cannot start from a point.
     paper : str, default=""
         Source of the method.
+
+    Examples
+    --------
+    >>> from svmkit import Solver, plugins
+    >>> smo = plugins.build("solver", "smo")
+    >>> isinstance(smo, Solver), smo.name
+    (True, 'smo')
     """
 
     name: ClassVar[str] = ""

@@ -23,6 +23,13 @@ class Task(NamedTuple):
         The budget of kernel rows in bytes.
     n_pairs : int, default=1
         The number of class pairs that are trained one after the other.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.solver import BoxQP, Task
+    >>> Task(BoxQP, RBF(1.0), m=1000, memory=10**9).n_pairs
+    1
     """
 
     problem: type[Problem]

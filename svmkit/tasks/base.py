@@ -26,6 +26,13 @@ class Answers(NamedTuple):
         The class of each sample; 0 in regression.
     targets : ndarray of shape (n,), float64, or None, default=None
         The targets; None for classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.tasks import Answers
+    >>> Answers(np.array(["no", "yes"]), np.array([0, 1, 1])).targets is None
+    True
     """
 
     classes: np.ndarray
@@ -58,6 +65,13 @@ class Task(ABC):
         Losses of this task that solvers have had since before `svmkit.losses`; the first is the default.
     refuses : mapping of str to str
         Options of other tasks, with the reason in words that follow the name of the option.
+
+    Examples
+    --------
+    >>> from svmkit.tasks import task_named
+    >>> task = task_named("regress")
+    >>> task.name, task.has_classes
+    ('regress', False)
     """
 
     name: ClassVar[str]

@@ -14,7 +14,14 @@ SCHEMES = "ovo", "ovr", "crammer_singer"
 
 
 class Classification(Task):
-    """Labels of two classes or more."""
+    """Labels of two classes or more.
+
+    Examples
+    --------
+    >>> from svmkit.tasks import Classification
+    >>> Classification().has_classes
+    True
+    """
 
     name: ClassVar[str] = "classify"
     noun: ClassVar[str] = "classification"

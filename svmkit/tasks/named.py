@@ -22,6 +22,7 @@ def task_named(task: str | Task | None) -> Task:
 
     Examples
     --------
+    >>> from svmkit.tasks import task_named
     >>> task_named("regress").has_targets
     True
     """

@@ -21,7 +21,14 @@ ROUNDED = 1e-12  # part of the largest score by which two computations of one sc
 
 
 class OneClass(Task):
-    """Samples without labels; a model tells outliers (-1) from all others (+1)."""
+    """Samples without labels; a model tells outliers (-1) from all others (+1).
+
+    Examples
+    --------
+    >>> from svmkit.tasks import OneClass
+    >>> OneClass().is_supervised
+    False
+    """
 
     name: ClassVar[str] = "outliers"
     noun: ClassVar[str] = "outliers"

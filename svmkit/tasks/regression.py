@@ -12,7 +12,14 @@ from svmkit.tasks.base import Answers, Task
 
 
 class Regression(Task):
-    """Targets that are numbers."""
+    """Targets that are numbers.
+
+    Examples
+    --------
+    >>> from svmkit.tasks import Regression
+    >>> Regression().has_targets
+    True
+    """
 
     name: ClassVar[str] = "regress"
     noun: ClassVar[str] = "regression"

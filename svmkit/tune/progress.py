@@ -31,6 +31,12 @@ class Progress:
         Time since the search began.
     best : float
         The highest mean of the metric so far; nan before the first.
+
+    Examples
+    --------
+    >>> from svmkit.tune import Progress
+    >>> Progress(fits=3, of=15, seconds=1.5, best=0.95).of
+    15
     """
 
     fits: int

@@ -28,6 +28,15 @@ def request_engine(name: str | None = None, *, device: str | None = None) -> Ite
         Name of an engine in `svmkit.engines`. A kernel or an X that it does not take is refused.
     device : str, optional
         Where to compute, such as "cpu"; the first engine that computes there and takes kernel and X is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF, engine_for
+    >>> from svmkit.kernels.engines import request_engine
+    >>> with request_engine(device="cpu"):
+    ...     engine_for(RBF(1.0), np.array([[0.0], [1.0]])).n
+    2
     """
     if name is not None:
         plugins.load("engine", name)

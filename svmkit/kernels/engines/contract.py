@@ -25,6 +25,14 @@ def with_int32_indices(X):
     """Return a CSR matrix with int32 indices if they fit, and any other X unchanged.
 
     One index type saves a second set of compiled loops. The values are not copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels.engines import with_int32_indices
+    >>> X = np.eye(2)
+    >>> with_int32_indices(X) is X
+    True
     """
     if getattr(X, "format", None) != "csr" or X.indices.dtype == X.indptr.dtype == np.int32:
         return X
@@ -62,6 +70,14 @@ class Engine(ABC):
         Number of rows of Z that `product` sums together before it adds their sum to the sums of the rows before.
     symmetric : bool
         Whether `self_product` computes one value for two points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF, engine_for
+    >>> engine = engine_for(RBF(1.0), np.array([[0.0], [1.0], [2.0]]))
+    >>> engine.n, engine.diag().tolist()
+    (3, [1.0, 1.0, 1.0])
     """
 
     name: ClassVar[str] = ""

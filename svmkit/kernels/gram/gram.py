@@ -312,6 +312,14 @@ class RestrictedGram:
         Its row cache, whose memory is used.
     at : ndarray of int, shape (n,)
         The samples, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Gram, Linear
+    >>> gram = Gram(Linear(), np.eye(3))
+    >>> gram.restriction(np.array([0, 2])).row(0).tolist()
+    [1.0, 0.0]
     """
 
     def __init__(self, gram: Gram, cache: RowCache, at: np.ndarray) -> None:

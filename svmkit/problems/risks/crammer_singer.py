@@ -53,6 +53,15 @@ class CrammerSinger(Problem):
     ----------
     Crammer, Singer: On the algorithmic implementation of multiclass kernel-based vector machines, 2001. Keerthi,
     Sundararajan, Chang, Hsieh, Lin: A sequential dual method for large scale multi-class linear SVMs, 2008, eq. (5).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import CrammerSinger
+    >>> CrammerSinger(Gram(Linear(), np.eye(3)), np.array([0.0, 1.0, 2.0]), 1.0).m
+    3
     """
 
     name: ClassVar[str] = "CrammerSinger"

@@ -20,6 +20,15 @@ class KernelRisk(Risk):
 
     A point is c (m,), of any sign. D is the dual value of c, clipped to the bounds of dual weights and multiplied by
     the best factor. The parameters are those of `Risk`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.problems import KernelRisk
+    >>> KernelRisk(Gram(RBF(1.0), np.array([[-1.0], [1.0]])), np.array([-1.0, 1.0]), 1.0).objective(np.zeros(2))
+    2.0
     """
 
     name: ClassVar[str] = "KernelRisk"
@@ -60,7 +69,14 @@ class KernelRisk(Risk):
 
 
 class KernelTubeRisk(KernelRisk):
-    """The same in regression."""
+    """The same in regression.
+
+    Examples
+    --------
+    >>> from svmkit.problems import KernelRisk, KernelTubeRisk
+    >>> issubclass(KernelTubeRisk, KernelRisk)
+    True
+    """
 
     name: ClassVar[str] = "KernelTubeRisk"
     task: ClassVar[str] = "regress"

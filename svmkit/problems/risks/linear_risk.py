@@ -43,6 +43,16 @@ class LinearDual(LinearProblem):
 
     K_ij = x_i'x_j + bias^2 is never formed, since w = sum_i beta_i x_i. A point is beta (m,), with signs. The
     parameters are those of `Risk`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram, plugins, solve
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import LinearDual
+    >>> problem = LinearDual(Gram(Linear(), np.array([[-1.0], [1.0]])), np.array([-1.0, 1.0]), 1.0)
+    >>> solve(problem, plugins.build("solver", "dcd")).point.round(2).tolist()
+    [-0.5, 0.5]
     """
 
     name: ClassVar[str] = "LinearDual"
@@ -113,6 +123,16 @@ class LinearRisk(LinearProblem):
     over X, depends on the point and on what was offered only, and is a lower bound on the optimum whatever the solver
     does. The samples of the passes are in a random order that changes with each offer: the same order again and again
     makes no progress.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import Gram, plugins, solve
+    >>> from svmkit.kernels import Linear
+    >>> from svmkit.problems import LinearRisk
+    >>> problem = LinearRisk(Gram(Linear(), np.array([[-1.0], [1.0]])), np.array([-1.0, 1.0]), 1.0)
+    >>> solve(problem, plugins.build("solver", "ocas")).point[0].round(2).item()
+    1.0
     """
 
     name: ClassVar[str] = "LinearRisk"
@@ -208,14 +228,28 @@ class LinearRisk(LinearProblem):
 
 
 class LinearTubeDual(LinearDual):
-    """The same in regression."""
+    """The same in regression.
+
+    Examples
+    --------
+    >>> from svmkit.problems import LinearDual, LinearTubeDual
+    >>> issubclass(LinearTubeDual, LinearDual)
+    True
+    """
 
     name: ClassVar[str] = "LinearTubeDual"
     task: ClassVar[str] = "regress"
 
 
 class LinearTubeRisk(LinearRisk):
-    """The same in regression."""
+    """The same in regression.
+
+    Examples
+    --------
+    >>> from svmkit.problems import LinearRisk, LinearTubeRisk
+    >>> issubclass(LinearTubeRisk, LinearRisk)
+    True
+    """
 
     name: ClassVar[str] = "LinearTubeRisk"
     task: ClassVar[str] = "regress"

@@ -49,6 +49,12 @@ class Risk(Problem):
     ------
     InputError
         If a target, C, the loss or the bias is not valid.
+
+    Examples
+    --------
+    >>> from svmkit.problems import KernelRisk, LinearRisk, Risk
+    >>> issubclass(LinearRisk, Risk) and issubclass(KernelRisk, Risk)
+    True
     """
 
     name: ClassVar[str] = "Risk"
