@@ -54,6 +54,14 @@ class TrainingData:
         The problems of several classes; "ovo" for two classes unless it is "crammer_singer".
     known : CompleteKernel, default=None
         Kernel rows of more samples, of which those of this data are a part.
+
+    Examples
+    --------
+    >>> from svmkit.training import TrainingData
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> method = resolve(Settings(solver="smo", kernel="rbf"))
+    >>> TrainingData.of([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], method).sizes.tolist()
+    [4]
     """
 
     raw: Any

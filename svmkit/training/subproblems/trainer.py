@@ -42,6 +42,15 @@ class Trainer:
         Trains one subproblem at a time.
     gone : Gone or None
         Why no further subproblem could begin, where the data have gone away.
+
+    Examples
+    --------
+    >>> from svmkit.training import Trainer, TrainingData
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> method = resolve(Settings(solver="smo", kernel="rbf"))
+    >>> trainer = Trainer(TrainingData.of([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], method), method)
+    >>> len(trainer.run(C=1.0))
+    1
     """
 
     def __init__(self, data: TrainingData, method: Method, **options: Any) -> None:
