@@ -15,7 +15,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
-from svmkit.losses.base import Loss
+from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
@@ -25,6 +25,7 @@ from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.selection import defaults
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.task import Task
 
@@ -32,8 +33,6 @@ SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster
 SMALL_ONE_CLASS = 3_500  # the same for OneClassQP, which needs fewer steps and so less of the kernel matrix
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
-
-LIMITED = "swap2o"  # keeps to a limit on support vectors and improves within it; smo and fcsmo can only stop at it
 
 
 def fastest(task: Task) -> tuple[str, str]:
@@ -52,13 +51,13 @@ def fastest(task: Task) -> tuple[str, str]:
         Why it was chosen, in words.
     """
     if task.problem.is_linear:
-        return "dcd", "its steps need no kernel values"
+        return defaults.LINEAR, "its steps need no kernel values"
     if issubclass(task.problem, SimplexQP):
-        return "fcfw", "fastest at every size"
+        return defaults.SIMPLEX, "fastest at every size"
     small = SMALL_ONE_CLASS if issubclass(task.problem, OneClassQP) else SMALL
     if task.m <= small and FLOAT64 * task.m**2 <= task.memory // SHARE:
-        return "smo", "the kernel matrix fits"
-    return "fcsmo", "a growing working set needs few of the kernel values"
+        return defaults.WHOLE_MATRIX, "the kernel matrix fits"
+    return defaults.WORKING_SET, "a growing working set needs few of the kernel values"
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,19 @@ class Auto(Solver):
 
     Parameters
     ----------
-    loss : str, default="auto"
-        "hinge" or "squared_hinge"; "auto" is the default of LIBSVM, hinge, and with the linear kernel that of
-        LIBLINEAR, squared_hinge.
+    loss : str or Loss, default="auto"
+        Any loss that the chosen solver takes; "auto" is the default of LIBSVM, hinge, and with the linear kernel that
+        of LIBLINEAR, squared_hinge.
     """
 
     name = "auto"
     problem = BoxQP
     further = (SimplexQP, OneClassQP, NuQP)
     terms = ("loss",)
-    losses = ("hinge", "squared_hinge")
+    losses = ("hinge", "squared_hinge", *PIECEWISE)
     paper = "Chang, Lin 2011; Fan et al. 2008"
 
-    loss: str = "auto"
+    loss: str | Loss = "auto"
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
@@ -92,7 +91,9 @@ class Auto(Solver):
 
     @classmethod
     def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
-        return plugins.load("solver", "dcd" if kernel.name == "linear" else "smo").regression_for(kernel)
+        return plugins.load(
+            "solver", defaults.LINEAR if kernel.name == "linear" else defaults.WHOLE_MATRIX
+        ).regression_for(kernel)
 
     def sampler_for(self, kernel: Kernel) -> Sampler:
         return self._poser(kernel).sampler_for(kernel)
@@ -124,10 +125,10 @@ class Auto(Solver):
         return fastest(task)[1]
 
     def crammer_singer(self) -> Solver | None:
-        return _made("dcd", "hinge" if self.loss == "auto" else self.loss).crammer_singer()
+        return _made(defaults.LINEAR, "hinge" if self.loss == "auto" else self.loss).crammer_singer()
 
     def within_support(self) -> Solver:
-        return _made(LIMITED) if self.loss == "auto" else self
+        return _made(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> _Chosen:
         solver = self.solver_for(Task.of(problem))
@@ -154,5 +155,5 @@ class _Chosen(NamedTuple):
 
 
 @cache
-def _made(name: str, loss: str | None = None) -> Solver:
+def _made(name: str, loss: str | Loss | None = None) -> Solver:
     return plugins.build("solver", name, {} if loss is None else {"loss": loss})

@@ -22,6 +22,7 @@ from svmkit.errors import Gone, InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
 from svmkit.scoring.metric import COUNTED, Metric
+from svmkit.solver.selection import defaults
 from svmkit.solver.solution import Status
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
@@ -29,7 +30,7 @@ from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
-SOLVER = "dfcsmo"  # what `auto` is on a cluster
+SOLVER = defaults.CLUSTER  # what `auto` is on a cluster
 _ELSEWHERE = {
     "test_size": "rows cannot be held out of parts: give --test FILE, or leave a part out",
     "curve": "the model on the way is not measured on a cluster: leave --curve out",

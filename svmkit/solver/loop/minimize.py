@@ -24,7 +24,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.loop.recorder import Callback
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Sampler
-from svmkit.solver.selection import by_name
+from svmkit.solver.selection import by_name, defaults
 from svmkit.solver.solution import Solution
 from svmkit.solver.stopping import Absolute, Criterion, Stop, stop_rules
 
@@ -37,7 +37,7 @@ def minimize_simplex(
     c: np.ndarray | None = None,
     *,
     diag: np.ndarray | None = None,
-    solver: str | Solver = "swap2o",
+    solver: str | Solver = defaults.MINIMIZE,
     sampler: str | Sampler | None = None,
     stop: Criterion | Stop | str | None = None,
     tol: float = 1e-6,

@@ -21,6 +21,7 @@ from svmkit.model.one_vs_one import class_pairs, signed_pair
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
+from svmkit.solver.selection import defaults
 from svmkit.solver.solution import Solution, Status
 from svmkit.tasks import Answers
 from svmkit.training.data import TrainingData
@@ -98,7 +99,7 @@ class Online:
         self,
         classes,
         *,
-        solver: str | Solver = "sfw",
+        solver: str | Solver = defaults.STREAM,
         kernel: Kernel,
         C: float = 1.0,
         class_weight: dict | None = None,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.targets import as_targets, require_epsilon
+from svmkit.solver.selection import defaults
 from svmkit.tasks import Answers, Regression
 from svmkit.training.data import TrainingData
 from svmkit.training.stream.online import Online
@@ -44,7 +45,7 @@ class OnlineRegression(Online):
         require_epsilon(epsilon)
         self.epsilon = float(epsilon)
         self._squares = self._mean = self._spread = 0.0  # of errors; of targets, with their mean (Welford)
-        super().__init__((), **{"solver": "sgd", **options})
+        super().__init__((), **{"solver": defaults.STREAM_OF_TARGETS, **options})
 
     def _announced(self, classes: Any) -> np.ndarray:
         return np.empty(0)

@@ -1,0 +1,10 @@
+"""The solvers that the core names: the only place where it knows plugins by their names."""
+
+LINEAR = "dcd"  # of the linear kernel: its steps need no kernel values
+SIMPLEX = "fcfw"  # of problems on the simplex, at every size
+WHOLE_MATRIX = "smo"  # where the kernel matrix fits
+WORKING_SET = "fcsmo"  # where few of the kernel values are computed
+WITHIN_SUPPORT = "swap2o"  # keeps to a limit on support vectors and improves within it; the others only stop at it
+MINIMIZE = "swap2o"  # of `minimize_simplex`
+STREAM, STREAM_OF_TARGETS = "sfw", "sgd"  # of samples as they arrive
+CLUSTER = "dfcsmo"  # of rows on the workers of a cluster
