@@ -113,6 +113,13 @@ def test_a_checkpoint_is_resumed(svmkit, files, refused, more):
     refused(["c.ckpt", "--resume"], *args("--nu", "0.2", "--resume"))
 
 
+def test_a_training_starts_at_its_model(svmkit, files):
+    args = ("train", "normal.csv", "--task", "outliers", "--no-track", "--solver", "smo", "--tol", "1e-8", "--out", "m")
+    first = svmkit(*args, "--json").json
+    again = svmkit(*args, "--resume", "--json").json
+    assert again["n_iter"] < first["n_iter"] and again["rho"] == pytest.approx(first["rho"], rel=1e-6)
+
+
 def test_a_stream_has_no_outliers(svmkit):
     result = svmkit("train", "-", "--task", "outliers")
     assert result.code == 2 and "--task outliers needs a file" in result.err

@@ -80,7 +80,7 @@ class ModelStart:
         if self._weights is not None:
             return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
         owner = np.repeat(np.arange(len(model.n_support)), model.n_support)
-        if model.has_class_scores:
+        if not data.has_class_pairs:
             at, values = np.arange(len(owner)), model.coef[pair.k]
         else:
             at, values = pair_coefficients(model.coef, owner, pair.a, pair.b)
