@@ -37,6 +37,11 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
         Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
     C : float, default=1.0
         The weight of the summed losses, > 0.
+    loss : str or Loss, default=None
+        The loss, one of those that the solver takes: "hinge", "squared_hinge", "smoothed_hinge", ...; None is that of
+        the solver.
+    delta : float, default=None
+        The option delta of a loss that is given by its name and has one, > 0.
     kernel : str, Kernel or callable, default=None
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
         a solver that needs it.
@@ -142,6 +147,8 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
         *,
         solver_options: Mapping[str, Any] | None = None,
         C: float = 1.0,
+        loss: Any = None,
+        delta: float | None = None,
         nu: float | None = None,
         kernel: Any = None,
         gamma: Any = "scale",
@@ -168,6 +175,8 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
         self.solver = solver
         self.solver_options = solver_options
         self.C = C
+        self.loss = loss
+        self.delta = delta
         self.nu = nu
         self.kernel = kernel
         self.gamma = gamma

@@ -20,7 +20,9 @@ from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
 
-_SETTINGS = [field.name for field in fields(Settings) if field.name not in ("kernel_params", "stop", "seed")]
+_SETTINGS = [
+    field.name for field in fields(Settings) if field.name not in ("kernel_params", "loss_options", "stop", "seed")
+]
 _LIMITS = ("max_iter", "max_epochs", "time_limit", "max_support")
 
 
@@ -43,6 +45,7 @@ class SVMEstimator(Shown, TakesCallbacks, ModelAttributes, BaseEstimator):
         own = vars(self)
         return Settings(
             **{name: own[name] for name in _SETTINGS if name in own},
+            loss_options={name: own[name] for name in ("tau", "delta") if own.get(name) is not None},
             kernel_params={name: own[name] for name in ("gamma", "degree", "coef0")},
             stop=stop_rules(self.stop, self.tol, **{name: own[name] for name in _LIMITS if name in own}),
             seed=seed_of(self.random_state),

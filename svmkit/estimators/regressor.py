@@ -33,9 +33,12 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         The weight of the summed losses, > 0.
     epsilon : float, default=0.1
         Half the width of the tube within which an error costs nothing, >= 0, in units of y.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default=None
-        What an error outside of the tube costs: its excess over epsilon, or the square of it. None is the solver's own
-        default, which is "epsilon_insensitive" for `auto`.
+    loss : str or Loss, default=None
+        The loss, one of those that the solver takes: "epsilon_insensitive", "squared_epsilon_insensitive" (or "hinge",
+        "squared_hinge"), "absolute_error", "squared_error", "huber", "quantile", "expectile", ...; None is that of the
+        solver.
+    tau, delta : float, default=None
+        Options of a loss that is given by its name and has them, such as the quantile tau, 0 < tau < 1.
     nu : float, default=None
         Trains nu-SVR instead, by smo, fcsmo or auto: an upper bound of the fraction of samples outside of the tube, and
         a lower bound of that of support vectors, 0 < nu <= 1. Training finds epsilon; the parameter has no effect.
@@ -130,7 +133,9 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         solver_options: Mapping[str, Any] | None = None,
         C: float = 1.0,
         epsilon: float = 0.1,
-        loss: str | None = None,
+        loss: Any = None,
+        tau: float | None = None,
+        delta: float | None = None,
         nu: float | None = None,
         kernel: Any = None,
         gamma: Any = "scale",
@@ -155,6 +160,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         self.C = C
         self.epsilon = epsilon
         self.loss = loss
+        self.tau = tau
+        self.delta = delta
         self.nu = nu
         self.kernel = kernel
         self.gamma = gamma

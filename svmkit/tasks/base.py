@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
@@ -108,6 +109,13 @@ class Task(ABC):
         """
         return answers.codes
 
+    def with_loss(self, identity: np.ndarray, settings: Any) -> np.ndarray:
+        """Return the identity of a checkpoint with that of a loss that is none of `losses`."""
+        loss = settings.loss
+        if loss is None or loss.name in self.losses:
+            return identity
+        return np.append(identity, zlib.crc32(f"{loss.name} {loss.params}".encode()))
+
     @abstractmethod
     def problem_type(self, solver: Any, kernel: Kernel, settings: Any) -> type[Problem]:
         """Return the type of problem that the solver minimises; raise InputError if it has none for this task."""
@@ -138,7 +146,8 @@ class Task(ABC):
 
     def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
         """Return what a model says of the problem that it was trained on, with this solver and C."""
-        return {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
+        about = {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
+        return about if settings.loss is None else about | {"loss": settings.loss.name, **settings.loss.params}
 
     def limits_support(self, settings: Any) -> bool:
         """Return whether a solver may hand over to one that improves within a limit on support vectors."""

@@ -38,13 +38,14 @@ class Classification(Task):
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         scheme = SCHEMES.index(self.division(settings.multiclass, len(answers.classes)))
-        return np.append(answers.codes, -scheme) if scheme else answers.codes
+        codes = np.append(answers.codes, -scheme) if scheme else answers.codes
+        return self.with_loss(codes, settings)
 
     def problem_type(self, solver, kernel, settings):
         return solver.problem_for(kernel)
 
     def pose(self, solver, gram, target, C, settings):
-        return solver.pose(gram, target, C)
+        return solver.pose(gram, target, C, settings.loss)
 
     def limits_support(self, settings: Any) -> bool:
         return settings.nu is None

@@ -38,14 +38,15 @@ class Regression(Task):
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         assert answers.targets is not None
-        return np.append(answers.targets, float(settings.epsilon))
+        return self.with_loss(np.append(answers.targets, float(settings.epsilon)), settings)
 
     def problem_type(self, solver, kernel, settings):
         return solver.problem_of(kernel, self.name)
 
     def pose(self, solver, gram, target, C, settings):
-        return solver.pose_regression(gram, target, C, float(settings.epsilon))
+        loss = settings.loss or solver.loss_for(gram.kernel, self.name, float(settings.epsilon))
+        return solver.pose(gram, target, C, loss)
 
     def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
-        tube = {} if settings.nu is not None else {"epsilon": float(settings.epsilon)}
-        return super().about(solver, settings, C) | tube
+        has_tube = settings.nu is None and (settings.loss is None or hasattr(settings.loss, "epsilon"))
+        return super().about(solver, settings, C) | ({"epsilon": float(settings.epsilon)} if has_tube else {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from svmkit.data.prepare.targets import require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
 from svmkit.model.calibration import require_kind
 from svmkit.problems.base import Problem
-from svmkit.problems.loss import Loss
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
@@ -40,8 +41,10 @@ class Settings:
         The kernel; None is rbf, or linear for a solver that needs it.
     kernel_params : mapping of str to object, default=None
         Values of gamma, degree and coef0, for a kernel that is given by its name.
-    loss : str, default=None
+    loss : str or Loss, default=None
         The loss; None is that of the solver.
+    loss_options : mapping of str to object, default=None
+        Options of a loss that is given by its name, such as tau.
     C : float, default=1.0
         The weight of the summed losses, > 0.
     nu : float, default=None
@@ -84,7 +87,8 @@ class Settings:
     solver_options: Mapping[str, Any] | None = None
     kernel: Any = None
     kernel_params: Mapping[str, Any] | None = None
-    loss: str | None = None
+    loss: str | Loss | None = None
+    loss_options: Mapping[str, Any] | None = None
     C: float = 1.0
     nu: float | None = None
     epsilon: float = 0.1
@@ -177,7 +181,9 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     task.require(settings)
     if settings.multiclass != "ovo" and not task.has_classes:
         raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
-    solver = by_name.solver(settings.solver, _solver_options(settings, task))
+    if task.is_supervised and (settings.loss is not None or settings.loss_options):
+        settings = _with_loss(settings, task)
+    solver = by_name.solver(settings.solver, _solver_options(settings))
     if is_limited(settings.stop) and task.limits_support(settings):
         solver = solver.within_support()
     if settings.nu is not None and task.is_supervised:
@@ -200,16 +206,36 @@ def require_scheme(multiclass: str, kernel: Kernel) -> None:
         )
 
 
-def _solver_options(settings: Settings, task: Task) -> Mapping[str, Any] | None:
+def _with_loss(settings: Settings, task: Task) -> Settings:
+    """Return the settings with the loss as an object; raise InputError for one that the task does not have."""
+    if settings.loss is None:
+        given = ", ".join(settings.loss_options or {})
+        raise InputError(
+            f"{given} is an option of a loss: give the loss as well; there are: {', '.join(loss_names(task.name))}"
+        )
+    return replace(settings, loss=make_loss(settings.loss, task.name, settings.loss_options, epsilon=settings.epsilon))
+
+
+def _solver_options(settings: Settings) -> Mapping[str, Any] | None:
     """Return the options of the solver, with the loss among them if it has such an option."""
-    options, given = settings.solver_options, settings.solver
-    if settings.loss is None or not task.is_supervised:
+    options, given, loss = settings.solver_options, settings.solver, settings.loss
+    if not isinstance(loss, Loss):
         return options
+    solver = plugins.load("solver", given) if isinstance(given, str) else type(given)
+    solver.loss_option(loss)  # refuses what the solver does not take
     if not isinstance(given, str):
-        raise InputError(f"loss={settings.loss!r} is for a solver given by its name; {given!r} has its own")
-    loss, kind = Loss.of(settings.loss), plugins.load("solver", given)
-    if "loss" in plugins.options(kind):
-        return {**(options or {}), "loss": str(loss)}
-    if loss not in kind.losses:
-        raise InputError(f"solver {given} does not take loss={settings.loss!r}; its losses: {', '.join(kind.losses)}")
-    return options
+        if solver_loss(given, loss.task) not in (None, loss.name):
+            raise InputError(f"loss={loss.name!r} is for a solver given by its name; {given!r} has its own")
+        return options
+    if "loss" not in plugins.options(solver):
+        return options
+    return {**(options or {}), "loss": LIBLINEAR_NAMES.get(loss.name, loss.name) if loss.name in _NAMED else loss}
+
+
+def solver_loss(solver: Solver, task: str) -> str | None:
+    """Return the registered name of the loss that an instance of a solver has; None if it chooses."""
+    loss = getattr(solver, "loss", solver.losses[0])
+    return loss.name if isinstance(loss, Loss) else None if loss == "auto" else canonical_name(str(loss), task)
+
+
+_NAMED = {"hinge", "squared_hinge", *LIBLINEAR_NAMES}  # the losses that solvers keep by their names

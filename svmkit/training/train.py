@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from svmkit.kernels.functions import Kernel
+from svmkit.losses.base import Loss
 from svmkit.runtime import interrupt, threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
@@ -33,6 +34,7 @@ def fit(
     task: str = "classify",
     kernel: Kernel,
     C: float = 1.0,
+    loss: str | Loss | None = None,
     epsilon: float = 0.1,
     nu: float | None = None,
     multiclass: str = "ovo",
@@ -71,6 +73,8 @@ def fit(
     C : float, default=1.0
         The weight of the summed losses, > 0. The weight C_i of a sample is C times its class weight times its sample
         weight.
+    loss : str or Loss, default=None
+        The loss, by name or as an instance such as `svmkit.losses.Quantile(tau=0.9)`; None is that of the solver.
     epsilon : float, default=0.1
         In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y.
     nu : float, default=None
@@ -146,6 +150,7 @@ def fit(
     settings = Settings(
         solver=solver,
         kernel=kernel,
+        loss=loss,
         C=C,
         epsilon=epsilon,
         nu=nu,

@@ -100,8 +100,8 @@ def test_numbers_of_numpy_are_numbers():
         (
             SVMClassifier,
             ("fcsmo",),
-            SQUARED,
-            "SVMClassifier has no option 'loss'; a solver's own options: solver_options={\"loss\": ...}",
+            {"shrinking": False},
+            "SVMClassifier has no option 'shrinking'; a solver's own options: solver_options={\"shrinking\": ...}",
         ),
     ],
 )
