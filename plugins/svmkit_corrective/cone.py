@@ -92,7 +92,7 @@ class Cone(Corrective):
 
     def init(self, problem, start, draws):
         alpha = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.begun(ConeState(problem, self.form(problem), alpha, draws.rng), draws)
+        return self.set_goal(ConeState(problem, self.form(problem), alpha, draws.rng), draws)
 
     def level(self, state):
         return state.slope

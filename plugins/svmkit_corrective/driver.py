@@ -109,9 +109,9 @@ class Corrective(Solver):
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> CorrectiveState:
         point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.begun(CorrectiveState(problem, self.form(problem), point, draws.rng), draws)
+        return self.set_goal(CorrectiveState(problem, self.form(problem), point, draws.rng), draws)
 
-    def begun(self, state: CorrectiveState, draws: Draws) -> CorrectiveState:
+    def set_goal(self, state: CorrectiveState, draws: Draws) -> CorrectiveState:
         """Tell a new state what the stop rules ask for."""
         state.goal = draws.goal.gap if draws.goal else 0.0
         return state

@@ -183,7 +183,7 @@ class NuState:
 
     def details(self) -> dict[str, float]:
         """Return what nu has settled: rho or epsilon."""
-        return self.problem.settled(self.v)
+        return self.problem.settle(self.v)
 
     def resync(self, certificate: Certificate) -> None:
         """Take over the certificate's exact gradient."""

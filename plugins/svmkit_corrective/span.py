@@ -50,7 +50,7 @@ class Span(Corrective):
 
     def init(self, problem, start, draws):
         point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.begun(SpanState(problem, self.form(problem), point, draws.rng), draws)
+        return self.set_goal(SpanState(problem, self.form(problem), point, draws.rng), draws)
 
     def level(self, state):
         return state.slope

@@ -174,7 +174,9 @@ class CorrectiveState:
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
             if isinstance(self.form.epsilon, Epsilon):  # a ridge changes where a weight has passed 0
-                self.ahead[self.changed] += self._ridge_change(1.0) - self.problem.ridged(self.change, self.changed)
+                self.ahead[self.changed] += self._ridge_change(1.0) - self.problem.ridge_terms(
+                    self.change, self.changed
+                )
             self._settle()
 
     def effect(self, weights: np.ndarray, idx: np.ndarray) -> np.ndarray:
@@ -235,8 +237,8 @@ class CorrectiveState:
     def _ridge_change(self, part: float) -> np.ndarray:
         """Return the change of the ridge terms of v at the changed points when only a part of the change is made."""
         before = self.box.beta[self.changed] - self.change
-        after, ridged = before + part * self.change, self.problem.ridged
-        return ridged(after, self.changed) - ridged(before, self.changed)
+        after, terms = before + part * self.change, self.problem.ridge_terms
+        return terms(after, self.changed) - terms(before, self.changed)
 
     def take(self, certificate: Certificate) -> None:
         """Take over the certificate's exact gradient; note whether rounding errors of v limit the solve."""

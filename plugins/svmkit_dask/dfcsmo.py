@@ -109,7 +109,7 @@ class DFCSMO(FCSMO):
             gram = SharedGram(candidates, problem.gram)
             beta = np.zeros(0) if start is None else candidates.weights_at(start)
         state = ClusterState(problem, session, candidates, gram, beta, draws.rng)
-        return self.begun(state, draws)
+        return self.set_goal(state, draws)
 
     def step(self, state):
         if state.phase is Phase.GROWING and state.parts_turn():

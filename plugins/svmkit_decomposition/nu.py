@@ -96,7 +96,7 @@ class NuState:
 
     def details(self) -> dict[str, float]:
         """Return what nu has settled: rho or epsilon."""
-        return self.problem.settled(self.over.v)
+        return self.problem.settle(self.over.v)
 
     def widen(self) -> None:
         """All points take part always."""

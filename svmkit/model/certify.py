@@ -215,7 +215,7 @@ def _certify_expansion(
         reach = float(np.ptp(target)) + kink + np.sqrt(2.0 * max(primal, 0.0) * max(float(gram.diag.max()), 0.0))
         of_value += (abs(float(beta.sum())) + dot_error(beta)) * reach
     flaw = gram.definiteness.flaw
-    return Certificate.of(primal, float(value), None, b, errors=(float(of_primal), float(of_value)), flaw=flaw)
+    return Certificate.from_values(primal, float(value), None, b, errors=(float(of_primal), float(of_value)), flaw=flaw)
 
 
 def _feasible(terms: Terms, beta: np.ndarray, free: bool) -> np.ndarray:
@@ -302,7 +302,7 @@ def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias:
     scale = min(1.0, total / curvature) if curvature > 0.0 else 1.0
     dual = scale * total - 0.5 * scale * scale * curvature
     of_dual = scale * dot_error(weights) + 2.0 * scale * scale * (len(C) + 4) * U * curvature
-    return Certificate.of(primal, dual, errors=(of_primal, of_dual))
+    return Certificate.from_values(primal, dual, errors=(of_primal, of_dual))
 
 
 def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: float, loss: str) -> Certificate:

@@ -51,7 +51,7 @@ class Certificate:
     flaw: str | None = None
 
     @classmethod
-    def of(
+    def from_values(
         cls,
         primal: float,
         dual: float,

@@ -122,9 +122,9 @@ class DualQP(Problem):
 
     def _gradient(self, h: np.ndarray, point: np.ndarray, here: Any = slice(None)) -> np.ndarray:
         h = h + self.bias * point.sum() if self.bias else h
-        return self.signs[here] * h + self.ridged(point[here], here) + self.origin[here]
+        return self.signs[here] * h + self.ridge_terms(point[here], here) + self.origin[here]
 
-    def ridged(self, weights: np.ndarray, here: Any = slice(None)) -> np.ndarray:
+    def ridge_terms(self, weights: np.ndarray, here: Any = slice(None)) -> np.ndarray:
         """Return the ridges, on the sides on which the weights lie, times the weights of all samples or of some."""
         if self.ridge_down is self.ridge:
             return self.ridge[here] * weights
@@ -145,7 +145,7 @@ class DualQP(Problem):
         signed = weights * self.signs[idx]
         change = self.gram.matvec(signed, idx, dtype=dtype)
         change = self.signs * (change + self.bias * signed.sum() if self.bias else change)
-        change[idx] += self.ridged(weights, idx)
+        change[idx] += self.ridge_terms(weights, idx)
         return change
 
     def value(self, point: np.ndarray, gradient: np.ndarray) -> float:
@@ -167,7 +167,7 @@ class DualQP(Problem):
             v at a point, and the point.
         """
         # the origin of v may hold a part of the kinks
-        return self._best_bias(self.signs * (self.ridged(point) + self.origin) - v)
+        return self._best_bias(self.signs * (self.ridge_terms(point) + self.origin) - v)
 
     def _best_bias(self, minus_h: np.ndarray) -> float:
         from svmkit.problems.bias import best_bias  # here: it needs numba
@@ -187,9 +187,9 @@ class DualQP(Problem):
         return None
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        return self.certified(point, self.decision(point))
+        return self.certify(point, self.decision(point))
 
-    def certified(self, point: np.ndarray, h: np.ndarray) -> Certificate:
+    def certify(self, point: np.ndarray, h: np.ndarray) -> Certificate:
         """Return the certificate of a point (m,) whose `decision` h (m,) the caller has computed from scratch."""
         from svmkit.problems.sums import Values, values_at  # here: it needs numba
 
@@ -201,7 +201,7 @@ class DualQP(Problem):
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = not_semidefinite(self.gram)
         gradient, errors = self._gradient(h, point), (values.of_primal, values.of_dual)
-        return Certificate.of(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
+        return Certificate.from_values(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
 
     def _bounds(self) -> Bounds:
         """Return what the rounding errors of a certificate depend on."""

@@ -15,7 +15,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import RESOLUTION, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.one_class import SAMPLE, filled, sampled, spread
+from svmkit.problems.one_class import SAMPLE, fill, pick_evenly, spread
 from svmkit.problems.tube import TubeQP
 
 
@@ -73,7 +73,7 @@ class NuQP(Problem):
         a, b = np.maximum(d, 0.0), np.maximum(-d, 0.0)
         room = np.minimum(self.over - a, self.under - b)
         lack = min(max(self.half - float(a.sum()), 0.0), float(room.sum()))
-        shared = filled(np.arange(self.m), room, lack) if lack > 1e-12 * self.half else 0.0
+        shared = fill(np.arange(self.m), room, lack) if lack > 1e-12 * self.half else 0.0
         return a + shared, b + shared
 
     def levels(self, v: np.ndarray) -> tuple[float, float]:
@@ -87,7 +87,7 @@ class NuQP(Problem):
         """Return the relative gap of the certificate from an absolute gap of this problem and its objective."""
 
     @abstractmethod
-    def settled(self, v: np.ndarray) -> dict[str, float]:
+    def settle(self, v: np.ndarray) -> dict[str, float]:
         """Return what nu has settled, by name, given v (m,)."""
 
     def infeasible(self, point: np.ndarray) -> str | None:
@@ -110,7 +110,7 @@ class NuQP(Problem):
 
     def first_point(self) -> np.ndarray:
         order = np.argsort(self._ahead(), kind="stable")
-        return filled(order, self.over, self.half) - filled(order[::-1], self.under, self.half)
+        return fill(order, self.over, self.half) - fill(order[::-1], self.under, self.half)
 
     @abstractmethod
     def _ahead(self) -> np.ndarray:
@@ -184,7 +184,7 @@ class NuBoxQP(NuQP):
         low, high = self.levels(v)
         return 0.5 * (low - high)
 
-    def settled(self, v: np.ndarray) -> dict[str, float]:
+    def settle(self, v: np.ndarray) -> dict[str, float]:
         return {"rho": self._rho(v)}
 
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
@@ -199,7 +199,7 @@ class NuBoxQP(NuQP):
             return Certificate(0.5 * float(point @ h), None, None, h, 0.0, flaw=flaw)
         posed = BoxQP(self.gram, self.y, self.weights / rho)
         beta = np.clip(self.y * point / rho, 0.0, posed.upper)
-        return replace(posed.certified(beta, h / rho), gradient=h)
+        return replace(posed.certify(beta, h / rho), gradient=h)
 
     def _sums_to_half(self, total: float) -> bool:
         return abs(total - self.half) <= 1e-9 * self.half
@@ -209,7 +209,7 @@ class NuBoxQP(NuQP):
         some, weights = [], []
         for sign in (1.0, -1.0):
             rows = np.flatnonzero(self.y == sign)
-            some.append(rows[sampled(len(rows), SAMPLE // 2)])
+            some.append(rows[pick_evenly(len(rows), SAMPLE // 2)])
             weights.append(np.full(len(some[-1]), sign / len(some[-1])))
         return self.gram.matvec(np.concatenate(weights), np.concatenate(some))
 
@@ -280,7 +280,7 @@ class NuTubeQP(NuQP):
         low, high = self.levels(v)
         return max(0.5 * (high - low), 0.0)
 
-    def settled(self, v: np.ndarray) -> dict[str, float]:
+    def settle(self, v: np.ndarray) -> dict[str, float]:
         return {"epsilon": self.epsilon(v)}
 
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
@@ -289,7 +289,7 @@ class NuTubeQP(NuQP):
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
         posed = TubeQP(self.gram, self.t, self.C, self.epsilon(h + self.origin))
-        return posed.certified(point, h)
+        return posed.certify(point, h)
 
     def _sums_to_half(self, total: float) -> bool:
         return total <= self.half * (1.0 + 1e-9)

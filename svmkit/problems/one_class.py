@@ -79,23 +79,23 @@ class OneClassQP(DualQP):
 
         They lie where few others are. LIBSVM takes the first samples instead.
         """
-        some = sampled(self.m, SAMPLE)
-        return self.filled(np.argsort(self.gram.matvec(self.upper[some], some), kind="stable"))
+        some = pick_evenly(self.m, SAMPLE)
+        return self.fill(np.argsort(self.gram.matvec(self.upper[some], some), kind="stable"))
 
-    def filled(self, order: np.ndarray) -> np.ndarray:
+    def fill(self, order: np.ndarray) -> np.ndarray:
         """Return the feasible point whose first samples in this order (m,) are at their upper bound, the last at 0."""
-        return filled(order, self.upper, self.total)
+        return fill(order, self.upper, self.total)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         return spread(np.maximum(coef, 0.0), self.upper, self.total)
 
 
-def sampled(m: int, most: int) -> np.ndarray:
+def pick_evenly(m: int, most: int) -> np.ndarray:
     """Return up to `most` of the numbers 0, ..., m - 1, evenly spread."""
     return np.unique(np.linspace(0, m - 1, min(most, m)).astype(np.int64))
 
 
-def filled(order: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+def fill(order: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
     """Return weights (m,) of this sum: the first ones in this order (m,) at their bounds, the last ones 0."""
     room = upper[order]
     point = np.empty(len(order))

@@ -132,7 +132,7 @@ class SimplexQP(Problem):
     def certificate(self, point: np.ndarray) -> Certificate:
         g = self.gradient(point)
         primal, dual = self.values(point, g)
-        return Certificate.of(primal, dual, g, errors=self._errors(point, g), flaw=self.gram.definiteness.flaw)
+        return Certificate.from_values(primal, dual, g, errors=self._errors(point, g), flaw=self.gram.definiteness.flaw)
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
         """Return P and D at `alpha`, whose half gradient g the caller has computed, without a word on their errors."""

@@ -120,7 +120,7 @@ def require_one_class(nu: Any, loss: Any, contamination: Any) -> None:
 
 def require_support(problem: OneClassQP, limit: float) -> None:
     """Raise InputError if a limit on support vectors is below what nu needs: every alpha is at most its weight."""
-    least = int(np.count_nonzero(problem.filled(np.argsort(-problem.upper, kind="stable"))))
+    least = int(np.count_nonzero(problem.fill(np.argsort(-problem.upper, kind="stable"))))
     if limit < least:
         raise InputError(
             f"max_support={limit:g} is infeasible: nu={problem.nu:g} of {problem.m:,} samples needs at least {least:,} "

@@ -270,8 +270,8 @@ def test_objectives_in_words():
 
 
 def test_the_relative_gap():
-    assert Certificate.of(4.0, 3.0).gap == 0.25 and Certificate.of(1.0, -4.0).gap == 1.25
-    assert Certificate.of(0.0, 0.0).gap == 0.0 and Certificate.of(-3.0, -4.0).gap == 0.25
+    assert Certificate.from_values(4.0, 3.0).gap == 0.25 and Certificate.from_values(1.0, -4.0).gap == 1.25
+    assert Certificate.from_values(0.0, 0.0).gap == 0.0 and Certificate.from_values(-3.0, -4.0).gap == 0.25
     assert relative_gap(1.0, 3.0) == 0.25 and relative_gap(5.0, -4.0) == 1.25 and relative_gap(0.0, 2.0) == 0.0
     assert relative_gap(np.inf, 1.0) == np.inf and relative_gap(0.0, 0.0) == 0.0 and relative_gap(1.0, -4.0) == 0.25
 

@@ -221,16 +221,19 @@ def test_a_norm_below_zero_shows_a_matrix_that_is_not_semidefinite():
 
 def test_errors_widen_the_gap():
     """P's error belongs to the gap and D is lowered by its own; both are the part that is rounding."""
-    found = Certificate.of(5.0, 4.5, errors=(0.5, 0.5))
+    found = Certificate.from_values(5.0, 4.5, errors=(0.5, 0.5))
     assert (found.primal, found.dual, found.flaw) == (5.0, 4.0, None)
     assert found.gap == pytest.approx(1.5 / 4.5) and found.rounding == pytest.approx(1.0 / 5.0)
-    found = Certificate.of(1.0, -7.0, errors=(0.5, 1.0))
+    found = Certificate.from_values(1.0, -7.0, errors=(0.5, 1.0))
     assert (found.dual, found.gap, found.rounding) == (-8.0, 9.5 / 6.0, 1.5 / 8.0)
-    found = Certificate.of(1.0, 0.5, errors=(0.75, 0.75))
+    found = Certificate.from_values(1.0, 0.5, errors=(0.75, 0.75))
     assert (found.dual, found.gap, found.rounding) == (-0.25, 2.0, 1.5)  # (P - D) / max(|P|, |D|) is at most 2
-    found = Certificate.of(1.0, 0.5, errors=(2.0, 2.0))
+    found = Certificate.from_values(1.0, 0.5, errors=(2.0, 2.0))
     assert (found.dual, found.gap, found.rounding) == (-1.5, 2.0, 2.0)
-    assert Certificate.of(0.0, 0.0) == Certificate(0.0, 0.0, 0.0) and Certificate.of(0.0, 0.0).rounding == 0.0
+    assert (
+        Certificate.from_values(0.0, 0.0) == Certificate(0.0, 0.0, 0.0)
+        and Certificate.from_values(0.0, 0.0).rounding == 0.0
+    )
 
 
 def test_flaws_leave_no_bound():
@@ -242,17 +245,19 @@ def test_flaws_leave_no_bound():
         (1.0, 0.5, (0.0, math.inf), "rounding errors exceed"),
         (1.0, 1.6, (0.5, 0.0), "below its lower bound"),
     ):
-        found = Certificate.of(primal, dual, errors=errors)
+        found = Certificate.from_values(primal, dual, errors=errors)
         assert words in found.flaw and (found.dual, found.gap) == (None, None) and not found.is_exhausted
     for errors in ((0.5, 0.0), (0.0, 0.5), (0.25, 0.25)):
-        assert Certificate.of(1.0, 1.5, errors=errors).flaw is None
-    given = Certificate.of(1.0, 0.5, flaw="for a reason")
+        assert Certificate.from_values(1.0, 1.5, errors=errors).flaw is None
+    given = Certificate.from_values(1.0, 0.5, flaw="for a reason")
     assert (given.flaw, given.primal, given.dual) == ("for a reason", 1.0, None)
 
 
 def test_a_gap_is_exhausted_when_half_of_it_is_rounding():
     assert is_rounding(0.2, 0.1) and not is_rounding(0.2, 0.099) and not is_rounding(0.0, 1.0)
     assert is_rounding(0.2, 1.0) and not is_rounding(-0.1, 1.0) and is_rounding(1e-9, 1.0)
-    assert Certificate.of(1.0, 1.0, errors=(0.01, 0.0)).is_exhausted
-    assert not Certificate.of(1.0, 0.9, errors=(0.01, 0.0)).is_exhausted
-    assert not Certificate(1.0, None, None).is_exhausted and base.Certificate.of(0.0, 0.0).is_exhausted is False
+    assert Certificate.from_values(1.0, 1.0, errors=(0.01, 0.0)).is_exhausted
+    assert not Certificate.from_values(1.0, 0.9, errors=(0.01, 0.0)).is_exhausted
+    assert (
+        not Certificate(1.0, None, None).is_exhausted and base.Certificate.from_values(0.0, 0.0).is_exhausted is False
+    )

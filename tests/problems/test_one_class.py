@@ -72,7 +72,7 @@ def test_a_loose_gap_bounds_the_suboptimality(name):
 @pytest.mark.parametrize("nu", [0.1, 0.5, 0.9])
 def test_the_best_rho_is_a_weighted_quantile(nu, weighted):
     X, problem = posed(50, nu, weighted=weighted)
-    alpha = problem.filled(np.random.default_rng(3).permutation(50))
+    alpha = problem.fill(np.random.default_rng(3).permutation(50))
     v = problem.gradient(alpha)
     rho = -problem.best_bias(v, alpha)
     K = rbf_kernel(X, gamma=0.5)

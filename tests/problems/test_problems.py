@@ -157,5 +157,5 @@ def test_a_kernel_that_is_not_positive_has_no_certificate():
 
 
 def test_the_gap_is_relative_to_the_larger_value():
-    assert Certificate.of(3.0, 2.0).gap == pytest.approx(1 / 3)
-    assert Certificate.of(2.0, -4.0).gap == pytest.approx(6 / 4)
+    assert Certificate.from_values(3.0, 2.0).gap == pytest.approx(1 / 3)
+    assert Certificate.from_values(2.0, -4.0).gap == pytest.approx(6 / 4)

@@ -64,13 +64,13 @@ def test_numbers_that_are_not_finite_prove_nothing():
         (1.0, 0.5, (np.inf, 0)),
         (1.0, 0.5, (0, np.inf)),
     ):
-        found = Certificate.of(primal, dual, errors=errors)
+        found = Certificate.from_values(primal, dual, errors=errors)
         assert found.gap is None and found.dual is None and found.flaw
 
 
 def test_an_objective_below_its_lower_bound_proves_nothing():
-    assert Certificate.of(1.0, 1.1).gap is None
-    found = Certificate.of(1.0, 1.0 + 1e-12, errors=(1e-11, 1e-11))
+    assert Certificate.from_values(1.0, 1.1).gap is None
+    found = Certificate.from_values(1.0, 1.0 + 1e-12, errors=(1e-11, 1e-11))
     assert found.gap >= 0.0 and found.dual < 1.0
 
 

@@ -91,7 +91,7 @@ class WorkingSet:
 
     def refine(self) -> None:
         """Switch to a more precise matrix, if there is one; if it holds fewer points, those that joined last stay."""
-        finer = self.square.refined()
+        finer = self.square.make_finer()
         if finer is not None:
             idx, joined = self.idx[-finer.most :], self.joined[-finer.most :]
             self.square, self.joined = finer, joined

@@ -81,7 +81,7 @@ class SparseSquare:
         n = len(self.idx)
         return SparseRows(self._starts[: n + 1], self._indices, self._values, self._slot_of, np.zeros(n))
 
-    def refined(self) -> Square:
+    def make_finer(self) -> Square:
         """Return an empty square, for which no value is left out."""
         return Square(self.gram)
 

@@ -30,7 +30,7 @@ class Square:
     """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij where `signs` is None.
 
     Values are kept in 16 bits where the kernel is normalised and the Gram's values are float32, which halves the memory
-    and the time that a step waits for it. A set is then solved approximately; `refined` gives the Gram's precision.
+    and the time that a step waits for it. A set is then solved approximately; `make_finer` gives the Gram's precision.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Square:
             slab[r, :last] = self._slab[r, :last]
         self._slab = slab
 
-    def refined(self) -> Square | None:
+    def make_finer(self) -> Square | None:
         """Return an empty square of higher precision, None if there is none."""
         if self.coarse or self.gram.promote():
             return Square(self.gram, self.signs, self.bias, False, self.origin)

@@ -234,7 +234,7 @@ class ScatteredQP(Problem):
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = f"the {self.gram.kernel.name} kernel is not positive semidefinite on these data"
         errors = values.of_primal, values.of_dual
-        return Certificate.of(values.primal, values.dual, None, bias, errors=errors, flaw=flaw)
+        return Certificate.from_values(values.primal, values.dual, None, bias, errors=errors, flaw=flaw)
 
     _last_bias = 0.0
 

@@ -74,7 +74,7 @@ class Arrivals:
             row[position] = self._batch.between[self._at, q]
         return row
 
-    def joined(self, position: int) -> None:
+    def mark_joined(self, position: int) -> None:
         """Note that the sample that `next` gave is tracked at `position` now."""
         self._joined[position] = self._at
 
@@ -98,5 +98,5 @@ def arrival(state: ArrivalState) -> Choice:
         return Choice(inside, lowest, 1, True)
     position = oracle.join(state, point, np.full(state.keeps, g), row)
     if position >= 0:
-        arrivals.joined(position)
+        arrivals.mark_joined(position)
     return Choice(position, g, 1, True)

@@ -139,7 +139,7 @@ def _reweigh(p, s, i, c_in, j, c_out, drops):
 
 
 @njit(cache=True)
-def _summed(p, s):
+def _sum_up(p, s):
     """Return the numbers of an iterate with f, c'alpha and the number of active points summed from scratch."""
     f, active = loops.survey(p.g, p.w)
     c_alpha = 0.0
@@ -194,7 +194,7 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
         lam = -slope / (curvature if curvature > TINY else TINY) if slope < 0.0 else 0.0
         lam = lam if lam < lam_max else lam_max
         if not lam > 0.0:
-            return steps + 1, _summed(p, s), i, False, -1
+            return steps + 1, _sum_up(p, s), i, False, -1
         shrink, c_in, c_out = 1.0 + lam * shrink, lam * c_in, lam * c_out
         k = k if c_out != 0.0 else i
         a = find(rows, i if c_in != 0.0 else k)
@@ -212,7 +212,7 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
         s = Sums(scale, objective - c_alpha, c_alpha, active, s.age + 1)
         steps += 1
         if s.age >= FRESH or scale != moved.scale:
-            s = _summed(p, s)
+            s = _sum_up(p, s)
         if 2.0 * (s.f - p.g[i]) <= target * abs(s.f + s.c_alpha):
             break
     return steps, s, i, True, -1

@@ -136,7 +136,7 @@ def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i:
     return j if change < WORTH * abs(state.objective) else -1
 
 
-def within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
+def report_within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
     """Aim at the oracle's choice and report, within the budget of support vectors.
 
     With a full support and a vertex outside it, the vertex takes the place of an active point if that lowers f;

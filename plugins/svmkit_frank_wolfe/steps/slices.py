@@ -63,7 +63,7 @@ def take(state: SimplexState, rule: Rule) -> StepInfo:
         state.next_report = state.n_iter + max(1, state.n_iter // 32)
     i = i if moved else int(state.g.argmin())  # a step within a full support may not have aimed at the lowest g
     choice = Choice(i, float(state.g[i]), problem.m, False)
-    return oracle.within(state, choice, moved)._replace(steps=steps, epochs=float(steps))
+    return oracle.report_within(state, choice, moved)._replace(steps=steps, epochs=float(steps))
 
 
 def _points(state: SimplexState) -> Points:

@@ -80,7 +80,7 @@ class FrankWolfe(LimitsSupport):
 
     def look(self, state: SimplexState, moved: bool = True) -> StepInfo:
         """Make the oracle's choice the toward vertex of the next step, and report on the iterate."""
-        return oracle.within(state, self.choose(state), moved)
+        return oracle.report_within(state, self.choose(state), moved)
 
     def limit_support(self, state: SimplexState, most: int) -> None:
         state.limit(most)

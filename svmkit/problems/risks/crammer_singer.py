@@ -159,7 +159,7 @@ class CrammerSinger(Problem):
         slack = self.slacks(W)
         primal = 0.5 * float(np.vdot(W, W)) + float(self.C @ np.maximum(slack, 0.0))
         errors = self._primal_error(W, slack), self._dual_error(point, totals, W)
-        return Certificate.of(primal, -self.value(totals, W), slack, errors=errors)
+        return Certificate.from_values(primal, -self.value(totals, W), slack, errors=errors)
 
     def _primal_error(self, W: np.ndarray, slack: np.ndarray) -> float:
         """Return a bound on the rounding error of P at W (k, width), whose slacks are given."""

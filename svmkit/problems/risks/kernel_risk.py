@@ -54,7 +54,7 @@ class KernelRisk(Risk):
         dual = scale * linear - 0.5 * scale**2 * curvature
         of_ridged = dot_error(beta * (beta * ridges(self.terms, beta)))
         of_dual = scale * reward_error(self.terms, beta) + scale**2 * (of_norm + of_ridged)
-        return Certificate.of(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
+        return Certificate.from_values(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
 
     def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:
         """Return bounds on the errors of each entry of h = `decision(coef)` and of coef'h."""

@@ -74,7 +74,7 @@ class LinearDual(LinearProblem):
         primal = 0.5 * float(w @ w) + self.total_loss(h)
         errors = self._primal_error(w, h), self._dual_error(point, w)
         gradient = ridges(self.terms, point) * point - (self.terms.target - h)
-        return Certificate.of(primal, self.dual(point, w), gradient, errors=errors)
+        return Certificate.from_values(primal, self.dual(point, w), gradient, errors=errors)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
@@ -170,7 +170,7 @@ class LinearRisk(LinearProblem):
         h = self.decision(point)
         bound = self._bound(h)
         errors = self._primal_error(point, h), bound.error
-        return replace(Certificate.of(self.primal(point, h), bound.dual, h, errors=errors), beta=bound.beta)
+        return replace(Certificate.from_values(self.primal(point, h), bound.dual, h, errors=errors), beta=bound.beta)
 
     def raise_bound(self, certificate: Certificate) -> None:
         if certificate.dual is not None and certificate.beta is not None:

@@ -116,7 +116,7 @@ class Room(NamedTuple):
     pair_of: np.ndarray
 
     @classmethod
-    def of(cls, n: int, rows: np.ndarray, done: np.ndarray) -> Room:
+    def make(cls, n: int, rows: np.ndarray, done: np.ndarray) -> Room:
         """Return the memory for class pairs of at most n samples, with the memory for their kernel rows."""
         slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
         owners = np.empty(LINES, dtype=np.int64)

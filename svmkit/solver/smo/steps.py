@@ -153,8 +153,8 @@ def step(box, i, k, k_ik, floor=TAU, epsilon=None):
     t = violation / (floor if floor > least else least)
     t = room_i if room_i < t else t
     t = room_k if room_k < t else t
-    new_i = _moved(beta_i, rises_i, t, end_i, t == room_i)
-    new_k = _moved(beta_k, rises_k, t, end_k, t == room_k)
+    new_i = _move_weight(beta_i, rises_i, t, end_i, t == room_i)
+    new_k = _move_weight(beta_k, rises_k, t, end_k, t == room_k)
     if new_i == beta_i and new_k == beta_k:
         return 0.0, 0.0
     box.beta[i], box.beta[k] = new_i, new_k
@@ -166,7 +166,7 @@ def step(box, i, k, k_ik, floor=TAU, epsilon=None):
 
 
 @njit(inline="always")
-def _moved(beta, rises, t, end, to_end):
+def _move_weight(beta, rises, t, end, to_end):
     """Return beta moved by t, which is exactly `end` where the step ends there."""
     moved = beta + t if rises else beta - t
     beyond = moved > end if rises else moved < end

@@ -137,7 +137,7 @@ class AtOnce:
             of_support = slice(firsts[p], firsts[p] + supports[p])
             primal, dual, of_primal, of_dual, _ = values[p]
             gradient, errors = answers.gradient[source_of_pair], (of_primal, of_dual)
-            certificate = Certificate.of(primal, dual, gradient, biases[p], errors=errors)
+            certificate = Certificate.from_values(primal, dual, gradient, biases[p], errors=errors)
             proven = certificate.gap is not None and certificate.gap <= self.goal.gap
             status = Status.CONVERGED if proven else Status.INTERRUPTED
             solution = Solution(answers.beta[source_of_pair], status, n_iter, took[p], certificate, histories[p])
@@ -150,8 +150,8 @@ class AtOnce:
         try:
             room = self._rooms.pop()
         except IndexError:
-            return Room.of(n, np.empty(n * n), np.zeros(2, dtype=np.int64))
-        return room if len(room.side) >= n else Room.of(n, np.empty(n * n), room.done)
+            return Room.make(n, np.empty(n * n), np.zeros(2, dtype=np.int64))
+        return room if len(room.side) >= n else Room.make(n, np.empty(n * n), room.done)
 
 
 def _histories(lines: list[list[float]], owners: list[int], steps: list[int], took: list[float]) -> list[History]:

@@ -104,7 +104,7 @@ def _certificate(problem: SquaredHinge, coef: np.ndarray, b: float, bounded: boo
     weights = C * np.maximum(slack, 0.0)
     total = float(weights.sum())
     proven = problem.certificate(weights / total) if total > 0.0 else Certificate(value, 0.0, 1.0)
-    return Certificate.of(value, proven.dual or 0.0, errors=(error, 0.0), flaw=proven.flaw)
+    return Certificate.from_values(value, proven.dual or 0.0, errors=(error, 0.0), flaw=proven.flaw)
 
 
 def by_size(

@@ -191,7 +191,7 @@ def test_a_square_goes_over_to_more_precision_until_there_is_none():
     X, _ = blobs(50)
     square = Square(Gram(RBF(0.5), X, dtype=np.float32))
     kinds = [square.rows.slab.dtype]
-    while (finer := square.refined()) is not None:
+    while (finer := square.make_finer()) is not None:
         square = finer
         kinds.append(square.rows.slab.dtype)
     assert kinds == [np.dtype(np.int16), np.dtype(np.float32), np.dtype(np.float64)]
