@@ -124,7 +124,7 @@ class Cluster(ABC):
     def training_data(self, parts: Any, **options: Any) -> Any:
         """Return the training data whose parts (files, which each worker has at the same place) the workers hold.
 
-        The options are reading, kernel, scale, class_weight, multiclass and memory, as on the command line.
+        The options are reading, kernel, scale, task, class_weight, multiclass and memory, as on the command line.
         """
         raise InputError(f"clusters of the class {type(self).__name__} hold no parts to train on")
 

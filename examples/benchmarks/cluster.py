@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster, performance_report
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.driver.training import make_training_data
+from svmkit_dask.driver.data import make_training_data
 from svmkit_dask.parts.sources import from_paths
 
 import svmkit

@@ -2,4 +2,5 @@
 
 import lazy_loader as lazy
 
-__getattr__, __dir__, __all__ = lazy.attach(__name__, submod_attrs={"estimators": ["DaskSVMClassifier"]})
+_FACE = {"estimators": ["DaskSVMClassifier", "DaskSVMRegressor"]}
+__getattr__, __dir__, __all__ = lazy.attach(__name__, submod_attrs=_FACE)

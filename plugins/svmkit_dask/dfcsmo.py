@@ -15,9 +15,11 @@ from svmkit.errors import InputError, Unavailable
 from svmkit.kernels.extent import NOWHERE, Extent
 from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
+from svmkit.problems.dual import DualQP
+from svmkit.problems.tube import TubeQP
 from svmkit.solver.smo import box as smo_box
 from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, SharedGram
-from svmkit_dask.driver.problem import Estimate, ScatteredQP
+from svmkit_dask.driver.problem import Estimate, ScatteredQP, ScatteredTubeQP
 from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.driver.state import ClusterState
 from svmkit_dask.parts.part import MemoryPart
@@ -47,16 +49,17 @@ class Stretch(Features):
             yield slice(0, len(at)), self._gram.engine, at + self._lo
 
 
-def split(problem: BoxQP, n_parts: int) -> Session:
-    """Return the session of a BoxQP whose samples are cut into parts of nearly equal size, in their order.
+def split(problem: DualQP, n_parts: int) -> Session:
+    """Return the session of a BoxQP or TubeQP whose samples are cut into parts of nearly equal size, in their order.
 
     Its costs become the weights of the rows; there are fewer parts if there are fewer samples.
     """
-    gram = problem.gram
-    codes = (problem.y > 0.0).astype(np.int64)
+    gram, target = problem.gram, problem.record.target
+    is_regression = problem.task == "regress"
+    answers = target if is_regression else (target > 0.0).astype(np.int64)
     ends = np.linspace(0, problem.m, min(n_parts, problem.m) + 1).astype(np.int64).tolist()
-    portions = [Portion(Stretch(gram, lo, hi), codes[lo:hi], problem.C[lo:hi]) for lo, hi in pairwise(ends)]
-    spec = Spec(0, 1, 2, 1.0, np.ones(2), problem.loss, gram.dtype)
+    portions = [Portion(Stretch(gram, lo, hi), answers[lo:hi], problem.C[lo:hi]) for lo, hi in pairwise(ends)]
+    spec = Spec(0, 0 if is_regression else 1, 1.0, np.ones(2), problem.loss, gram.dtype, problem.centre)
     return Session(LocalWorkers(portions, portions[0].features.space), spec)
 
 
@@ -87,8 +90,8 @@ class DFCSMO(FCSMO):
 
     name = "dfcsmo"
     problem = BoxQP
-    further = (ScatteredQP,)
-    regression = None
+    further = (ScatteredQP, ScatteredTubeQP)
+    regression = TubeQP
     paper = "Bellet et al. 2015"
 
     parts: int = 4
@@ -117,7 +120,7 @@ class DFCSMO(FCSMO):
         else:
             info = super().step(state)
         if isinstance(state.problem, ScatteredQP) and info.gap < math.inf:
-            state.problem.estimate = Estimate(info.gap_abs - state.value, -state.level)
+            state.problem.estimate = Estimate(info.gap_abs - state.value, state.session.spec.centre - state.level)
         state.problem.gram.kernel_values += state.count()
         return info
 
@@ -127,7 +130,7 @@ class DFCSMO(FCSMO):
     def gap(self, state, box, level):
         if box is state.box:
             return state.total_gap()
-        return smo_box.gap(box, state.session.spec.is_ridged, -level, None)
+        return smo_box.gap(box, state.candidates.qp.is_ridged, -level, state.epsilon_of(box))
 
     def objective(self, state):
         return state.seen.value

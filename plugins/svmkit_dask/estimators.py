@@ -1,4 +1,4 @@
-"""DaskSVMClassifier: SVMClassifier on rows that are spread over the workers of a Dask cluster."""
+"""DaskSVMClassifier and DaskSVMRegressor: estimators on rows that are spread over the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from contextlib import closing
 from dataclasses import replace
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,7 @@ from svmkit.errors import InputError
 from svmkit.estimators.base import warn_unless_converged
 from svmkit.estimators.callbacks import FitTasks, run_with_tasks
 from svmkit.estimators.classifier import SVMClassifier
+from svmkit.estimators.regressor import SVMRegressor
 from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.training.callbacks import displayed, write_end
@@ -32,45 +33,27 @@ _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, a
 }
 
 
-class DaskSVMClassifier(SVMClassifier):
-    """Support vector classifier with a certificate, trained by dfcsmo on the workers of a Dask cluster.
+class _OnCluster:
+    """What estimators on a Dask cluster have beside those of one process, whose parameters they take."""
 
-    The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. What
-    comes to this process are sums, and the rows that become candidates for support vectors.
+    _local: ClassVar[type]  # the estimator of one process
 
-    Parameters
-    ----------
-    solver : {"auto", "dfcsmo"} or DFCSMO, default="auto"
-        The solver; "auto" is dfcsmo.
-    client : distributed.Client, default=None
-        The client of the cluster; None takes the default client. It is not pickled.
-    **options
-        All other parameters of `SVMClassifier`, with its defaults. `nu`, `calibration`, `warm_start`, `max_support` and
-        multiclass="crammer_singer" are not available on a cluster.
+    def __init_subclass__(cls, *, local: type | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if local is None:
+            return
 
-    Attributes
-    ----------
-    model_, classes_, n_features_in_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : object
-        As of `SVMClassifier`, in the memory of this process.
-    support_ : ndarray of shape (n_support,), int
-        The numbers of the support vectors among the rows of all parts, in order.
-    status_, n_iter_, gap_, bound_, certificate_, history_, seconds_ : object
-        As of `SVMClassifier`. The certificate is computed over all parts, from scratch.
+        def init(self: Any, solver: Any = "auto", *, client: Any = None, **options: Any) -> None:
+            local.__init__(self, solver, **options)
+            self.client = client
 
-    Examples
-    --------
-    >>> from dask.distributed import Client
-    >>> from svmkit_dask import DaskSVMClassifier
-    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
-    >>> machine = DaskSVMClassifier(C=10.0, gamma=0.5).fit("parts/*.svm")  # doctest: +SKIP
-    """
+        own = signature(local.__init__)
+        client = Parameter("client", Parameter.KEYWORD_ONLY, default=None, annotation=Any)
+        init.__signature__ = own.replace(parameters=[*own.parameters.values(), client])  # type: ignore[attr-defined]
+        cls._local, cls.__init__ = local, init  # type: ignore[misc]  scikit-learn reads the signature
 
-    def __init__(self, solver: Any = "auto", *, client: Any = None, **options: Any) -> None:
-        super().__init__(solver, **options)
-        self.client = client
-
-    def fit(self, X, y=None, sample_weight=None) -> DaskSVMClassifier:  # type: ignore[override]
-        """Train on labelled samples of a cluster.
+    def fit(self, X, y=None, sample_weight=None) -> Self:  # type: ignore[override]
+        """Train on labelled samples of a cluster, or on samples with targets.
 
         Parameters
         ----------
@@ -78,13 +61,13 @@ class DaskSVMClassifier(SVMClassifier):
             The samples. Collections are persisted on the cluster. A path is a file, a folder, or a pattern such as
             "parts/*.svm", which each worker has at the same place (svmlight, CSV, Parquet, NPZ).
         y : dask array, dask series, array-like, str or list of delayed arrays, default=None
-            The labels; the name of a column, if X is a dataframe. Files hold their labels themselves.
+            The labels or targets; the name of a column, if X is a dataframe. Files hold them themselves.
         sample_weight : as y, default=None
             The weight of each sample, >= 0.
 
         Returns
         -------
-        DaskSVMClassifier
+        estimator
             The fitted estimator.
 
         Raises
@@ -96,7 +79,7 @@ class DaskSVMClassifier(SVMClassifier):
         client = self._client()  # before anything is read
         from svmkit_dask.cluster.executor import DaskExecutor, sources_from
         from svmkit_dask.cluster.watch import Watch
-        from svmkit_dask.driver.training import make_training_data
+        from svmkit_dask.driver.data import make_training_data
 
         method, began = resolve(self._settings(), self.task), time.perf_counter()
         trained: Fit
@@ -109,9 +92,8 @@ class DaskSVMClassifier(SVMClassifier):
                     sources_from(client, X, y, sample_weight),
                     kernel=method.kernel,
                     scale=self.scale,
-                    class_weight=self.class_weight,
-                    multiclass=self.multiclass,
                     memory=self.memory,
+                    **self._task_options(),
                 )
                 with closing(data):
                     trained = fit_prepared(data, method, callbacks=tasks or display)
@@ -151,9 +133,13 @@ class DaskSVMClassifier(SVMClassifier):
     def _settings(self) -> Settings:
         """Return the settings; raise InputError for another solver, or for an option that a cluster does not have."""
         for name, (value, what) in _ELSEWHERE.items():
-            if getattr(self, name) != value:
-                raise InputError(f"DaskSVMClassifier does not have {what}: leave {name} out, or take SVMClassifier")
-        settings = super()._settings()
+            if getattr(self, name, value) != value:
+                raise InputError(
+                    f"{type(self).__name__} does not have {what}: leave {name} out, or take {self._local.__name__}"
+                )
+        if getattr(self, "multiclass", "ovo") == "crammer_singer":
+            raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
+        settings = super()._settings()  # type: ignore[misc]
         if settings.solver == "auto":
             settings = replace(settings, solver="dfcsmo")
         solver = by_name.solver(settings.solver, settings.solver_options)
@@ -162,7 +148,7 @@ class DaskSVMClassifier(SVMClassifier):
         return settings
 
     def predict(self, X):
-        """Predict the labels of samples.
+        """Predict the labels or targets of samples.
 
         Parameters
         ----------
@@ -172,11 +158,98 @@ class DaskSVMClassifier(SVMClassifier):
         Returns
         -------
         dask array of shape (n_samples,)
-            The labels, not computed yet, with the chunks of X; an ndarray for samples in memory.
+            The predictions, not computed yet, with the chunks of X; an ndarray for samples in memory.
         """
         if not is_collection(X):
             return super().predict(X)
-        return map_chunks(_labels, self.to_local(), self._checked(X), None, self.classes_.dtype)
+        return map_chunks(_predictions, self.to_local(), self._require_columns(X), None, self._predicted)
+
+    def _sums(self, X: Any, y: Any, sample_weight: Any, *functions: Any) -> list[float]:
+        """Return the weighted sums of functions of answers and predictions, which the workers compute."""
+        import dask.array as da
+
+        predicted = self.predict(X)
+
+        def align(values: Any) -> Any:
+            if not is_collection(values):
+                return da.from_array(np.asarray(values), chunks=predicted.chunks)
+            return as_array(values)
+
+        truth = align(y)
+        weights = 1.0 if sample_weight is None else align(sample_weight)
+        sums = [(function(truth, predicted) * weights).sum() for function in functions]
+        return [float(total) for total in self._client().gather(self._client().compute(sums))]
+
+    def _require_columns(self, X: Any) -> Any:
+        """Return a collection for a prediction; raise unless the estimator is fitted and the columns are its own."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "model_")
+        columns = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
+        if columns != self.n_features_in_:
+            raise InputError(
+                f"X has {columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
+                "input: pass the columns that it was trained on"
+            )
+        return X
+
+    def to_local(self) -> Any:
+        """Return the fitted estimator as a plain `SVMClassifier` or `SVMRegressor`, which needs no Dask."""
+        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        local = self._local(**params)
+        fitted = {name: value for name, value in vars(self).items() if name not in params and name != "client"}
+        vars(local).update({name: value for name, value in fitted.items() if name != "_skl_callbacks"})
+        return local
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an estimator with the same parameters, of which the client is not copied."""
+        params = self.get_params(deep=False)
+        copied = {name: clone(value, safe=False) for name, value in params.items() if name != "client"}
+        return type(self)(**copied, client=self.client)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"client": None}
+
+
+class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
+    """Support vector classifier with a certificate, trained by dfcsmo on the workers of a Dask cluster.
+
+    The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. What
+    comes to this process are sums, and the rows that become candidates for support vectors.
+
+    Parameters
+    ----------
+    solver : {"auto", "dfcsmo"} or DFCSMO, default="auto"
+        The solver; "auto" is dfcsmo.
+    client : distributed.Client, default=None
+        The client of the cluster; None takes the default client. It is not pickled.
+    **options
+        All other parameters of `SVMClassifier`, with its defaults. `nu`, `calibration`, `warm_start`, `max_support` and
+        multiclass="crammer_singer" are not available on a cluster.
+
+    Attributes
+    ----------
+    model_, classes_, n_features_in_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : object
+        As of `SVMClassifier`, in the memory of this process.
+    support_ : ndarray of shape (n_support,), int
+        The numbers of the support vectors among the rows of all parts, in order.
+    status_, n_iter_, gap_, bound_, certificate_, history_, seconds_ : object
+        As of `SVMClassifier`. The certificate is computed over all parts, from scratch.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client
+    >>> from svmkit_dask import DaskSVMClassifier
+    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+    >>> machine = DaskSVMClassifier(C=10.0, gamma=0.5).fit("parts/*.svm")  # doctest: +SKIP
+    """
+
+    def _task_options(self) -> dict[str, Any]:
+        return {"class_weight": self.class_weight, "multiclass": self.multiclass}
+
+    @property
+    def _predicted(self) -> np.dtype:
+        return self.classes_.dtype
 
     def decision_function(self, X):
         """Compute the decisions of samples, as `SVMClassifier.decision_function` does.
@@ -193,7 +266,7 @@ class DaskSVMClassifier(SVMClassifier):
         """
         if not is_collection(X):
             return super().decision_function(X)
-        X, k = self._checked(X), len(self.classes_)
+        X, k = self._require_columns(X), len(self.classes_)
         by_pair = self.decision_function_shape == "ovo"
         width = None if k == 2 else len(self.intercept_) if by_pair else k
         return map_chunks(_decisions, self.to_local(), X, width, np.float64)
@@ -208,66 +281,66 @@ class DaskSVMClassifier(SVMClassifier):
         """
         if not is_collection(X):
             return super().score(X, y, sample_weight)
-        import dask.array as da
-
-        predicted = self.predict(X)
-
-        def beside(values: Any) -> Any:
-            if not is_collection(values):
-                return da.from_array(np.asarray(values), chunks=predicted.chunks)
-            return as_array(values)
-
-        right = predicted == beside(y)
-        if sample_weight is None:
-            sums = right.sum(), right.map_blocks(_length, dtype=np.int64, meta=np.empty(0, np.int64)).sum()
-        else:
-            weights = beside(sample_weight)
-            sums = (right * weights).sum(), weights.sum()
-        hits, total = self._client().gather(self._client().compute(list(sums)))
-        return float(hits / total)
-
-    def _checked(self, X: Any) -> Any:
-        """Return a collection for a prediction; raise unless the estimator is fitted and the columns are its own."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "model_")
-        columns = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
-        if columns != self.n_features_in_:
-            raise InputError(
-                f"X has {columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
-                "input: pass the columns that it was trained on"
-            )
-        return X
-
-    def to_local(self) -> SVMClassifier:
-        """Return the fitted estimator as a plain `SVMClassifier`, which needs no Dask."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
-        local = SVMClassifier(**params)
-        fitted = {name: value for name, value in vars(self).items() if name not in params and name != "client"}
-        vars(local).update({name: value for name, value in fitted.items() if name != "_skl_callbacks"})
-        return local
-
-    def __sklearn_clone__(self) -> DaskSVMClassifier:
-        """Return an estimator with the same parameters, of which the client is not copied."""
-        params = self.get_params(deep=False)
-        copied = {name: clone(value, safe=False) for name, value in params.items() if name != "client"}
-        return type(self)(**copied, client=self.client)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"client": None}
+        hits, total = self._sums(X, y, sample_weight, np.equal, _ones)
+        return hits / total
 
 
-def _with_client() -> Any:
-    """Return the signature of the constructor: that of SVMClassifier and a client."""
-    own = signature(SVMClassifier.__init__)
-    client = Parameter("client", Parameter.KEYWORD_ONLY, default=None, annotation=Any)
-    return own.replace(parameters=[*own.parameters.values(), client])
+class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
+    """Support vector regression with a certificate, trained by dfcsmo on the workers of a Dask cluster.
+
+    Rows and targets stay where they are, as for `DaskSVMClassifier`; the bias is free.
+
+    Parameters
+    ----------
+    solver : {"auto", "dfcsmo"} or DFCSMO, default="auto"
+        The solver; "auto" is dfcsmo.
+    client : distributed.Client, default=None
+        The client of the cluster; None takes the default client. It is not pickled.
+    **options
+        All other parameters of `SVMRegressor`, with its defaults. `nu`, `warm_start` and `max_support` are not
+        available on a cluster. A loss with options of its own is that of the solver: DFCSMO(loss=Quantile(tau=0.9)).
+
+    Attributes
+    ----------
+    model_, n_features_in_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : object
+        As of `SVMRegressor`, in the memory of this process.
+    support_ : ndarray of shape (n_support,), int
+        The numbers of the support vectors among the rows of all parts, in order.
+    status_, n_iter_, gap_, bound_, certificate_, history_, seconds_ : object
+        As of `SVMRegressor`. The certificate is computed over all parts, from scratch.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client
+    >>> from svmkit_dask import DaskSVMRegressor
+    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+    >>> machine = DaskSVMRegressor(C=10.0, epsilon=0.05).fit("parts/*.svm")  # doctest: +SKIP
+    """
+
+    _predicted = np.dtype(np.float64)
+
+    def _task_options(self) -> dict[str, Any]:
+        return {"task": self.task}
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return R2 on samples with targets; of Dask collections the workers compute it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : dask collections, or array-likes
+            The samples, their targets and their weights.
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        total, mean = self._sums(X, y, sample_weight, _ones, lambda truth, _: truth)
+        centre = mean / total
+        errors, spread = self._sums(
+            X, y, sample_weight, lambda truth, h: (truth - h) ** 2, lambda truth, _: (truth - centre) ** 2
+        )
+        return 1.0 - errors / spread
 
 
-DaskSVMClassifier.__init__.__signature__ = _with_client()  # type: ignore[attr-defined]  scikit-learn reads it
-
-
-def _labels(machine: SVMClassifier, rows: Any) -> np.ndarray:
+def _predictions(machine: Any, rows: Any) -> np.ndarray:
     return machine.predict(rows)
 
 
@@ -275,6 +348,6 @@ def _decisions(machine: SVMClassifier, rows: Any) -> np.ndarray:
     return machine.decision_function(rows)
 
 
-def _length(rows: np.ndarray) -> np.ndarray:
-    """Return the number of rows of a chunk as an array (1,)."""
-    return np.array([len(rows)])
+def _ones(truth: Any, predicted: Any) -> Any:
+    """Return 1 for each prediction; the lengths of chunks may be unknown."""
+    return predicted.map_blocks(lambda rows: np.ones(len(rows)), dtype=np.float64)

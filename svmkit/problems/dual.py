@@ -45,6 +45,8 @@ class DualQP(Problem):
         The losses.
     total : float, default=0.0
         What beta sums to where the bias is free.
+    centre : float, default=None
+        The attribute; None takes the median.
 
     Attributes
     ----------
@@ -71,7 +73,16 @@ class DualQP(Problem):
 
     bias: ClassVar[float] = 0.0  # added to each kernel value
 
-    def __init__(self, gram: Gram, y: np.ndarray, C: np.ndarray, terms: Terms, *, total: float = 0.0) -> None:
+    def __init__(
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        C: np.ndarray,
+        terms: Terms,
+        *,
+        total: float = 0.0,
+        centre: float | None = None,
+    ) -> None:
         from svmkit.problems.sums import Record  # here: it needs numba
 
         super().__init__(gram, y)
@@ -85,7 +96,9 @@ class DualQP(Problem):
         self.ridge_down = self.ridge if symmetric else record.ridge_down
         self.is_ridged = bool(self.ridge.any() or self.ridge_down.any())
         self.diag = gram.diag + self.bias + self.ridge if self.bias else gram.diag + self.ridge
-        self.centre = float(np.median(terms.target)) if either.any() and not self.bias else 0.0
+        if centre is None:
+            centre = float(np.median(terms.target)) if either.any() and not self.bias else 0.0
+        self.centre = centre
         self.width, shift = _widths(record, either)
         self.origin = self.signs * (self.centre - terms.target)
         if shift is not None:

@@ -239,6 +239,10 @@ class Metric:
         predicted, decision = predict_with_scores(model, X, n_threads)
         return self.score_predictions(predicted, labels, self.by_class(model, decision))
 
+    def score_counts(self, scores: Any) -> float | None:
+        """Return the metric where it follows from scores that others have counted; None where it does not."""
+        return getattr(scores, self.name) if self.name in COUNTED else None
+
     def score_predictions(
         self, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
     ) -> float | None:

@@ -94,6 +94,10 @@ class QuantityMetric(Metric):
         """Return targets (n_samples,) as `value` takes them."""
         return np.asarray(labels, dtype=np.float64)
 
+    def score_counts(self, scores: QuantityScores) -> float | None:
+        """Return the metric where it follows from scores that others have counted; None where it does not."""
+        return {R2: scores.r2, RMSE: -scores.rmse, MAE: -scores.mae}.get(self.name)
+
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
@@ -107,8 +111,7 @@ class QuantityMetric(Metric):
             Of no use here.
         """
         if self.name in OF_QUANTITIES:
-            scores = QuantityScores.from_predictions(predicted, truth)
-            return {R2: scores.r2, RMSE: -scores.rmse, MAE: -scores.mae}[self.name]
+            return self.score_counts(QuantityScores.from_predictions(predicted, truth))  # type: ignore[return-value]
         from sklearn.metrics import get_scorer
 
         scorer: Any = get_scorer(self.name)

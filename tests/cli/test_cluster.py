@@ -74,12 +74,34 @@ def test_what_a_cluster_cannot_do_is_refused_before_it_is_reached(refused, parts
     refused(["--calibrate"], *nobody, "--calibrate", "sigmoid")
     refused(["--impute"], *nobody, "--impute", "median")
     refused(["--checkpoint"], *nobody, "--resume", "--out", "m.svmkit")
-    refused(["--task regress"], *nobody, "--task", "regress")
     refused(["--task outliers"], *nobody, "--task", "outliers")
     refused(["stream"], "train", "-", *nobody[2:])
     refused(["ovo, ovr"], *nobody, "--multiclass", "crammer_singer", "--kernel", "linear")
     refused(["tcp://HOST:PORT"], "train", parts, "--scheduler", "somewhere")
     refused(["tcp://127.0.0.1:1", "reached"], *nobody)
+
+
+@pytest.mark.slow
+def test_regression_on_a_cluster_and_in_one_process_are_the_same(svmkit, refused, alone, tmp_path):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(240, 3))
+    t = np.sin(rows[:, 0]) + 0.2 * rng.normal(size=240) + 7.0
+    parts = written(tmp_path / "targets", rows, t)
+    np.savez(tmp_path / "whole.npz", X=rows, y=t)
+    options = [*CLASSIFY, "--task", "regress", "--epsilon", "0.05", "--json"]
+    one = svmkit("train", "whole.npz", "--solver", "dfcsmo", *options).json
+    found = svmkit("train", parts, "--scheduler", "local:1", "--test", "whole.npz", "--out", "m.svmkit", *options).json
+    assert set(found) - {"cluster"} == set(one) and found["cluster"]["parts"] == 4
+    for key in ("problem", "formulation", "task", "n_samples", "classes", "status"):
+        assert found[key] == one[key], key
+    assert found["dual_objective"] <= one["objective"] and one["dual_objective"] <= found["objective"]
+    assert found["train_r2"] == pytest.approx(found["test_r2"]) == pytest.approx(one["train_r2"], abs=0.01)
+    assert found["metric"]["train"] == found["train_r2"]
+    checked = svmkit("evaluate", "m.svmkit", "whole.npz", "--json").json
+    assert checked["test_r2"] == pytest.approx(found["train_r2"])
+    refused(
+        ["--class-weight", "classes"], "train", parts, "--scheduler", "local:1", *options, "--class-weight", "balanced"
+    )
 
 
 @pytest.mark.slow

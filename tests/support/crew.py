@@ -19,12 +19,12 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
-from svmkit.losses.margin import Hinge
+from svmkit.losses import Hinge
 from svmkit.problems.box import BoxQP
 
+HINGE = Hinge()
 KERNEL = RBF(0.3)
 CLASSES = np.array([-1.0, 1.0])
-HINGE = Hinge()
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,27 @@ class Deadly(Source):
 
     def with_layout(self, layout):
         return self
+
+
+class Forgetful(LocalWorkers):
+    """Some parts forget their rows before each message, and some right after it."""
+
+    share, lost = 0.2, 0
+
+    def __init__(self, portions, space):
+        super().__init__(portions, space)
+        self.rng = np.random.default_rng(1)
+
+    def ask(self, problem, message, own, change, parts):
+        self.forget(problem, parts)
+        answers = super().ask(problem, message, own, change, parts)
+        self.forget(problem, parts)
+        return answers
+
+    def forget(self, problem, parts):
+        for p in parts:
+            if self.rng.random() < self.share:
+                self.lost += self._rows.pop((problem, p), None) is not None
 
 
 def killing_once(part, name, mark):
@@ -61,15 +82,15 @@ def space_of(X, kernel):
 
 def posed(crew, *, loss=HINGE, C=1.0):
     """The problem on a crew."""
-    return ScatteredQP(Session(crew, Spec(0, 1, 2, C, np.ones(2), loss, np.dtype(np.float32))), 1 << 20)
+    return ScatteredQP(Session(crew, Spec(0, 1, C, np.ones(2), loss, np.dtype(np.float32))), 1 << 20)
 
 
-def local_crew(X, y, cuts, *, kernel=KERNEL, of=LocalWorkers):
+def local_crew(X, y, cuts, *, kernel=KERNEL, of=LocalWorkers, answers=None):
     """A crew in this process, with parts that end at these rows."""
-    space = space_of(X, kernel)
+    space, answers = space_of(X, kernel), (y > 0).astype(np.int64) if answers is None else answers
     return of(
         [
-            Portion(Features(MemoryPart(X[a:b], y[a:b]), space), (y[a:b] > 0).astype(np.int64), np.ones(b - a))
+            Portion(Features(MemoryPart(X[a:b], y[a:b]), space), answers[a:b], np.ones(b - a))
             for a, b in pairwise([0, *cuts, len(y)])
         ],
         space,

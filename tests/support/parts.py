@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.driver.training import LocalExecutor, make_training_data
+from svmkit_dask.driver.data import make_training_data
+from svmkit_dask.driver.session import LocalExecutor
 from svmkit_dask.parts.sources import ChunkPart
 
 from svmkit.errors import Gone

@@ -101,7 +101,7 @@ class DaskCluster(Cluster):
     def training_data(self, parts: Any, *, reading: Reading, **options: Any) -> Any:
         """As in `Cluster`."""
         from svmkit_dask.cluster.executor import DaskExecutor
-        from svmkit_dask.driver.training import make_training_data
+        from svmkit_dask.driver.data import make_training_data
         from svmkit_dask.parts.sources import from_paths
 
         sources = [replace(part, reading=reading) for part in from_paths(parts)]

@@ -78,11 +78,7 @@ class Counters:
             "sent": sum(kind.sent for kind in kinds),
             "received": sum(kind.received for kind in kinds),
             "bytes_of_rounds": list(self._rounds),
-            "seconds": {
-                "compute": compute,
-                "wait": wall - compute,
-                "driver": time.perf_counter() - self._began - wall,
-            },
+            "seconds": {"compute": compute, "wait": wall - compute, "driver": time.perf_counter() - self._began - wall},
             "kinds": {name: dict(vars(kind)) for name, kind in self._kinds.items()},
             "reloads": sum(max(0, loads - 1) for loads in self._loads),
             "brings": self.brings,

@@ -16,8 +16,7 @@ from svmkit.errors import InputError
 from svmkit_dask.cluster import wire
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.cluster.workers import PATIENCE, DaskWorkers, PartQueue
-from svmkit_dask.driver.session import Workers
-from svmkit_dask.driver.training import Executor
+from svmkit_dask.driver.session import Executor, Workers
 from svmkit_dask.parts.collections import from_collections, is_collection
 from svmkit_dask.parts.part import Layout, Part
 from svmkit_dask.parts.sources import ChunkPart, Source, from_paths
@@ -74,15 +73,17 @@ class DaskExecutor(Executor):
             return [(queue.key("svmkit-part"), body, numbers, []) for body, numbers in bodies]
 
         try:
-            found = queue.deliver(
+            answers = queue.deliver(
                 range(len(sources)), calls, lambda group, value, _: {group[1][0]: value}, together=False
             )
         finally:
             queue.end()
         self._worker_of.update({source.name: queue.placement.worker_of[p] for p, source in enumerate(sources)})
-        return [found[p] for p in range(len(sources))]
+        return [answers[p] for p in range(len(sources))]
 
-    def workers(self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray) -> Workers:
+    def workers(
+        self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray | None
+    ) -> Workers:
         workers = DaskWorkers(self.watch, sources, sizes, space, classes, patience=self.patience)
         workers.queue.placement.worker_of.update(self._places(sources))
         return workers

@@ -269,7 +269,7 @@ class Calls:
         try:
             if call.began is not None:
                 await asyncio.to_thread(call.began, worker)
-            shared = [await self._at_dask(one) for one in call.shared]
+            shared = [await self._send_shared(one) for one in call.shared]
             answer = await self.queue.run(call.key, worker, call.body, call.numbers, shared)
             fine, value = wire.unpack(answer)
         except Exception:  # not in its function: its worker, its result or the data that it needs were lost
@@ -291,7 +291,7 @@ class Calls:
         self._todo.appendleft(call)
         return None
 
-    async def _at_dask(self, one: _Shared) -> Task:
+    async def _send_shared(self, one: _Shared) -> Task:
         """Return a shared object as a future of Dask; it is sent anew if the cluster has lost it."""
         async with self._sending:
             if one.at_dask is None or one.at_dask.status != "finished":

@@ -88,36 +88,36 @@ class Watch:
     async def first(self) -> None:
         """Wait for a first worker; raise InputError if one cannot be used, ClusterLost if none comes in time."""
         assert self.needs is not None
-        found = await self._first_answer()
-        if not found:
+        report = await self._first_answer()
+        if not report:
             self.needs.tell(f"scheduler {self.address} has no workers: waiting up to {self.needs.wait:.0f} s")
-        while not found:
+        while not report:
             self.require()
             await asyncio.sleep(LOOK)
-            found = await self._first_answer()
-        wrong = await faults(self.client, list(found), self.needs.solvers)
+            report = await self._first_answer()
+        wrong = await faults(self.client, list(report), self.needs.solvers)
         if wrong:
             raise InputError(min(wrong.values()))
-        self.note(found, time.monotonic())
+        self.note(report, time.monotonic())
 
     async def look(self) -> None:
         """Ask the scheduler for its workers once, and those that are new for their versions."""
         self._asked = time.monotonic()
-        found = await self._ask()
-        new = [worker for worker in found if worker not in self.workers and worker not in self._refused]
+        report = await self._ask()
+        new = [worker for worker in report if worker not in self.workers and worker not in self._refused]
         if new and self.needs is not None:
             wrong = await faults(self.client, new, self.needs.solvers)
             if wrong:
-                found = await self._ask()  # one that ended while it was asked is not wrong, but gone
-            for worker in wrong.keys() & found.keys():
+                report = await self._ask()  # one that ended while it was asked is not wrong, but gone
+            for worker in wrong.keys() & report.keys():
                 self._refused.add(worker)
                 self.needs.tell(f"{wrong[worker]}; it gets no work")
-        self.note(found, time.monotonic())
+        self.note(report, time.monotonic())
 
-    def note(self, found: dict[str, Any], now: float) -> None:
+    def note(self, report: dict[str, Any], now: float) -> None:
         """Take over what the scheduler says of its workers."""
         before, self.workers = self.workers, {}
-        for worker, info in found.items():
+        for worker, info in report.items():
             if worker not in self._refused:
                 known, beat = before.get(worker), float(info["last_seen"])
                 at = known.at if known is not None and known.beat == beat else now
@@ -165,9 +165,9 @@ class Watch:
                 await self.look()
 
     async def _ask(self) -> dict[str, Any]:
-        found = (await self.client.scheduler.identity())["workers"]
+        report = (await self.client.scheduler.identity())["workers"]
         self.answered = time.monotonic()
-        return dict(found)
+        return dict(report)
 
     async def _first_answer(self) -> dict[str, Any]:
         try:
@@ -179,15 +179,15 @@ class Watch:
 async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str]) -> dict[str, str]:
     """Return one line for each of these workers that cannot be used, by its address."""
     asked = client.scheduler.broadcast(msg={"op": "versions"}, workers=list(workers), on_error="return")
-    found = await _answers(asked, workers)
-    wrong = {worker: fault for worker in workers if (fault := python_fault(found.get(worker)))}
+    report = await _answers(asked, workers)
+    wrong = {worker: fault for worker in workers if (fault := python_fault(report.get(worker)))}
     # code of another Python cannot be sent: the others are asked by a function that brings its code along
     left = [worker for worker in workers if worker not in wrong]
     if left:
         wanted = {name: requirement("solver", name) for name in solvers}
         asked = client.run(_asker(list(wanted)), workers=left, on_error="return", asynchronous=True)
-        found = await _answers(asked, left)
-        wrong |= {worker: fault for worker in left if (fault := _package_fault(found.get(worker), wanted))}
+        report = await _answers(asked, left)
+        wrong |= {worker: fault for worker in left if (fault := _package_fault(report.get(worker), wanted))}
     return {worker: f"worker {worker} {fault}" for worker, fault in wrong.items()}
 
 

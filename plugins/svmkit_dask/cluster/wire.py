@@ -25,9 +25,8 @@ from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime import threads
 from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import Source
-from svmkit_dask.parts.summary import places
 from svmkit_dask.worker.answers import Message, Own, answer
-from svmkit_dask.worker.features import Features, Space
+from svmkit_dask.worker.features import Space
 from svmkit_dask.worker.rows import Change, Portion, Spec
 
 _RUNNING = ("executing", "long-running")  # states of a task of Dask for which somebody still waits
@@ -139,7 +138,7 @@ class Origin(NamedTuple):
 
     source: Source  # the rows
     space: Space  # where the rows of all parts lie
-    classes: np.ndarray  # the labels of all parts, sorted: the code of a row is the place of its label
+    classes: np.ndarray | None  # the labels of all parts, sorted: the code of a row is the place of its label
     n_rows: int  # the number of rows that the part had when its facts were learnt
     share: float  # the part's share of the memory that its worker has for rows
 
@@ -147,11 +146,10 @@ class Origin(NamedTuple):
         """Return the portion of the part that `source` has made; raise InputError if its rows have changed."""
         if part.n_rows != self.n_rows:
             raise InputError(f"{self.source.name}: had {self.n_rows} rows and has {part.n_rows}: it was changed")
-        codes = places(self.classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
-        if (codes < 0).any():
+        portion = Portion.from_part(part, self.space, self.classes)
+        if self.classes is not None and (portion.answers < 0).any():
             raise InputError(f"{self.source.name}: holds labels that it did not hold before: it was changed")
-        weights = np.ones(part.n_rows) if part.weights is None else part.weights
-        return Portion(Features(part, self.space), codes, weights)
+        return portion
 
 
 class Call(NamedTuple):

@@ -259,7 +259,7 @@ class DaskWorkers(Workers):
         sources: Sequence[Source],
         sizes: Sequence[int],
         space: Space,
-        classes: np.ndarray,
+        classes: np.ndarray | None,
         *,
         patience: float = PATIENCE,
     ) -> None:
@@ -341,7 +341,7 @@ class _Asking:
 
     def calls(self, groups: list[Group]) -> list[tuple[str, bytes, list[int], list[Any]]]:
         """Return a call for each group."""
-        queue, found = self.workers.queue, []
+        queue, made_calls = self.workers.queue, []
         carried = self._carrier(sorted({worker for worker, _ in groups}))
         for worker, parts in groups:
             call = self.workers.call(self.problem, self.message, {p: self.own[p] for p in parts}, self._lacking)
@@ -349,8 +349,8 @@ class _Asking:
             change = carried[0] if carried else self.change
             body, numbers = wire.pack(wire.work, (call, shared[0], change), shared)
             self.traffic.sent += len(body)
-            found.append((queue.key(f"svmkit-{self.message.do}"), body, numbers, [shared[k] for k in numbers]))
-        return found
+            made_calls.append((queue.key(f"svmkit-{self.message.do}"), body, numbers, [shared[k] for k in numbers]))
+        return made_calls
 
     def take(self, group: Group, reply: wire.Reply, size: int) -> dict[int, Any]:
         """Return the answers of the parts that the worker has."""

@@ -13,7 +13,7 @@ from svmkit.kernels.gram import Gram
 from svmkit_dask.driver.session import Session, Weights
 from svmkit_dask.worker.answers import Message, Own, Taken
 from svmkit_dask.worker.features import Space
-from svmkit_dask.worker.rows import Change
+from svmkit_dask.worker.rows import Change, SampleQP
 
 
 class CandidateSet:
@@ -23,22 +23,30 @@ class CandidateSet:
     ----------
     X : ndarray or CSR of shape (n, width)
         Their features.
-    y, C, diag : ndarray of float64, shape (n,)
-        Their labels, costs and k(x, x).
+    answers, C, diag : ndarray of shape (n,)
+        Their classes' codes or targets, costs and k(x, x).
     part, position : ndarray of int64, shape (n,)
         Where they are: the number of the part, and the position among its rows that take part in the problem.
-    number, codes : ndarray of int64, shape (n,)
-        Their numbers among the rows of all parts, and their classes.
+    number : ndarray of int64, shape (n,)
+        Their numbers among the rows of all parts.
+    qp : SampleQP
+        Their losses.
     """
 
     def __init__(self, session: Session) -> None:
         self.session, self.X = session, None
-        self.y = self.C = self.diag = np.empty(0)
-        self.part = self.position = self.number = self.codes = np.empty(0, dtype=np.int64)
-        self._slot: dict[int, int] = {}
+        self.C = self.diag = np.empty(0)
+        self.answers = np.empty(0) if session.spec.has_targets else np.empty(0, dtype=np.int64)
+        self.part = self.position = self.number = np.empty(0, dtype=np.int64)
+        self._index()
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.number)
+
+    def _index(self) -> None:
+        """Follow the arrays, which have changed."""
+        self.qp = SampleQP(self.session.spec, self.answers, self.C, self.diag)
+        self._slot = dict(zip(self.number.tolist(), range(len(self.number)), strict=True))
 
     def fetch(
         self, positions: Sequence[np.ndarray], mend: Callable[[list[int]], None] | None = None
@@ -49,50 +57,40 @@ class CandidateSet:
         in the state of the session; without it weights and v are those of any state.
         """
         session = self.session
-        wanted = [(p, at) for p, at in zip(session.parts, positions, strict=True) if len(at)]
-        own = {p: Own(at) for p, at in wanted}
-        parts = [p for p, _ in wanted]
-        found: list[Taken] = (
-            session.ask(Message("take", -1 if mend is None else session.stamp), own, parts=parts, mend=mend)
-            if parts
-            else []
-        )
-        if not found:
+        own = {p: Own(at) for p, at in zip(session.parts, positions, strict=True) if len(at)}
+        if not own:
             return np.empty(0), np.empty(0)
-        blocks = [taken.X for taken in found] if self.X is None else [self.X, *(taken.X for taken in found)]
+        message = Message("take", -1 if mend is None else session.stamp)
+        replies: list[Taken] = session.ask(message, own, parts=list(own), mend=mend)
+        blocks = [taken.X for taken in replies] if self.X is None else [self.X, *(taken.X for taken in replies)]
         self.X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
-        numbers = np.concatenate(
-            [session.workers.offsets[p] + taken.rows for p, taken in zip(parts, found, strict=True)]
-        )
-        self._slot.update(zip(numbers.tolist(), range(len(self), len(self) + len(numbers)), strict=True))
-        self.number = np.append(self.number, numbers)
-        self.part = np.append(self.part, np.repeat(parts, [len(taken.y) for taken in found]))
-        self.position = np.concatenate([self.position, *(at for _, at in wanted)])
-        self.codes = np.concatenate([self.codes, *(taken.codes for taken in found)])
-        self.y = np.concatenate([self.y, *(taken.y for taken in found)])
-        self.C = np.concatenate([self.C, *(taken.C for taken in found)])
-        self.diag = np.concatenate([self.diag, *(taken.diag for taken in found)])
-        return np.concatenate([t.beta for t in found]), np.concatenate([t.v for t in found])
+        numbers = [session.workers.offsets[p] + taken.rows for p, taken in zip(own, replies, strict=True)]
+        self.number = np.concatenate([self.number, *numbers])
+        self.part = np.append(self.part, np.repeat(list(own), [len(rows) for rows in numbers]))
+        self.position = np.concatenate([self.position, *(one.rows for one in own.values())])
+        for name in ("answers", "C", "diag"):
+            setattr(self, name, np.concatenate([getattr(self, name), *(getattr(taken, name) for taken in replies)]))
+        self._index()
+        return np.concatenate([t.beta for t in replies]), np.concatenate([t.v for t in replies])
 
     def keep(self, slots: np.ndarray) -> None:
         """Forget all rows but these, ascending, which move to the first slots."""
         self.X = self.X[slots] if self.X is not None else None
-        for name in ("y", "C", "diag", "part", "position", "number", "codes"):
+        for name in ("answers", "C", "diag", "part", "position", "number"):
             setattr(self, name, getattr(self, name)[slots])
-        self._slot = dict(zip(self.number.tolist(), range(len(slots)), strict=True))
+        self._index()
 
     def slots(self, numbers: np.ndarray) -> np.ndarray:
         """Return where the rows with these numbers (n,) stand, and fetch those that are not known; -1 for no row.
 
         A number may belong to a row that takes no part in the problem.
         """
-        session, workers = self.session, self.session.workers
+        session, offsets = self.session, self.session.workers.offsets
         unknown = np.array(sorted({r for r in numbers.tolist() if r not in self._slot}), dtype=np.int64)
         if len(unknown):
-            cut = [unknown[slice(*np.searchsorted(unknown, workers.offsets[p : p + 2]))] for p in session.parts]
-            own = {p: Own(rows - workers.offsets[p]) for p, rows in zip(session.parts, cut, strict=True)}
-            found = session.ask(Message("find"), own)
-            self.fetch([np.sort(at[at >= 0]) for at in found])
+            cut = [unknown[slice(*np.searchsorted(unknown, offsets[p : p + 2]))] - offsets[p] for p in session.parts]
+            replies = session.ask(Message("find"), dict(zip(session.parts, map(Own, cut), strict=True)))
+            self.fetch([np.sort(at[at >= 0]) for at in replies])
         return np.array([self._slot.get(r, -1) for r in numbers.tolist()], dtype=np.int64)
 
     def weights_at(self, point: np.ndarray) -> np.ndarray:
@@ -103,7 +101,7 @@ class CandidateSet:
         beta[slots] = point[numbers]
         return beta
 
-    def at(self, part: int, positions: np.ndarray) -> np.ndarray:
+    def slots_at(self, part: int, positions: np.ndarray) -> np.ndarray:
         """Return where the rows of a part stand that have these positions, all of them known."""
         mine = np.flatnonzero(self.part == part)
         order = np.argsort(self.position[mine])
@@ -111,7 +109,7 @@ class CandidateSet:
 
     def change(self, slots: np.ndarray, values: np.ndarray) -> Change:
         """Return vectors and y times what their weights gain."""
-        return Change(self.X[slots] if self.X is not None else np.empty((0, 0)), self.y[slots] * values)
+        return Change(self.X[slots] if self.X is not None else np.empty((0, 0)), self.qp.signs[slots] * values)
 
     def own(self, slots: np.ndarray, values: np.ndarray, inside: np.ndarray | None = None) -> list[Own]:
         """Return for each part of the workers what concerns its own rows among these slots."""

@@ -1,10 +1,10 @@
-"""ScatteredData: training data whose rows stay on the workers, in the form that `svmkit.training` takes."""
+"""Training data whose rows stay on the workers, in the form that `svmkit.training` takes, and how parts become them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,79 +13,139 @@ import scipy.sparse as sp
 from svmkit.data.prepare.features import Features as Rows
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
-from svmkit.kernels.extent import fits_float32_rows
+from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent, fits_float32_rows
+from svmkit.kernels.forms import Argument
+from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import parse_bytes
-from svmkit.losses.base import Loss
-from svmkit.losses.by_name import make_loss
-from svmkit.losses.margin import Hinge
+from svmkit.kernels.loops.norms import square_norms
+from svmkit.losses import Hinge, Loss, SquaredError
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction
-from svmkit.problems.certificate import Certificate
+from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
-from svmkit.tasks import Classification
+from svmkit.tasks import Task, task_named
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.division import DIVISIONS, REST, ClassPairs
 from svmkit.training.settings import Method, Settings, require_scheme
 from svmkit.training.weights import training_weights
-from svmkit_dask.driver.problem import Point, ScatteredQP
-from svmkit_dask.driver.session import Session, Workers
+from svmkit_dask.driver.problem import OwnRows, ScatteredQP, ScatteredTubeQP
+from svmkit_dask.driver.session import Executor, Session, Workers
+from svmkit_dask.parts.facts import facts_of
+from svmkit_dask.parts.part import Part
+from svmkit_dask.parts.sources import Source
 from svmkit_dask.parts.summary import Summary
 from svmkit_dask.worker.answers import Message
+from svmkit_dask.worker.features import Space
 from svmkit_dask.worker.rows import Change, Spec
 
 
-@dataclass(frozen=True, eq=False)
-class OwnRows(DecisionFunction):
-    """A decision function whose rows are those of all parts, with their features and classes."""
+class Reach(NamedTuple):
+    """The largest |x|^2 of the rows of a part, from 0 and from another origin."""
 
-    X: Any = None
-    codes: np.ndarray | None = None
-
-    def restrict(self, rows: np.ndarray) -> OwnRows:
-        at = np.flatnonzero(self.coef)
-        if len(at) == len(self.coef):
-            return self
-        assert self.rows is not None and self.codes is not None
-        return OwnRows(self.coef[at], self.intercept, None, self.rows[at], self.X[at], self.codes[at])
+    from_zero: float
+    from_origin: float
 
 
-class PairQP(ScatteredQP):
-    """The problem of two classes, whose decision function brings the features of its support vectors."""
+def reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> Reach:
+    """Return how far the rows of a part reach, after preprocessing."""
+    reach = Reach(0.0, 0.0)
+    for _, X in part.blocks():
+        X = space.features(X)
+        far = [float(square_norms(X, where).max(initial=0.0)) for where in (NOWHERE, origin)]
+        reach = Reach(*map(max, reach, far))
+    return reach
 
-    def decision_function(self, point: np.ndarray, certificate: Certificate) -> OwnRows:
-        decision, numbers = super().decision_function(point, certificate), Point.from_array(point).numbers
-        slots = self.candidates.slots(numbers)
-        X = self.candidates.X[slots] if len(slots) else None
-        return OwnRows(decision.coef, decision.intercept, None, numbers, X, self.candidates.codes[slots])
+
+def few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
+    """Return the first rows of a part and their labels."""
+    n = min(n, part.n_rows)
+    return part.take(np.arange(n)), part.answers[:n]
+
+
+def make_training_data(
+    executor: Executor,
+    sources: Sequence[Source],
+    *,
+    kernel: Kernel,
+    scale: str | None = None,
+    task: str | Task | None = None,
+    **options: Any,
+) -> ScatteredData:
+    """Return the training data that some parts make up, with their workers.
+
+    A part that cannot be read, parts that do not belong together, and an option that cannot be used raise InputError in
+    one line.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where the parts are worked on.
+    sources : sequence of Source
+        The parts.
+    kernel : Kernel
+        The kernel; its gamma may be a rule such as "scale".
+    scale : {"standard", "minmax", "maxabs"}, default=None
+        The scaling, learnt from all parts.
+    task, **options
+        As for `ScatteredData`.
+    """
+    if isinstance(kernel, Precomputed):
+        raise InputError("a precomputed kernel matrix cannot be cut into parts: train on this machine alone")
+    summary = Summary(executor.map(facts_of, sources))
+    classes = None if task_named(task).has_targets else summary.classes
+    preprocessing = summary.preprocessing(scale)
+    resolved = summary.resolve(kernel, preprocessing)
+    filled = [sources[p].with_layout(summary.layout) for p in summary.filled]
+    sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
+    space = Space(resolved, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
+    space = space._replace(extent=_extent(executor, filled, space, summary))
+    workers = executor.workers(filled, sizes, space, classes)
+
+    def few(n: int) -> tuple[Rows, np.ndarray]:
+        return executor.map(few_of, filled[:1], n)[0]
+
+    return ScatteredData(workers, summary, few, task=task, **options)
+
+
+def _extent(executor: Executor, sources: Sequence[Source], space: Space, summary: Summary) -> Extent:
+    """Return the extent of the rows of all parts, as `Extent.measure` would of all rows in one place."""
+    kernel = space.kernel
+    if kernel.form is None:
+        return space.extent
+    around = kernel.form.argument is Argument.SQUARE and not summary.layout.is_sparse
+    mean = summary.mean(space.preprocessing or summary.preprocessing(None)) if around else NOWHERE
+    reach = executor.map(reach_of, sources, space, mean if np.isfinite(mean).all() else NOWHERE)
+    reach, centred = (max(values) for values in zip(*reach, strict=True))
+    worth = len(mean) and kernel.scalars[1] * reach > FAR and centred * WORTH < reach
+    return Extent(mean, centred) if worth else Extent(NOWHERE, reach)
 
 
 class ScatteredPair:
-    """One of the problems of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows.
+    """Problem k of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows.
 
-    `pose(a, b, C, loss)` opens the problem of two classes. `rows` is empty: a decision function on a cluster knows its
-    rows.
+    `rows` is empty: a decision function on a cluster knows its rows.
     """
 
     rows, weights = np.empty(0, dtype=np.int64), np.empty(0)
     kernel_values = 0
 
-    def __init__(self, pose: Callable[[int, int, float, Loss], PairQP], k: int, name: str, a: int, b: int) -> None:
-        self.k, self.name, self.a, self.b = k, name, a, b
-        self._pose = pose
-        self._problem: PairQP | None = None
+    def __init__(self, data: ScatteredData, k: int) -> None:
+        self.data, self.k, self.name = data, k, data.division.name(k)
+        self.a, self.b = data.pairs[k]
+        self._problem: ScatteredQP | None = None
 
     @property
     def gram(self) -> Any:
         """What has counted kernel values so far."""
         return self if self._problem is None else self._problem.gram
 
-    def pose(self, method: Method, solver: Solver, C: float) -> PairQP:
+    def pose(self, method: Method, solver: Solver, C: float) -> ScatteredQP:
         """Return the problem that `solver` solves for this C."""
-        loss = getattr(solver, "loss", None)
-        if ScatteredQP not in solver.further or loss is None:
+        if ScatteredQP not in solver.further:
             raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
-        self._problem = self._pose(self.a, self.b, C, make_loss(loss, "classify"))
+        loss = solver.loss_for(self.data.kernel, self.data.task.name, float(method.settings.epsilon))
+        self._problem = self.data.pose(self.k, C, loss)
         return self._problem
 
 
@@ -100,13 +160,10 @@ class Tally(NamedTuple):
 class ScatteredData:
     """Training data on workers, ready for dfcsmo and any C; a `svmkit.training.data.TrainingData` without its rows.
 
-    `few(n)` returns the first rows of the first part, and their labels; `memory` is the budget of the driver for the
+    `few(n)` returns the first rows of the first part, and their answers; `memory` is the budget of the driver for the
     matrix of its working set. The other options are those of `svmkit.fit`. InputError is raised if one cannot be used
     on a cluster, or if there is one class only.
     """
-
-    task = Classification()
-    epsilon = 0.0
 
     def __init__(
         self,
@@ -114,40 +171,46 @@ class ScatteredData:
         summary: Summary,
         few: Callable[[int], tuple[Rows, np.ndarray]],
         *,
+        task: str | Task | None = None,
         class_weight: Any = None,
         multiclass: str = "ovo",
         memory: str | int = "1GB",
     ) -> None:
-        self.workers, self.few, self.class_weight, self.memory = workers, few, class_weight, memory
-        self.classes, self.n_features, self.encoding = summary.classes, summary.n_features, summary.encoding
+        self.workers, self.few, self.memory = workers, few, memory
+        self.n_features, self.encoding = summary.n_features, summary.encoding
         self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
         self.kernel, self.preprocessing = workers.space.kernel, workers.space.preprocessing or Preprocessing()
         self.n_parts, self.n_samples = workers.n_parts, int(workers.offsets[-1])
-        self._open: list[PairQP] = []
+        self._open: list[ScatteredQP] = []
         if multiclass == "crammer_singer":
             raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
         require_scheme(multiclass, self.kernel)
         parse_bytes(memory)
-        k = len(self.classes)
+        self.task = task_named(task)
+        self.has_targets = self.task.has_targets
+        self.classes = np.empty(0) if self.has_targets else summary.classes
+        k, self._centre = len(self.classes), summary.targets[2] if self.has_targets else 0.0
         self.multiclass = "ovo" if k == 2 else multiclass  # the same problem
-        self.division = DIVISIONS[self.multiclass](self.classes)
+        self.division = DIVISIONS[self.task.division(self.multiclass, k)](self.classes, self.task.noun)
         self.has_class_pairs, self.pairs = isinstance(self.division, ClassPairs), self.division.parts
-        self.tally, self._dtype = self._count(summary.class_counts)
+        self.class_weights, self._dtype = np.ones(max(1, k)), np.dtype(np.float64)
+        rows = np.array([self.n_samples]) if self.has_targets else summary.class_counts
+        self.tally, self._dtype = self._count(rows)
         none = np.flatnonzero(self.tally.used == 0)
         if len(none):
-            raise InputError(
-                f"sample weights are zero for all of class {self.classes[none[0]]}: training needs every class"
-            )
-        self.class_weights = (
-            training_weights(np.arange(k), self.classes, class_weight, self.tally.weight) / self.tally.weight
-        )
+            what = f"class {self.classes[none[0]]}: training needs every class" if k else "samples: training needs one"
+            raise InputError(f"sample weights are zero for all of {what}")
+        if k:
+            weight = self.tally.weight
+            self.class_weights = training_weights(np.arange(k), self.classes, class_weight, weight) / weight
         self.sizes, self.used = self.division.sizes(self.tally.rows), self.division.sizes(self.tally.used)
 
     @contextmanager
     def _all_rows(self) -> Iterator[Session]:
         """Open the problem in which all rows of weight > 0 take part."""
-        k = len(self.classes)
-        session = Session(self.workers, Spec(0, REST, k, 1.0, np.ones(k), Hinge(), np.dtype(np.float64)))
+        b, loss = (0, SquaredError()) if self.has_targets else (REST, Hinge())
+        ones = np.ones(len(self.class_weights))
+        session = Session(self.workers, Spec(0, b, 1.0, ones, loss, np.dtype(np.float64), self._centre))
         try:
             yield session
         finally:
@@ -156,11 +219,10 @@ class ScatteredData:
     def _count(self, rows: np.ndarray) -> tuple[Tally, np.dtype]:
         """Return the rows of each class, and the precision that the kernel values of a round may have."""
         with self._all_rows() as session:
-            counted = session.ask(Message("tally", options={"n_classes": len(self.classes)}))
+            counted = session.ask(Message("tally", options={"n_classes": len(rows)}))
             used, weight = (np.sum(values, axis=0) for values in zip(*counted, strict=True))
-            return Tally(rows, used, weight), np.dtype(
-                np.float32 if fits_float32_rows(session.bounds[1]) else np.float64
-            )
+            narrow = fits_float32_rows(session.bounds[1])
+            return Tally(rows, used, weight), np.dtype(np.float32 if narrow else np.float64)
 
     @property
     def is_complete(self) -> list[bool]:
@@ -169,24 +231,14 @@ class ScatteredData:
 
     def subproblem(self, k: int, *, shared: bool = True, complete: bool = False) -> ScatteredPair:
         """Return problem k for any C; the options are those of data in memory and change nothing."""
-        a, b = self.pairs[k]
-        return ScatteredPair(self.pose, k, self.division.name(k), a, b)
+        return ScatteredPair(self, k)
 
-    def pose(self, a: int, b: int, C: float, loss: Loss) -> PairQP:
-        """Open the problem of two classes on the workers, once the one before is closed.
-
-        Parameters
-        ----------
-        a, b : int
-            The codes of the classes, the second of which may be `REST`.
-        C : float
-            The weight of the summed losses.
-        loss : Loss
-            The loss.
-        """
+    def pose(self, k: int, C: float, loss: Loss) -> ScatteredQP:
+        """Open problem k on the workers, once the one before is closed."""
         self._let_go()
-        spec = Spec(a, b, len(self.classes), C, self.class_weights, loss, self._dtype)
-        self._open.append(PairQP(Session(self.workers, spec), parse_bytes(self.memory)))
+        spec = Spec(*self.pairs[k], C, self.class_weights, loss, self._dtype, self._centre)
+        problem = ScatteredTubeQP if self.has_targets else ScatteredQP
+        self._open.append(problem(Session(self.workers, spec), parse_bytes(self.memory)))
         return self._open[-1]
 
     def _let_go(self) -> None:
@@ -202,7 +254,8 @@ class ScatteredData:
     def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
         """Tie a checkpoint to the contents of all parts, the problems and C."""
         kernel, weights = self.kernel, (settings.C * self.class_weights).tolist()
-        checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, self.multiclass, weights)))
+        what = (float(settings.epsilon),) if self.has_targets else (self.multiclass,)
+        checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, *what, weights)))
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
         """Join the decision functions of all problems into a model; arguments and result as for `TrainingData`."""
@@ -226,14 +279,19 @@ class ScatteredData:
             intercept=parts.intercept,
             n_features=self.n_features,
             preprocessing=self.preprocessing,
+            task=self.task.name,
             multiclass=self.multiclass,
             about=about | {"n_samples": self.n_samples},
         )
         return model, wanted[parts.support]
 
-    def scores(self, model: SVMModel) -> Scores:
+    def scores(self, model: SVMModel) -> Scores | QuantityScores:
         """Return what the predictions of a model are worth on the rows of weight > 0; the workers predict and count."""
         with self._all_rows() as session:
             counted = session.ask(Message("hits"), change=Change(model, np.empty(0)))
-        rows, predicted, hits = np.sum(counted, axis=0)
-        return Scores(self.classes, rows, predicted, hits)
+        if not self.has_targets:
+            return Scores(self.classes, *np.sum(counted, axis=0))
+        n, squares, sizes, shift, spread = np.sum(counted, axis=0).tolist()
+        variance = spread / n - (shift / n) ** 2
+        r2 = 1.0 - squares / n / variance if variance > 0.0 else math.nan
+        return QuantityScores(int(n), r2, math.sqrt(squares / n), sizes / n, math.sqrt(max(variance, 0.0)))

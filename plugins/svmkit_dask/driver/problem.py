@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,16 +15,15 @@ from svmkit.kernels.engines import PANEL
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram.semidefinite import Definiteness
 from svmkit.kernels.rounding import U
-from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.dual import infeasible_in_box
+from svmkit.problems.rounding import exact_sum
 from svmkit.problems.sums import Bounds, Sums, Totals, error_of_h, values_of
+from svmkit.problems.tube import TubeQP
 from svmkit_dask.driver.candidates import CandidateSet
 from svmkit_dask.driver.session import Session
 from svmkit_dask.worker.answers import Message
-from svmkit_dask.worker.rows import record_of
 
 GRID = 33  # biases that are tried in one pass over the rows
 WIDER = 16.0
@@ -50,15 +50,15 @@ def least_loss(
     centre, best = around, (around, np.inf)
     for _ in range(passes):
         biases = np.unique(centre + width * np.linspace(-1.0, 1.0, GRID))
-        found = losses(biases)
-        least = found.min()
-        ties = np.flatnonzero(found == least)  # a flat minimum: its middle
+        totals = losses(biases)
+        least = totals.min()
+        ties = np.flatnonzero(totals == least)  # a flat minimum: its middle
         k = int(ties[len(ties) // 2])
         if least <= best[1]:
             best = float(biases[k]), float(least)
         lo, hi = max(0, int(ties[0]) - 1), min(len(biases) - 1, int(ties[-1]) + 1)
         flat = len(ties) > 2  # a convex function that is the same at three points is least there
-        if len(biases) < GRID or flat or least - _lower_bound(biases, found, lo, hi) <= tol * least:
+        if len(biases) < GRID or flat or least - _lower_bound(biases, totals, lo, hi) <= tol * least:
             break
         if ties[0] == 0 or ties[-1] == len(biases) - 1:
             width *= WIDER
@@ -81,9 +81,6 @@ def _lower_bound(x: np.ndarray, f: np.ndarray, lo: int, hi: int) -> float:
         return -np.inf
     at = (f[hi] - f[lo] + into * x[lo] - out * x[hi]) / (into - out)
     return float(f[lo] + into * (at - x[lo]))
-
-
-BALANCED = 1e-9  # as for a BoxQP
 
 
 class Point(NamedTuple):
@@ -140,6 +137,17 @@ def known_of(kernel: Kernel) -> Definiteness:
     return Definiteness(0.0, f"the {kernel.name} kernel need not be positive semidefinite, and no cluster proves it")
 
 
+@dataclass(frozen=True, eq=False)
+class OwnRows(DecisionFunction):
+    """A decision function whose rows are those of all parts, with their features and classes."""
+
+    X: Any = None
+    codes: np.ndarray | None = None
+
+    def restrict(self, rows: np.ndarray) -> OwnRows:
+        return self
+
+
 class ScatteredQP(Problem):
     """The problem of a BoxQP whose samples are the rows of parts; InputError if all have the same label.
 
@@ -148,58 +156,47 @@ class ScatteredQP(Problem):
     """
 
     name: ClassVar[str] = "BoxQP"
-    formulation = BoxQP.formulation
+    estimate: Estimate | None = None
+    _mark, _last_bias = 0, 0.0
 
     def __init__(self, session: Session, budget: int) -> None:
-        plus, minus = session.counts.sum(axis=0).tolist()
-        if not (plus and minus):
+        if not session.spec.has_targets and not session.counts.sum(axis=0).all():
             raise InputError("all parts hold one class only: training needs samples of two classes")
         super().__init__(ScatteredGram(session, budget), np.array([1.0, -1.0]))  # type: ignore[arg-type]
-        self.session, self.candidates, self._mark = session, CandidateSet(session), 0
+        self.session, self.candidates, self.loss = session, CandidateSet(session), session.spec.loss
 
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self.session.spec.loss
+    @classmethod
+    def formulation(cls, **terms: Any) -> str:
+        return (TubeQP if cls.task == "regress" else BoxQP).formulation(**terms)
 
     def beta(self, point: np.ndarray) -> np.ndarray:
-        """Return the weights of all rows of the candidates, which gets those of the point that it lacks."""
-        found = Point.from_array(point)
-        slots = self.candidates.slots(found.numbers)
+        """Return the weights of all candidates, which get those rows of the point that are not among them."""
+        numbers, weights = Point.from_array(point)
+        slots = self.candidates.slots(numbers)
         beta = np.zeros(len(self.candidates))
-        beta[slots] = found.weights
+        beta[slots] = weights
         return beta
 
     def point(self, beta: np.ndarray) -> np.ndarray:
-        """Return the point at which the first rows of the candidates have these weights."""
+        """Return the point at which the first candidates have these weights."""
         return Point(self.candidates.number[: len(beta)], beta).to_array()
 
     def infeasible(self, point: np.ndarray) -> str | None:
         if point.ndim != 2 or point.shape[1] != 2 or point.dtype != np.float64:
             return f"it should be float64 of shape (n, 2), not {point.dtype} of shape {point.shape}"
-        numbers = Point.from_array(point).numbers
+        numbers, weights = Point.from_array(point)
         if not np.isfinite(point).all() or (np.diff(numbers) <= 0).any() or (self.candidates.slots(numbers) < 0).any():
             return "its rows are not rows of these parts, in ascending order"
-        slots, weights = self.candidates.slots(numbers), Point.from_array(point).weights
-        if not len(weights):
-            return None
-        y, C = self.candidates.y[slots], self.candidates.C[slots]
-        reason = infeasible_in_box(weights, record_of(self.loss, y, C).upper)
-        balance = float(self.candidates.y[slots] @ weights)
-        if reason is None and abs(balance) > BALANCED * max(1.0, float(weights.sum())):
-            return f"y'beta should be 0, not {balance:g}"
-        return reason
+        return self.candidates.qp.among(self.candidates.slots(numbers)).infeasible(weights) if len(weights) else None
 
     def objective(self, point: np.ndarray) -> float:
         dual = self.certificate(point).dual
         return math.nan if dual is None else -dual
 
-    estimate: Estimate | None = None
-
     def certificate(self, point: np.ndarray) -> Certificate:
         """Return the certificate; the parts compute the decision values anew, and only sums come back.
 
-        Once the workers is gone, the values are the estimates of the last round, and nothing is proven.
+        Once the workers are gone, the values are the estimates of the last round, and nothing is proven.
         """
         gone, estimate = self.session.gone, self.estimate
         if gone is None or estimate is None:
@@ -207,9 +204,8 @@ class ScatteredQP(Problem):
         return Certificate(estimate.primal, None, None, bias=estimate.bias, flaw=str(gone))
 
     def _certificate(self, point: np.ndarray) -> Certificate:
-        session, mark = self.session, self._mark + 1
-        self._mark = mark
-        weights = self.candidates.weights(self.beta(point))
+        session, centre, self._mark = self.session, self.session.spec.centre, self._mark + 1
+        mark, weights = self._mark, self.candidates.weights(self.beta(point))
 
         def begin(parts: list[int]) -> list[Totals]:
             return session.ask(Message("measure", options={"mark": mark}), weights[1], weights[0], parts=parts)
@@ -217,49 +213,46 @@ class ScatteredQP(Problem):
         def again(parts: list[int]) -> None:
             begin(parts)
 
-        totals = merge_totals(begin(session.parts))
-        bounds = self._bounds()
-        of_h = float(error_of_h(totals, bounds))
+        m, support, total, *largest = zip(*begin(session.parts), strict=True)
+        totals = Totals(sum(m), sum(support), math.fsum(total), *map(max, largest))
+        error, largest, panel = session.bounds
+        of_h = float(error_of_h(totals, Bounds(error, largest, max(panel, PANEL), self.gram.definiteness.shift, U)))
 
         def losses(biases: np.ndarray) -> np.ndarray:
             asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
             return np.sum(session.ask(asked, mend=again), axis=0)
 
-        bias, _ = least_loss(losses, self._last_bias, 1.0)
-        self._last_bias = bias
-        found = session.ask(Message("terms", mark=mark, options={"bias": bias, "of_h": of_h}), mend=again)
-        sums = Sums(*(math.fsum(values) for values in zip(*found, strict=True)))
-        values = values_of(totals, sums, bias, of_h, U)
+        own, _ = least_loss(losses, self._last_bias, 1.0)
+        self._last_bias = own
+        bias, of_bias = exact_sum(centre, own)
+        options = {"bias": own, "error": of_h + abs(of_bias)}
+        sums = session.ask(Message("sums", mark=mark, options=options), mend=again)
+        values = values_of(totals, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True))), own, of_h, U)
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = f"the {self.gram.kernel.name} kernel is not positive semidefinite on these data"
         errors = values.of_primal, values.of_dual
         return Certificate.from_values(values.primal, values.dual, None, bias, errors=errors, flaw=flaw)
 
-    _last_bias = 0.0
-
-    def _bounds(self) -> Bounds:
-        """Return what the rounding errors of a certificate depend on."""
-        error, largest, panel = self.session.bounds
-        return Bounds(error, largest, max(panel, PANEL), self.gram.definiteness.shift, U)
-
     def bound(self, objective: float) -> Certificate:
         return Certificate(math.inf, -objective, None)
 
-    def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+    def decision_function(self, point: np.ndarray, certificate: Certificate) -> OwnRows:
         if certificate.bias is None:  # `bound` does not know the bias
             certificate = self.certificate(point)
         assert certificate.bias is not None
-        found = Point.from_array(point)
-        return DecisionFunction(
-            found.weights * self.candidates.y[self.candidates.slots(found.numbers)], certificate.bias
-        )
+        numbers, weights = Point.from_array(point)
+        known, slots = self.candidates, self.candidates.slots(numbers)
+        X = known.X[slots] if len(slots) else None
+        codes = self.session.spec.codes(known.answers[slots])
+        return OwnRows(weights * known.qp.signs[slots], certificate.bias, None, numbers, X, codes)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         raise InputError("training on a cluster cannot start from a model: use --checkpoint and --resume")
 
 
-def merge_totals(totals: list[Totals]) -> Totals:
-    """Return the totals of several parts as those of all rows."""
-    m, support, total, *largest = zip(*totals, strict=True)
-    return Totals(sum(m), sum(support), math.fsum(total), *(max(values) for values in largest))
+class ScatteredTubeQP(ScatteredQP):
+    """The problem of a TubeQP whose samples are the rows of parts."""
+
+    name: ClassVar[str] = "TubeQP"
+    task: ClassVar[str] = "regress"

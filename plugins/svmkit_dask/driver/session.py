@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import Gone, SvmkitError
+from svmkit_dask.parts.part import Part
+from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Behind, Message, Own, answer
 from svmkit_dask.worker.features import Space
 from svmkit_dask.worker.rows import Change, Portion, Rows, Spec
@@ -71,7 +74,7 @@ class LocalWorkers(Workers):
     def __init__(self, portions: Sequence[Portion], space: Space) -> None:
         self.portions, self.space = list(portions), space
         self.names = [f"part {p}" for p in range(len(self.portions))]
-        self.offsets = np.concatenate([[0], np.cumsum([len(portion.codes) for portion in self.portions])])
+        self.offsets = np.concatenate([[0], np.cumsum([len(portion.weights) for portion in self.portions])])
         self._specs: list[Spec] = []
         self._rows: dict[tuple[int, int], Rows] = {}
 
@@ -85,10 +88,10 @@ class LocalWorkers(Workers):
 
     def ask(self, problem, message, own, change, parts):
         return [
-            answer(self._of(problem, p), message, mine, change) for p, mine in zip(parts, own, strict=True)
+            answer(self._rows_of(problem, p), message, mine, change) for p, mine in zip(parts, own, strict=True)
         ]  # fmt: skip
 
-    def _of(self, problem: int, p: int) -> Rows:
+    def _rows_of(self, problem: int, p: int) -> Rows:
         """Return the rows of a part in a problem."""
         if (problem, p) not in self._rows:
             self._rows[problem, p] = self.portions[p].rows(self._specs[problem])
@@ -100,6 +103,44 @@ NOTHING = Own()
 
 Weights = tuple[Change, list[Own]]
 """All vectors that have weights, and for each part the positions and the weights of its own."""
+
+
+class Executor(ABC):
+    """Where the parts are worked on."""
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
+        """Return function(part, name, *args) of the part that each source makes.
+
+        A part that cannot be made, or that the function refuses, raises InputError, which names it.
+        """
+
+    @abstractmethod
+    def workers(
+        self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray | None
+    ) -> Workers:
+        """Return the workers that hold the parts, which have so many rows."""
+
+
+class LocalExecutor(Executor):
+    """Parts in the memory of this process."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, Part] = {}
+
+    def _part(self, source: Source) -> Part:
+        if id(source) not in self._parts:
+            self._parts[id(source)] = source.load(None, sys.maxsize)
+        return self._parts[id(source)]
+
+    def map(self, function, sources, *args):
+        return [function(self._part(source), source.name, *args) for source in sources]
+
+    def workers(self, sources, sizes, space, classes):
+        portions = []
+        for part in map(self._part, sources):
+            portions.append(Portion.from_part(part, space, classes))
+        return LocalWorkers(portions, space)
 
 
 class Session:
@@ -128,9 +169,9 @@ class Session:
         self.parts = list(range(workers.n_parts))
         self._problem = workers.open(spec)
         counted = self.ask(Message("count"))
-        self.counts = np.array([found[:2] for found in counted], dtype=np.int64)
-        self.widest = max(found[2] for found in counted)
-        errors, sizes, panels = zip(*(found[3] for found in counted), strict=True)
+        self.counts = np.array([replies[:2] for replies in counted], dtype=np.int64)
+        self.widest = max(replies[2] for replies in counted)
+        errors, sizes, panels = zip(*(replies[3] for replies in counted), strict=True)
         self.bounds = max(errors), max(sizes), max(panels)
         self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()
 
@@ -171,18 +212,18 @@ class Session:
         if change is not None:
             self.kernel_values += len(change.coef) * int(self.counts[parts].sum())
         given = dict.fromkeys(parts, NOTHING) if own is None else {p: own[p] for p in parts}
-        found = dict(zip(parts, self._ask(message, list(given.values()), change, parts), strict=True))
+        replies = dict(zip(parts, self._ask(message, list(given.values()), change, parts), strict=True))
         for _ in range(PATIENCE):
-            behind = [p for p in parts if isinstance(found[p], Behind)]
+            behind = [p for p in parts if isinstance(replies[p], Behind)]
             if not behind:
-                return [found[p] for p in parts]
+                return [replies[p] for p in parts]
             if mend is None:
                 break
             instead = mend(behind)
             message, change = (message, change) if instead is None else (instead, None)
             again = self._ask(message, [given[p] for p in behind], change, behind)
-            found |= dict(zip(behind, again, strict=True))
-        lost = self.workers.names[next(p for p in parts if isinstance(found[p], Behind))]
+            replies |= dict(zip(behind, again, strict=True))
+        lost = self.workers.names[next(p for p in parts if isinstance(replies[p], Behind))]
         raise SvmkitError(f"{lost} loses its rows again and again: look at the memory and the log of its worker")
 
     def _ask(self, message: Message, own: list[Own], change: Change | None, parts: list[int]) -> list[Any]:

@@ -16,7 +16,6 @@ from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, Candidate
 from svmkit_dask.driver.problem import ScatteredQP, least_loss
 from svmkit_dask.driver.session import Session, concatenate
 from svmkit_dask.worker.answers import Message, Own, Slope, Survey
-from svmkit_dask.worker.rows import record_of
 
 SPARE = 10_000  # rows that the candidates may know although nobody needs them
 BEYOND = 0.9  # a change is followed in part once its curvature, times this, exceeds its slope
@@ -42,9 +41,8 @@ class ClusterState(CorrectiveState):
         self.problem, self.session, self.candidates, self.rng = problem, session, candidates, rng
         self.gram = gram
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
-        self.form = StandardForm(candidates.y, np.empty(0), np.empty(0), np.empty(0), None, 0.0, 1.0)
         self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))
-        self.inner = None
+        self.inner = self.inner_epsilon = None
         self.phase, self.n_iter = Phase.START, 0
         self.level = self.value = self.gap = self.inner_goal = 0.0
         self.pairs = np.full((1, 2), -1)
@@ -58,19 +56,15 @@ class ClusterState(CorrectiveState):
 
     @property
     def labels(self) -> np.ndarray:
-        return self.candidates.y
+        return self.candidates.qp.y
 
     def admit(self, beta: np.ndarray, v: np.ndarray) -> None:
         """Let `box` follow the candidates, whose new rows have these weights and v."""
-        candidates, box, n = self.candidates, self.box, len(self.box.y)
-        record = record_of(self.session.spec.loss, candidates.y, candidates.C)
-        ridge, upper = record.ridge_up, record.upper
-        weights, v = np.append(box.beta, beta), np.append(box.v, v)
-        m = len(candidates)
-        side, lower = np.append(box.side, np.zeros(m - n, np.uint8)), np.zeros(m)
-        self.box = Box(candidates.y, lower, upper, ridge, candidates.diag + ridge, weights, v, side)
-        smo_box.take_sides(self.box, None)
-        self.form = StandardForm(candidates.y, lower, upper, np.full(m, -1.0), None, 0.0, 1.0)
+        qp, m = self.candidates.qp, len(self.candidates)
+        box = smo_box.box_of(qp, np.append(self.box.beta, beta), qp.origin)
+        self.box = box._replace(v=np.append(self.box.v, v))
+        smo_box.take_sides(self.box, qp.epsilon)
+        self.form = StandardForm(qp.signs, qp.lower, qp.upper, qp.origin, None, 0.0, 1.0, epsilon=qp.epsilon)
         self.working.widen(m)
 
     def count(self) -> int:
@@ -96,12 +90,14 @@ class ClusterState(CorrectiveState):
             def earlier(parts: list[int]) -> None:
                 session.bring(parts, candidates.weights(before), session.stamp)
 
-            found = session.ask(Message("propose", session.stamp), own, moved, mend=earlier)
-            whole = Slope(*(math.fsum(values) for values in zip(*found, strict=True)))
+            replies = session.ask(Message("propose", session.stamp), own, moved, mend=earlier)
+            whole = Slope(*(math.fsum(values) for values in zip(*replies, strict=True)))
             if self.phase is not Phase.START and whole.slope < 0.0 and BEYOND * whole.curvature > -whole.slope:
                 portion = -whole.slope / whole.curvature
                 self.imprecise = not self.alone  # the parts do not know of each other's changes
-                self.box.beta[slots] = np.clip(before[slots] + portion * change, 0.0, self.box.upper[slots])
+                self.box.beta[slots] = np.clip(
+                    before[slots] + portion * change, self.box.lower[slots], self.box.upper[slots]
+                )
         self.survey(slots, portion)
         self.changed, self.change, self.done = slots[:0], change[:0], 0
 
@@ -118,27 +114,27 @@ class ClusterState(CorrectiveState):
 
         settled = Message("settle", session.stamp, options=options | {"portion": portion})
         message = settled if len(slots) else Message("survey", session.stamp, options=options)
-        found: list[Survey] = session.ask(message, own, mend=anew)
+        replies: list[Survey] = session.ask(message, own, mend=anew)
         session.stamp = after
-        self.see(found)
+        self.see(replies)
 
-    def see(self, found: list[Survey]) -> None:
+    def see(self, replies: list[Survey]) -> None:
         """Take over what the parts report: v of the rows of the candidates, candidates, and the sums."""
-        for p, part in zip(self.session.parts, found, strict=True):
+        for p, part in zip(self.session.parts, replies, strict=True):
             self.box.v[self.candidates.part == p] = part.v
         self.seen = Survey(
-            min(part.low for part in found),
-            max(part.high for part in found),
-            math.fsum(part.value for part in found),
-            math.fsum(part.norm for part in found),
-            concatenate([part.v for part in found]),
-            *self._choose(found),
+            min(part.low for part in replies),
+            max(part.high for part in replies),
+            math.fsum(part.value for part in replies),
+            math.fsum(part.norm for part in replies),
+            concatenate([part.v for part in replies]),
+            *self._choose(replies),
         )
 
-    def _choose(self, found: list[Survey]) -> tuple[np.ndarray, ...]:
+    def _choose(self, replies: list[Survey]) -> tuple[np.ndarray, ...]:
         """Keep the rows that violate most, in equal numbers on both sides of the level, as `candidates` by part."""
-        below = np.concatenate([part.of_below for part in found])
-        above = np.concatenate([part.of_above for part in found])
+        below = np.concatenate([part.of_below for part in replies])
+        above = np.concatenate([part.of_above for part in replies])
         n_above = max(min(len(above), self.wanted // 2), self.wanted - len(below))
         kept = []
         for depths, wanted in ((below, self.wanted - n_above), (above, n_above)):
@@ -148,12 +144,12 @@ class ClusterState(CorrectiveState):
             kept.append(chosen)
         ends = [
             np.cumsum([len(rows) for rows in side])[:-1]
-            for side in ([p.below for p in found], [p.above for p in found])
+            for side in ([p.below for p in replies], [p.above for p in replies])
         ]
         mine = [np.split(chosen, end) for chosen, end in zip(kept, ends, strict=True)]
         self.joining = [
             np.sort(np.concatenate([part.below[low], part.above[high]]))
-            for part, low, high in zip(found, *mine, strict=True)
+            for part, low, high in zip(replies, *mine, strict=True)
         ]
         return np.empty(0), np.empty(0), below, above
 
@@ -175,12 +171,15 @@ class ClusterState(CorrectiveState):
         assert self.seen is not None
         session = self.session
 
-        def at(biases: np.ndarray) -> np.ndarray:
+        def sum_losses(biases: np.ndarray) -> np.ndarray:
             asked = Message("losses", session.stamp, options={"biases": biases, "mark": 0})
             return np.sum(session.ask(asked, mend=self.anew), axis=0)
 
         _, loss = least_loss(
-            at, -self.middle(self.box), max(self.seen.high - self.seen.low, 1e-9), tol=max(1e-9, 0.05 * self.goal)
+            sum_losses,
+            -self.middle(self.box),
+            max(self.seen.high - self.seen.low, 1e-9),
+            tol=max(1e-9, 0.05 * self.goal),
         )
         return max(0.0, 0.5 * self.seen.norm + loss + self.seen.value)
 
@@ -222,18 +221,18 @@ class ClusterState(CorrectiveState):
         session, candidates = self.session, self.candidates
         most = self.working.square.most
         options = {"level": self.level, "most": most, "memory": self.problem.gram.budget, "inner": inner}
-        found = session.ask(Message("block", session.stamp, options=options), mend=self.anew)
+        replies = session.ask(Message("block", session.stamp, options=options), mend=self.anew)
         known = [
             np.isin(b.positions, candidates.position[candidates.part == p])
-            for p, b in zip(session.parts, found, strict=True)
+            for p, b in zip(session.parts, replies, strict=True)
         ]
-        fresh = [b.positions[~seen] for b, seen in zip(found, known, strict=True)]
+        fresh = [b.positions[~seen] for b, seen in zip(replies, known, strict=True)]
         self.admit(*candidates.fetch(fresh, self.anew))
-        slots = [candidates.at(p, b.positions) for p, b in zip(session.parts, found, strict=True)]
-        self.changed, self.change = concatenate(slots), concatenate([block.values for block in found])
+        slots = [candidates.slots_at(p, b.positions) for p, b in zip(session.parts, replies, strict=True)]
+        self.changed, self.change = concatenate(slots), concatenate([block.values for block in replies])
         self.box.beta[self.changed] += self.change
         self.phase = Phase.SYNCING if len(self.changed) else Phase.GROWING
-        return sum(block.steps for block in found)
+        return sum(block.steps for block in replies)
 
     def grow(self, first: int, growth: float) -> None:
         if not len(self.working.idx):

@@ -109,13 +109,13 @@ def _cut_alike(collections: dict[str, Any]) -> dict[str, Any]:
     import dask.array as da
 
     rows = collections["X"].chunks[0]
-    n, found = sum(rows), {}
+    n, aligned = sum(rows), {}
     for name, one in collections.items():
         m = len(one) if not _is_array(one) else one.shape[0]
         if m != n:
             raise InputError(f"X has {n:,} rows, but {name} has {m:,}: they must be equally many")
-        found[name] = one.rechunk({0: rows}) if _is_array(one) else da.from_array(np.asarray(one), chunks=(rows,))
-    return found
+        aligned[name] = one.rechunk({0: rows}) if _is_array(one) else da.from_array(np.asarray(one), chunks=(rows,))
+    return aligned
 
 
 def _chunks(collection: Any) -> list[Any]:

@@ -75,7 +75,7 @@ class TableDecoder(Decoder):
         self.text_labels = False
 
     def pieces(self) -> Iterator[Piece]:
-        found: Encoding | None = None
+        known: Encoding | None = None
         for learnt in learn_pieces(
             self.path, self._kind, reading=self._reading, cells=_CELLS, text_labels=self.text_labels
         ):
@@ -85,11 +85,11 @@ class TableDecoder(Decoder):
             y = label_column.labels(learnt.table, learnt.label, None, True, decimal)
             assert y is not None
             encoding = learnt.encoding(y.dtype.kind == "U")
-            found = found or encoding
-            self._require_like(found, encoding, learnt)
+            known = known or encoding
+            self._require_like(known, encoding, learnt)
             yield Piece({"rows": np.column_stack([column.values for column in learnt.columns])}, None, y)
-        if found is not None:
-            self.n_features, self.written = len(found.columns), Written(encoding=found)
+        if known is not None:
+            self.n_features, self.written = len(known.columns), Written(encoding=known)
 
     def _require_numbers(self, learnt: Learnt) -> None:
         """Refuse holes, which cannot be filled, and texts, whose categories the other parts may not have."""
@@ -178,7 +178,7 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
     try:
         for piece in decoder.pieces():
             answers.append(piece.answers)
-            if len({found.dtype.kind == "U" for found in (answers[0], piece.answers)}) > 1:
+            if len({each.dtype.kind == "U" for each in (answers[0], piece.answers)}) > 1:
                 raise _MixedLabels
             counts += [] if piece.counts is None else [piece.counts]
             for name, array in piece.arrays.items():
@@ -195,7 +195,7 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
         if writer is not None and held:
             with suppress(InputError):  # no room on disk only costs the next load its time
                 _spill(writer, held).finish(small, decoder.n_features, decoder.base, decoder.written)
-        return _in_memory(decoder, held, small)
+        return _memory_part(decoder, held, small)
     except BaseException:
         if disk is not None:
             disk.discard()
@@ -217,7 +217,7 @@ def _small(counts: list[np.ndarray], answers: list[np.ndarray]) -> dict[str, np.
     return {"answers": y} | ({"counts": np.concatenate(counts).astype(np.int64)} if counts else {})
 
 
-def _in_memory(decoder: Decoder, held: dict[str, Stack], small: dict[str, np.ndarray]) -> MemoryPart:
+def _memory_part(decoder: Decoder, held: dict[str, Stack], small: dict[str, np.ndarray]) -> MemoryPart:
     y, d = small["answers"], decoder.n_features
     if "counts" not in small:
         rows = held["rows"].array.reshape(len(y), d) if held else np.empty((0, d))

@@ -87,7 +87,7 @@ class DiskPart(Part):
         """The bytes of the rows and answers on disk."""
         return sum(facts["bytes"] for facts in self._files.values())
 
-    def in_memory_copy(self) -> MemoryPart:
+    def load_into_memory(self) -> MemoryPart:
         """Return the part with its rows in memory."""
         return MemoryPart(self.take(np.arange(self.n_rows)), self.answers, self.weights, self.written)
 

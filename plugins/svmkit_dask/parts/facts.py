@@ -143,7 +143,7 @@ def facts_of(part: Part, name: str) -> Facts:
     An entry, an answer or a weight that is not finite raises InputError, which names the part, row and column.
     """
     _require_finite_answers(part, name)
-    found, is_flag, stored = [Moments.empty(part.n_features)], np.ones(part.n_features, dtype=bool), 0
+    pieces, is_flag, stored = [Moments.empty(part.n_features)], np.ones(part.n_features, dtype=bool), 0
     is_table = part.written.encoding is not None
     digest = _Digest(part)
     for first, X in part.blocks():
@@ -152,7 +152,7 @@ def facts_of(part: Part, name: str) -> Facts:
         except InputError as err:
             raise InputError(f"{err} (--impute is not available on a cluster)") from err
         digest.update(X)
-        found.append(Moments.from_rows(X))
+        pieces.append(Moments.from_rows(X))
         stored += X.nnz if part.is_sparse else X.size
         if is_table:
             is_flag &= ((X == 0.0) | (X == 1.0)).all(axis=0)
@@ -168,7 +168,7 @@ def facts_of(part: Part, name: str) -> Facts:
         written=part.written,
         digest=digest.whole(part),
         answers=Answers.from_values(part.answers) if part.n_rows else None,
-        moments=reduce(Moments.merge, found),
+        moments=reduce(Moments.merge, pieces),
         flags=is_flag if is_table else None,
     )
 

@@ -123,7 +123,7 @@ class Part(ABC):
         return mine == (layout.n_features, layout.is_sparse, layout.dtype) and not layout.shift(self.written)
 
     @property
-    def in_memory(self) -> bool:
+    def is_in_memory(self) -> bool:
         """Whether the blocks are views of arrays in memory, which stay valid."""
         return False
 
@@ -160,7 +160,7 @@ class MemoryPart(Part):
         return sum(array.nbytes for array in (*arrays, self.answers, *(() if weights is None else (weights,))))
 
     @property
-    def in_memory(self) -> bool:
+    def is_in_memory(self) -> bool:
         return True
 
     def with_layout(self, layout: Layout) -> Part:
@@ -234,3 +234,11 @@ def cuts(
             hi = min(hi, lo + BLOCK // 8, max(lo + 1, int(room)))
         yield lo, hi
         lo = hi
+
+
+def places(classes: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """Return the place of each answer in the sorted classes, -1 of those that are none of them."""
+    if (classes.dtype.kind in "US") != (answers.dtype.kind in "US"):
+        return np.full(len(answers), -1)
+    at = np.minimum(np.searchsorted(classes, answers), len(classes) - 1).astype(np.int64)
+    return np.where(classes[at] == answers, at, -1)

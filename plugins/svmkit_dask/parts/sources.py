@@ -75,14 +75,14 @@ class FilePart(Source):
             return MemoryPart(np.empty((0, 1)), np.empty(0))
         if cache is None:
             return decode(self._decoder(), None, most)
-        found: Part | None = open_sound(cache / self._key())
-        if found is None:
-            found = self._decode_file(cache, most)
-        if isinstance(found, DiskPart):
-            if found.decoded <= most:
-                return found.in_memory_copy()
-            found.remake = partial(self._decode_file, cache, 0)
-        return found
+        part: Part | None = open_sound(cache / self._key())
+        if part is None:
+            part = self._decode_file(cache, most)
+        if isinstance(part, DiskPart):
+            if part.decoded <= most:
+                return part.load_into_memory()
+            part.remake = partial(self._decode_file, cache, 0)
+        return part
 
     def _decode_file(self, cache: Path, most: int) -> Part:
         return decode(self._decoder(), partial(Writer, cache, self._key(), self.name), most)
@@ -168,15 +168,15 @@ def _matching(pattern: str | os.PathLike[str]) -> list[Path]:
     text = os.path.expanduser(os.fspath(pattern))
     if os.path.isdir(text):
         # Spark and Dask leave _SUCCESS and _metadata beside the parts
-        found = [path for path in data_files(Path(text)) if not path.name.startswith("_")]
-        if not found:
+        matches = [path for path in data_files(Path(text)) if not path.name.startswith("_")]
+        if not matches:
             raise InputError(f"{text}: is a folder without data files: name its parts, as in '{text}/*/*.parquet'")
-        return [path.absolute() for path in found]
+        return [path.absolute() for path in matches]
     if glob.has_magic(text) and not os.path.exists(text):
-        found = [Path(path) for path in sorted(glob.glob(text, recursive=True)) if os.path.isfile(path)]
-        if not found:
+        matches = [Path(path) for path in sorted(glob.glob(text, recursive=True)) if os.path.isfile(path)]
+        if not matches:
             raise InputError(f"{text}: no file matches: check the pattern, from the folder {Path.cwd()}")
-        return [path.absolute() for path in found]
+        return [path.absolute() for path in matches]
     path = find(pattern)
     if isinstance(path, str):
         raise InputError(f"{path}: is a built-in set of one small part: train it without --scheduler")

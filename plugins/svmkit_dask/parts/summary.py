@@ -21,7 +21,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import gamma_of_moments
 from svmkit_dask.parts.facts import MOST_LABELS, Answers, Facts, Moments
-from svmkit_dask.parts.part import Layout
+from svmkit_dask.parts.part import Layout, places
 
 
 class Summary:
@@ -174,14 +174,6 @@ class Summary:
         values, place = np.unique(together, return_inverse=True)
         counts = np.bincount(place.ravel(), np.concatenate([counts for _, counts in pairs if counts is not None]))
         return values, counts.astype(np.int64)
-
-
-def places(classes: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Return the place of each answer in the sorted classes, -1 of those that are none of them."""
-    if (classes.dtype.kind in "US") != (answers.dtype.kind in "US"):
-        return np.full(len(answers), -1)
-    at = np.minimum(np.searchsorted(classes, answers), len(classes) - 1).astype(np.int64)
-    return np.where(classes[at] == answers, at, -1)
 
 
 def _answers(one: Facts) -> Answers:

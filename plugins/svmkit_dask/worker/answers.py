@@ -49,17 +49,21 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
         return Block(at, np.empty(0), 0)
     square = _square(rows, at, memory)
     at = at[: len(square.idx)]
-    box = Box(*(values[at] for values in rows.box))
-    before = box.beta.copy()
-    pairs = np.array([smo_box.extremes(box.v, box.side, None)], dtype=np.int64)
-    steps, table = 0, square.rows
+    box, epsilon = Box(*(values[at] for values in rows.box)), smo_box.epsilon_among(rows.qp.epsilon, at)
+    before, steps, table = box.beta.copy(), 0, square.rows
+    pairs = np.array([smo_box.extremes(box.v, box.side, epsilon)], dtype=np.int64)
+
+    def gap() -> float:  # at the middle of the maximal violating pair
+        middle = 0.5 * sum(smo_box.slopes(box, *pairs[0].tolist(), epsilon))
+        return float(smo_box.gap(box, rows.qp.is_ridged, -middle, epsilon)) if pairs.min() >= 0 else 0.0
+
     if pairs.min() < 0:
         return Block(at[:0], before[:0], 0)
-    goal = inner * _gap(rows, box, *pairs[0])
+    goal = inner * gap()
     while steps < MOST_STEPS * len(at):
-        done, _, _ = take_steps((box,), table, pairs, True, BETWEEN, 0.0, None, 0.0)
+        done, _, _ = take_steps((box,), table, pairs, True, BETWEEN, 0.0, epsilon, 0.0)
         steps += done
-        if done < BETWEEN or _gap(rows, box, *pairs[0]) <= goal:
+        if done < BETWEEN or gap() <= goal:
             break
     moved = np.flatnonzero(box.beta != before)
     order = np.argsort(at[moved])
@@ -68,9 +72,9 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
 
 def _choose(rows: Rows, level: float, most: int) -> np.ndarray:
     """Return the rows of the block, those first that violate their condition most."""
-    box = rows.box
-    depths = violations(box, level)
-    free = box.side == smo_box.UP | smo_box.LOW
+    box, both = rows.box, smo_box.UP | smo_box.LOW
+    depths = violations(box, level, rows.qp.epsilon)
+    free = (box.side & both == both) & ((rows.qp.epsilon is None) | (box.beta != 0.0))
     wanted = np.flatnonzero((depths > 0.0) | free)
     return wanted[np.argsort(-depths[wanted], kind="stable")][:most]
 
@@ -86,33 +90,33 @@ def _square(rows: Rows, at: np.ndarray, memory: int) -> Square:
     return square
 
 
-def _gap(rows: Rows, box: Box, i: int, k: int) -> float:
-    """Return the gap of the block at the middle of its maximal violating pair."""
-    return float(smo_box.gap(box, rows.spec.is_ridged, -0.5 * float(box.v[i] + box.v[k]))) if min(i, k) >= 0 else 0.0
-
-
 def tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the number and the summed weight of the rows of each class, of those that take part."""
-    return np.bincount(rows.codes, minlength=n_classes), np.bincount(rows.codes, rows.C, minlength=n_classes)
+    return np.bincount(rows.codes, minlength=n_classes), np.bincount(rows.codes, rows.qp.C, minlength=n_classes)
 
 
 def hits(rows: Rows, own: object, change: Change) -> np.ndarray:
-    """Return how the predictions of a model, in the place of vectors, compare with the classes of the rows.
+    """Return how the predictions of a model, in the place of vectors, compare with the answers of the rows.
 
-    They are int64, shape (3, n_classes): for each class the number of its rows, of predictions of it, and of both.
+    Of classes they are int64, shape (3, n_classes): for each class the number of its rows, of predictions of it, and of
+    both. Of targets they are five sums: 1, squares and sizes of errors, distances from the centre, and their squares.
     """
     model: SVMModel = change.X
-    n_classes = len(model.classes)
-    found = np.zeros((3, n_classes), dtype=np.int64)
+    n_classes, centre = len(model.classes), rows.spec.centre
+    total = np.zeros(5) if rows.spec.has_targets else np.zeros((3, n_classes), dtype=np.int64)
     for first, X in rows.features.part.blocks():
         lo, hi = np.searchsorted(rows.at, [first, first + X.shape[0]])
-        sel = rows.at[lo:hi] - first
+        sel, truth = rows.at[lo:hi] - first, rows.answers[lo:hi]
         if not len(sel):
             continue
-        predicted = np.searchsorted(model.classes, model.predict(X if len(sel) == X.shape[0] else X[sel]))
-        truth = rows.codes[lo:hi]
-        found += [np.bincount(codes, minlength=n_classes) for codes in (truth, predicted, truth[truth == predicted])]
-    return found
+        predicted = model.predict(X if len(sel) == X.shape[0] else X[sel])
+        if rows.spec.has_targets:
+            off, far = truth - predicted, truth - centre
+            total += [len(off), off @ off, np.abs(off).sum(), far.sum(), far @ far]
+            continue
+        codes = np.searchsorted(model.classes, predicted)
+        total += [np.bincount(part, minlength=n_classes) for part in (truth, codes, truth[truth == codes])]
+    return total
 
 
 NONE = np.empty(0, dtype=np.int64)
@@ -144,9 +148,9 @@ class Slope(NamedTuple):
 class Survey(NamedTuple):
     """What a part knows of its rows at the weights of the driver."""
 
-    low: float  # the least v of the rows of UP, inf if there is none, and the largest v of those of LOW, -inf
+    low: float  # the least slope of the rows of UP, inf if there is none, and the largest of those of LOW, -inf
     high: float
-    value: float  # sum beta_i (G_i - 1) / 2, the part of the objective
+    value: float  # the part of the objective
     norm: float  # sum beta_i y_i h_i, the part of |w|^2
     v: np.ndarray  # float64 (q,): v of the rows of `Own.inside`
     below: np.ndarray  # positions of the rows that violate their condition most, with v below and above the level
@@ -156,36 +160,25 @@ class Survey(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Rows that join the driver's: their features, labels, costs and v, and the numbers of their rows in the part."""
+    """Rows that join the driver's: all that it has to know of them, and the numbers of their rows in the part."""
 
     X: Any
-    y: np.ndarray
+    answers: np.ndarray
     C: np.ndarray
     diag: np.ndarray
     beta: np.ndarray
     v: np.ndarray
     rows: np.ndarray
-    codes: np.ndarray
 
 
 def propose(rows: Rows, own: Own, change: Change) -> Slope:
     """Compute what a change of weights adds to v, and what it does to the objective."""
-    rows.ahead = rows.product(change, rows.spec.dtype)
-    box, moved = rows.box, own.rows
-    signed = box.y[moved] * own.values
-    rows.ahead[moved] += box.ridge[moved] * signed
-    return Slope(float(signed @ box.v[moved]), float(signed @ rows.ahead[moved]))
+    return Slope(*rows.propose(change, own.rows, own.values))
 
 
 def settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> Survey:
     """Follow a proposed change up to this portion, which leads to the weights `own`, and look at all rows."""
-    box = rows.box
-    assert rows.ahead is not None
-    box.beta[own.rows] = own.values
-    box.v[:] += portion * rows.ahead
-    rows.ahead = None
-    rows.stamp += 1
-    smo_box.take_sides(box, None)
+    rows.follow(own.rows, own.values, portion)
     return survey(rows, own, level, wanted)
 
 
@@ -201,18 +194,18 @@ def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
     wanted : int
         Largest number of candidates on each side of the level.
     """
-    box = rows.box
-    i, k = smo_box.extremes(box.v, box.side, None)
-    depths = violations(box, level)
+    box, qp = rows.box, rows.qp
+    i, k = smo_box.extremes(box.v, box.side, qp.epsilon) if qp.m else (-1, -1)
+    low, high = smo_box.slopes(box, i, k, qp.epsilon) if qp.m else (np.inf, -np.inf)
+    depths = violations(box, level, qp.epsilon)
     depths[own.inside] = 0.0
     outside = np.flatnonzero(depths > 0.0)
     is_above = box.v[outside] > level
     below, above = (_worst(depths, side, wanted) for side in (outside[~is_above], outside[is_above]))
-    gradient = box.y * box.v
     return Survey(
-        float(box.v[i]) if i >= 0 else np.inf,
-        float(box.v[k]) if k >= 0 else -np.inf,
-        0.5 * float(box.beta @ (gradient - 1.0)),
+        low if i >= 0 else np.inf,
+        high if k >= 0 else -np.inf,
+        qp.value(box.beta, box.y * box.v),
         float((box.beta * box.y) @ rows.decisions()),
         box.v[own.inside],
         below,
@@ -230,20 +223,19 @@ def _worst(depths: np.ndarray, side: np.ndarray, wanted: int) -> np.ndarray:
 
 
 def draw(rows: Rows, own: Own, seed: int) -> np.ndarray:
-    """Return the positions of rows drawn at random: `own.rows` are how many of label +1 and of label -1."""
+    """Return the positions of rows drawn at random: `own.rows` are how many of each side of `SampleQP.y`."""
     rng, drawn = np.random.default_rng((seed, len(rows.at))), []
     for sign, most in zip((1.0, -1.0), own.rows.tolist(), strict=True):
-        side = np.flatnonzero(rows.box.y == sign)
+        side = np.flatnonzero(rows.qp.y == sign)
         drawn.append(rng.permutation(side)[:most])
     return np.sort(np.concatenate(drawn))
 
 
 def take(rows: Rows, own: Own) -> Taken:
     """Return the rows at the positions `own.rows`, ascending."""
-    at, box = own.rows, rows.box
+    at, box, qp = own.rows, rows.box, rows.qp
     X = rows.features.take(rows.at[at])
-    diag = box.diag[at] - box.ridge[at]
-    return Taken(X, box.y[at], rows.C[at], diag, box.beta[at], box.v[at], rows.at[at], rows.codes[at])
+    return Taken(X, rows.answers[at], qp.C[at], qp.gram.diag[at], box.beta[at], box.v[at], rows.at[at])
 
 
 def find(rows: Rows, own: Own) -> np.ndarray:
@@ -254,16 +246,16 @@ def find(rows: Rows, own: Own) -> np.ndarray:
 
 
 def count(rows: Rows, own: Own) -> tuple[int, int, float, tuple[float, float, int]]:
-    """Return the numbers of rows of each label, the largest k(x, x), and the bounds of the engines."""
-    plus = int(np.count_nonzero(rows.box.y > 0.0))
-    return plus, len(rows.at) - plus, float((rows.box.diag - rows.box.ridge).max(initial=0.0)), rows.features.bounds()
+    """Return the numbers of rows of each side of `SampleQP.y`, the largest k(x, x), and the bounds of the engines."""
+    plus = int(np.count_nonzero(rows.qp.y > 0.0))
+    return plus, len(rows.at) - plus, float(rows.qp.gram.diag.max(initial=0.0)), rows.features.bounds()
 
 
 def losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
     """Return the summed losses at each bias: of the certificate `mark`, or of the rounds' own v if that is 0."""
     h = rows.decisions() if mark == 0 else rows.h
     assert h is not None
-    return losses_at(rows.record, h, 0.0, biases)
+    return losses_at(rows.qp.record, h, rows.spec.centre, biases)
 
 
 def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
@@ -271,12 +263,12 @@ def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
     rows.measured = np.zeros(len(rows.at))
     rows.measured[own.rows] = own.values
     rows.h, rows.mark = rows.product(change, np.float64), mark
-    return Totals(*totals_of(rows.record, rows.measured, rows.box.diag - rows.box.ridge, 0.0))
+    return Totals(*totals_of(rows.qp.record, rows.measured, rows.qp.gram.diag, rows.spec.centre))
 
 
-def terms(rows: Rows, own: Own, bias: float, of_h: float) -> Sums:
-    """Return the sums of the certificate that `measure` began."""
-    return Sums(*sums_of(rows.record, rows.h, rows.measured, 0.0, bias, of_h, U))
+def sums(rows: Rows, own: Own, bias: float, error: float) -> Sums:
+    """Return the sums of the certificate that `measure` began; decision values have at most this error."""
+    return Sums(*sums_of(rows.qp.record, rows.h, rows.measured, rows.spec.centre, bias, error, U))
 
 
 def adopt(rows: Rows, own: Own) -> bool:
@@ -306,7 +298,7 @@ class Message(NamedTuple):
 ANSWERS: dict[str, Callable[..., Any]] = {
     answer.__name__: answer
     for answer in (
-        *(propose, settle, block, survey, draw, take, find, count, losses, measure, terms, adopt, bring),
+        *(propose, settle, block, survey, draw, take, find, count, losses, measure, sums, adopt, bring),
         *(tally, hits),
     )
 }

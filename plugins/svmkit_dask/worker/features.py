@@ -44,14 +44,14 @@ class Features:
         if self._kept is not None:
             yield from self._kept
             return
-        found = []
+        kept = []
         for first, X in self.part.blocks():
             engine = engine_for(self.space.kernel, self.space.features(X), self.space.extent)
-            if self.part.in_memory:
-                found.append((first, engine))
+            if self.part.is_in_memory:
+                kept.append((first, engine))
             yield first, engine
-        if self.part.in_memory:
-            self._kept = found
+        if self.part.is_in_memory:
+            self._kept = kept
 
     def take(self, rows: np.ndarray):
         """Return some rows of the part, int64 in any order, as the problem sees them."""
@@ -85,9 +85,9 @@ class Features:
         return out
 
     def bounds(self) -> tuple[float, float, int]:
-        """Return what `svmkit.problems.sums.Bounds` asks of the engines: value, largest and panel of any block."""
-        found = [(engine.error, engine.largest, engine.panel) for _, engine in self.engines()]
-        error, largest, panel = zip(*found, strict=True) if found else ((0.0,), (0.0,), (1,))
+        """Return what `svmkit.problems.box_sums.Bounds` asks of the engines: value, largest and panel of any block."""
+        kept = [(engine.error, engine.largest, engine.panel) for _, engine in self.engines()]
+        error, largest, panel = zip(*kept, strict=True) if kept else ((0.0,), (0.0,), (1,))
         return max(error), max(largest), max(panel)
 
     def _cut(self, at: np.ndarray) -> Iterator[tuple[slice, Engine, np.ndarray]]:

@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from svmkit.losses.base import Family, Loss
+from svmkit.losses.base import Loss
 from svmkit.model.one_vs_one import signs
-from svmkit.problems.sums import Record
+from svmkit.problems.dual import DualQP
 from svmkit.solver.smo import box as smo_box
-from svmkit.solver.smo.box import Box
 from svmkit.training.division import REST
-from svmkit_dask.worker.features import Features
+from svmkit_dask.parts.part import Part, places
+from svmkit_dask.worker.features import Features, Space
+
+
+class _Diagonal(NamedTuple):
+    """What is asked of a Gram of samples whose kernel values are computed elsewhere."""
+
+    m: int
+    diag: np.ndarray
+
+
+class SampleQP(DualQP):
+    """The losses, bounds and ridges of some samples of a DualQP, without the kernel among them."""
+
+    name: ClassVar[str] = "SampleQP"
+
+    def __init__(self, spec: Spec, answers: np.ndarray, C: np.ndarray, diag: np.ndarray) -> None:
+        self._given = spec, answers, C, diag
+        target = spec.targets(answers)
+        y = np.where(target > spec.centre, 1.0, -1.0)
+        super().__init__(_Diagonal(len(C), diag), y, C, spec.loss.terms(target, C), centre=spec.centre)  # type: ignore[arg-type]
+        self.epsilon = smo_box.epsilon_of(self)
+
+    def among(self, at: np.ndarray) -> SampleQP:
+        """Return those of the samples `at`."""
+        spec, *arrays = self._given
+        return SampleQP(spec, *(array[at] for array in arrays))
+
+    def shift(self, beta: np.ndarray) -> np.ndarray:
+        """Return what v exceeds the decision values without the bias by, at the weights beta (m,)."""
+        return self.signs * (self.ridged(beta) + self.origin)
+
+    def kinks(self, before: np.ndarray, after: np.ndarray, at: np.ndarray) -> float:
+        """Return by how much the kinks of the objective grow as the weights of the samples `at` change."""
+        grown = np.abs(after) - np.abs(before)
+        return float(self.width[at] @ grown) if np.ndim(self.width) else float(self.width * grown.sum())
 
 
 class Spec(NamedTuple):
     """What a part has to know of a problem, besides its own rows."""
 
-    a: int  # the codes of the two classes; `b` may be `svmkit.training.division.REST`
+    a: int  # the codes of the two classes; `b` may be REST, and is `a` where rows have targets in place of classes
     b: int
-    n_classes: int  # the number of classes of all parts
     C: float  # the weight of the summed losses
-    class_weights: np.ndarray  # float64 (n_classes,): the weight of each class
+    class_weights: np.ndarray  # float64 (n_classes,): the weight of each class; (1,) of targets
     loss: Loss  # the loss
     dtype: np.dtype  # precision of the kernel values that are summed up in a round; those of a certificate are float64
-
-    def chosen(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the rows of a part that take part, int64, ascending: those of the two classes whose weight is > 0."""
-        used = weights > 0.0
-        return np.flatnonzero(used if self.b == REST else used & ((codes == self.a) | (codes == self.b)))
+    centre: float = 0.0  # what is subtracted from all targets
 
     @property
-    def is_ridged(self) -> bool:
-        """Whether the dual of the loss has a ridge."""
-        return self.loss.family is not Family.BOUNDED
+    def has_targets(self) -> bool:
+        """Whether the rows have targets in place of classes."""
+        return self.a == self.b
 
-    def labels(self, codes: np.ndarray) -> np.ndarray:
-        """Return -1.0 or +1.0 for the codes of rows that take part."""
+    def choose(self, answers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the rows of a part that take part, int64, ascending: those of the two classes whose weight is > 0."""
+        used = weights > 0.0
+        everybody = self.b == REST or self.has_targets
+        return np.flatnonzero(used if everybody else used & ((answers == self.a) | (answers == self.b)))
+
+    def targets(self, answers: np.ndarray) -> np.ndarray:
+        """Return -1.0 or +1.0 for the codes of rows that take part; targets as they are."""
+        if self.has_targets:
+            return answers
         if self.b == REST:
-            return np.where(codes == self.a, 1.0, -1.0)
-        return signs(codes, self.a, self.b, self.n_classes)
+            return np.where(answers == self.a, 1.0, -1.0)
+        return signs(answers, self.a, self.b, len(self.class_weights))
 
-
-def record_of(loss: Loss, y: np.ndarray, C: np.ndarray) -> Record:
-    """Return the record of a loss of classes for labels (n,) and costs (n,)."""
-    return Record.from_terms(loss.terms(y, C))
+    def codes(self, answers: np.ndarray) -> np.ndarray:
+        """Return the classes of rows; 0 for all that have targets."""
+        return np.zeros(len(answers), dtype=np.int64) if self.has_targets else answers
 
 
 class Change(NamedTuple):
@@ -56,40 +92,39 @@ class Change(NamedTuple):
 
 
 class Rows:
-    """The rows of one part, with their classes and weights, that take part in one problem.
+    """The rows of one part, with their answers and weights, that take part in one problem.
 
     Attributes
     ----------
     at : ndarray of int64, shape (n,)
         The rows of the part that take part, ascending. All other arrays follow their order.
-    record : Record
-        The losses.
+    qp : SampleQP
+        Their losses.
     box : Box
         SMO's state; `v` is y times the gradient at `beta`.
     stamp : int
         The number of changes of the weights so far: a message says to which state it belongs.
     ahead : ndarray of float64, shape (n,), or None
-        What a proposed change adds to v.
+        What a proposed change adds to v; without that of its ridges if these differ above and below 0.
     h, measured : ndarray of float64, shape (n,)
         The decision values of the last certificate, without the bias, and its weights; h is None before there is one.
     mark : int
         The number of that certificate.
     """
 
-    def __init__(self, features: Features, codes: np.ndarray, weights: np.ndarray, spec: Spec) -> None:
+    def __init__(self, features: Features, answers: np.ndarray, weights: np.ndarray, spec: Spec) -> None:
         self.features, self.spec = features, spec
-        self.at = spec.chosen(codes, weights)
-        y = spec.labels(codes[self.at])
-        self.C = spec.C * spec.class_weights[codes[self.at]] * weights[self.at]
-        self.codes = codes[self.at]
-        self.record = record_of(spec.loss, y, self.C)
-        n, diag, ridge, zeros = len(self.at), self.features.diag(self.at), self.record.ridge_up, np.zeros(len(self.at))
-        given = y, self.record.lower, self.record.upper, ridge, diag + ridge
-        self.box = Box(*given, zeros, -y, np.empty(n, np.uint8))
-        smo_box.take_sides(self.box, None)
-        self.stamp, self.ahead, self.kernel_values = 0, None, 0
+        self.at = spec.choose(answers, weights)
+        self.answers = answers[self.at]
+        self.codes = spec.codes(self.answers)
+        C = spec.C * spec.class_weights[self.codes] * weights[self.at]
+        self.qp = qp = SampleQP(spec, self.answers, C, features.diag(self.at))
+        self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)
+        smo_box.take_sides(self.box, qp.epsilon)
+        self.stamp, self.kernel_values, self.mark = 0, 0, 0
+        self.ahead: np.ndarray | None = None
         self.h: np.ndarray | None = None
-        self.measured, self.mark = zeros, 0
+        self.measured = np.zeros(len(self.at))
 
     def product(self, change: Change, dtype) -> np.ndarray:
         """Return what vectors with these coefficients add to the decision values, float64 (n,)."""
@@ -99,30 +134,76 @@ class Rows:
 
     def decisions(self) -> np.ndarray:
         """Return the decision values without the bias that belong to v, float64 (n,)."""
-        box = self.box
-        return box.v + box.y * (1.0 - box.ridge * box.beta)
+        return self.box.v - self.qp.shift(self.box.beta)
+
+    def propose(self, change: Change, at: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+        """Keep what a change of weights adds to v; return slope and curvature of the objective, of rows `at`."""
+        qp, box = self.qp, self.box
+        self.ahead = self.product(change, self.spec.dtype)
+        signed, before = box.y[at] * values, box.beta[at]
+        if qp.ridge_down is qp.ridge:
+            self.ahead[at] += qp.ridge[at] * signed
+            ridged = 0.0
+        else:
+            ridged = float(values @ (qp.ridged(before + values, at) - qp.ridged(before, at)))
+        slope = float(signed @ box.v[at])
+        if qp.epsilon is not None:
+            slope += qp.kinks(before, before + values, at)
+        return slope, float(signed @ self.ahead[at]) + ridged
+
+    def follow(self, at: np.ndarray, weights: np.ndarray, portion: float) -> None:
+        """Follow the proposed change up to this portion, which leads to these weights of the rows `at`."""
+        qp, box = self.qp, self.box
+        assert self.ahead is not None
+        if qp.ridge_down is qp.ridge:
+            box.beta[at] = weights
+            box.v[:] += portion * self.ahead
+        else:
+            h = self.decisions() + portion * self.ahead
+            box.beta[at] = weights
+            box.v[:] = h + qp.shift(box.beta)
+        smo_box.take_sides(box, qp.epsilon)
+        self.stamp, self.ahead = self.stamp + 1, None
 
     def begin_anew(self, stamp: int, change: Change, own: np.ndarray, beta: np.ndarray) -> None:
-        """Compute v from scratch, from all vectors that have weights and those weights that are of these rows."""
+        """Compute v from scratch, from all vectors that have weights and those weights that are of these rows.
+
+        Parameters
+        ----------
+        stamp : int
+            The state that this is.
+        change : Change
+            All vectors that have weights.
+        own, beta : ndarray of shape (k,)
+            Positions of rows that have weights, and their weights.
+        """
         self.box.beta[:] = 0.0
         self.box.beta[own] = beta
         self.take(stamp, self.product(change, np.float64))
 
     def take(self, stamp: int, h: np.ndarray) -> None:
         """Let v follow from decision values without the bias that belong to the weights."""
-        box = self.box
-        box.v[:] = h - box.y * (1.0 - box.ridge * box.beta)
-        smo_box.take_sides(box, None)
+        self.box.v[:] = h + self.qp.shift(self.box.beta)
+        smo_box.take_sides(self.box, self.qp.epsilon)
         self.stamp, self.ahead = stamp, None
 
 
 class Portion(NamedTuple):
-    """A part as its worker holds it: features, and the code and the weight of each row."""
+    """A part as its worker holds it: features, and the answer (a class's code, or a target) and weight of each row."""
 
     features: Features
-    codes: np.ndarray
+    answers: np.ndarray
     weights: np.ndarray
+
+    @classmethod
+    def from_part(cls, part: Part, space: Space, classes: np.ndarray | None) -> Portion:
+        """Return a part with the places of its labels among the classes, -1 of others; without classes with targets."""
+        if classes is None:
+            answers = part.answers.astype(np.float64)
+        else:
+            answers = places(classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
+        return cls(Features(part, space), answers, np.ones(part.n_rows) if part.weights is None else part.weights)
 
     def rows(self, spec: Spec) -> Rows:
         """Return the rows of a problem at weights of 0."""
-        return Rows(self.features, self.codes, self.weights, spec)
+        return Rows(self.features, self.answers, self.weights, spec)

@@ -21,7 +21,8 @@ from svmkit.data.classes import with_labels_like
 from svmkit.errors import Gone, InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
-from svmkit.scoring.metric import COUNTED, Metric
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.selection import defaults
 from svmkit.solver.solution import Status
 from svmkit.tasks import task_named
@@ -39,7 +40,6 @@ _ELSEWHERE = {
     "impute": "holes are not filled on a cluster: fill them in the parts, and leave --impute out",
     "nu": "nu-SVC is not available on a cluster: leave --nu out",
     "n_features": "the columns of all parts are counted: leave --n-features out",
-    "epsilon": "a cluster learns classes, no quantities: leave --epsilon out",
 }
 
 
@@ -62,6 +62,7 @@ def run(options: TrainOptions) -> Outcome:
             reading=options.reading,
             kernel=method.kernel,
             scale=options.scale,
+            task=method.task,
             class_weight=method.settings.class_weight,
             multiclass=options.multiclass or "ovo",
             memory=options.memory,
@@ -82,8 +83,6 @@ def _method(options: TrainOptions) -> Method:
             raise InputError(reason)
     if options.starts_at_model:
         raise InputError("training on a cluster cannot start at a model: --resume needs --checkpoint FILE")
-    if task_named(options.task).has_targets:
-        raise InputError(f"a cluster learns classes, no quantities: leave --scheduler out, or --task {options.task}")
     if options.multiclass == "crammer_singer":
         raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
     method = (options.replace(solver=SOLVER) if options.solver == "auto" else options).method()
@@ -101,15 +100,19 @@ class _Run:
             note(line)
         if data.quantity is not None and options.task is None:
             raise InputError(
-                f"the labels look like a quantity ({data.quantity}), and a cluster learns classes: --task classify "
-                "takes them as classes"
+                f"the labels look like a quantity ({data.quantity}): --task regress learns it on a cluster, --task "
+                "classify takes them as classes"
             )
 
     def outcome(self, saver: Checkpoint | None) -> Outcome:
         """Train, measure, save and log."""
         options, method, data = self.options, self.method, self.data
         sets = self._sets()
-        metric = Metric.from_name(options.metric, data.classes, data.tally.rows, method.settings.class_weight)
+        if method.task.has_targets:
+            metric: Metric = QuantityMetric.from_scorer(options.metric)
+        else:
+            weights = method.settings.class_weight
+            metric = Metric.from_name(options.metric, data.classes, data.tally.rows, weights)
         if metric.note and options.metric:
             note(metric.note)
         title = f"{method.solver.name} {options.data}"
@@ -154,4 +157,4 @@ class _Run:
         except SvmkitError as error:
             note(f"the training accuracy is not known: {error}")
             scores = None
-        return Measurement(scores, getattr(scores, metric.name) if scores and metric.name in COUNTED else None, None)
+        return Measurement(scores, None if scores is None else metric.score_counts(scores), None)

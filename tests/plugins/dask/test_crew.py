@@ -77,7 +77,7 @@ def test_parts_without_room_in_memory_are_read_from_local_disk(client, tmp_path,
     with dask_crew(client, tmp_path, X, y, CUTS) as crew:
         found = solve(posed(crew), SOLVER, stop=Gap(1e-4))
         parts = [cell.value.features.part for one in held(client) for cell in one.portions.values()]
-        assert len(parts) == 5 and not any(part.in_memory for part in parts)
+        assert len(parts) == 5 and not any(part.is_in_memory for part in parts)
     assert found.certificate.dual == pytest.approx(alone.certificate.dual, rel=1e-4)
 
 

@@ -18,14 +18,12 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.losses.margin import Hinge, SmoothedHinge, SquaredHinge
+from svmkit.losses import Hinge, SquaredHinge
 from svmkit.problems.box import BoxQP
 from svmkit.solver import Gap, Progress, Status, solve
 
-SMALL = DFCSMO(first=30)
-
-
 HINGE = Hinge()
+SMALL = DFCSMO(first=30)
 
 
 def data(n=400, d=4, seed=0, far=0.0):
@@ -42,7 +40,7 @@ def scattered(X, y, kernel, *, ends=(100, 101, 250), loss=HINGE, C=1.0, crew=Loc
         Portion(Features(MemoryPart(X[lo:hi], y[lo:hi]), space), (y[lo:hi] > 0).astype(np.int64), np.ones(hi - lo))
         for lo, hi in pairwise(cuts)
     ]
-    spec = Spec(0, 1, 2, C, np.ones(2), loss, np.dtype(np.float32))
+    spec = Spec(0, 1, C, np.ones(2), loss, np.dtype(np.float32))
     return ScatteredQP(Session(crew(parts, space), spec), budget)
 
 
@@ -54,12 +52,12 @@ def whole(problem, X, y, point, C=1.0):
     return same.certificate(beta)
 
 
-@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), SmoothedHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()], ids=str)
 @pytest.mark.parametrize(("kernel", "storage"), [(RBF(0.3), np.asarray), (Linear(), sp.csr_array)])
 def test_the_certificate_over_parts_is_that_of_the_whole(loss, kernel, storage):
     X, y = data()
     problem = scattered(storage(X), y, kernel, loss=loss)
-    found = solve(problem, DFCSMO(first=30, loss=loss), stop=Gap(1e-5))
+    found = solve(problem, DFCSMO(first=30, loss=loss.name), stop=Gap(1e-5))
     same = whole(problem, storage(X), y, found.point)
     assert found.status is Status.CONVERGED and problem.infeasible(found.point) is None
     assert found.certificate.primal == pytest.approx(same.primal, rel=1e-12)

@@ -62,9 +62,9 @@ def test_decoded_rows_are_used_again_as_long_as_the_file_is_the_same(tmp_path, s
     with monkeypatch.context() as patch:
         patch.setattr(sources, "decode", lambda *_: pytest.fail("decoded again"))
         np.testing.assert_array_equal(rows(source.load(cache, 0)), want)
-        in_memory = source.load(cache, 1 << 30)
-        assert isinstance(in_memory, MemoryPart)
-        np.testing.assert_array_equal(rows(in_memory), want)
+        is_in_memory = source.load(cache, 1 << 30)
+        assert isinstance(is_in_memory, MemoryPart)
+        np.testing.assert_array_equal(rows(is_in_memory), want)
     state = source.path.stat()
     os.utime(source.path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
     source.load(cache, 0)
@@ -137,7 +137,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, source, monkeypatc
     monkeypatch.setattr("svmkit_dask.parts.disk.open", opened, raising=False)
     message = str(refused("No space left on device", source.load, tmp_path / "cache", 0))
     assert str(source.path) in message and "make room" in message
-    assert source.load(tmp_path / "cache", 1 << 30).in_memory  # needs the disk for later loads only
+    assert source.load(tmp_path / "cache", 1 << 30).is_in_memory  # needs the disk for later loads only
     assert not list((tmp_path / "cache").iterdir())
 
 

@@ -10,14 +10,16 @@ from sklearn.base import clone
 from support.parts import three_classes
 from support.refusals import refused
 
-from svmkit import SVMClassifier
+from svmkit import SVMClassifier, SVMRegressor
+from svmkit.losses import Quantile
 from svmkit.training.train import fit_prepared
 
 pytest.importorskip("distributed")
 import dask
 import dask.array as da
 from distributed import Client, LocalCluster
-from svmkit_dask import DaskSVMClassifier, estimators
+from svmkit_dask import DaskSVMClassifier, DaskSVMRegressor, estimators
+from svmkit_dask.dfcsmo import DFCSMO
 
 X, Y = three_classes(240)
 SMALL = {"solver": "dfcsmo", "solver_options": {"first": 30}, "gamma": 0.3, "tol": 1e-4}
@@ -95,6 +97,30 @@ def test_chunks_of_a_worker_that_is_killed_are_made_anew(fitted, arrays, monkeyp
         monkeypatch.setattr(estimators, "fit_prepared", killing)
         machine = DaskSVMClassifier(**SMALL, client=client).fit(*arrays)
     assert machine.gap_ <= 1e-4 and machine.bound_ == pytest.approx(fitted.bound_, rel=3e-4)
+
+
+def test_targets_are_learnt_and_scored_on_the_workers(client, tmp_path):
+    rng = np.random.default_rng(0)
+    t, weights = np.sin(X[:, 0]) + 0.2 * rng.normal(size=len(X)) + 7.0, rng.uniform(0.5, 2.0, len(X))
+    own = {"gamma": 0.5, "epsilon": 0.05, "tol": 1e-4}
+    plain = SVMRegressor("smo", **own).fit(X, t, sample_weight=weights)
+    at, targets = da.from_array(X, chunks=(90, 2)), da.from_array(t, chunks=100)
+    machine = DaskSVMRegressor(**own).fit(at, targets, sample_weight=da.from_array(weights, chunks=70))
+    assert machine.gap_ <= 1e-4 and machine.bound_ == pytest.approx(plain.bound_, rel=3e-4)
+    predicted = machine.predict(at)
+    assert isinstance(predicted, da.Array) and predicted.chunks == ((90, 90, 60),)
+    assert np.abs(predicted.compute() - plain.predict(X)).max() < 0.02
+    assert machine.score(at, targets) == pytest.approx(machine.to_local().score(X, t))
+    assert machine.score(at, t, weights) == pytest.approx(machine.to_local().score(X, t, weights))
+    again = pickle.loads(pickle.dumps(clone(machine).set_params(loss="squared_epsilon_insensitive", client=client)))
+    assert again.client is None and again.loss == "squared_epsilon_insensitive"
+    assert again.fit(at, targets).gap_ <= 1e-4
+    upper = DaskSVMRegressor(DFCSMO(loss=Quantile(tau=0.9)), gamma=0.5).fit(at, targets)
+    assert upper.gap_ <= 1e-3 and (t <= upper.predict(X)).mean() == pytest.approx(0.9, abs=0.03)
+    assert type(machine.to_local()) is SVMRegressor and (X[machine.support_] == machine.support_vectors_).all()
+    refused(["nu", "SVMRegressor"], DaskSVMRegressor(nu=0.5).fit, at, targets)
+    refused(["solver smo", "dfcsmo"], DaskSVMRegressor("smo").fit, at, targets)
+    refused(["y is 7"], DaskSVMRegressor().fit, at, da.full(len(X), 7.0, chunks=100))
 
 
 def test_it_is_cloned_pickled_and_made_plain(fitted, client):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
-from support.crew import local_crew, of_all_rows, posed, rows
+from support.crew import Forgetful, local_crew, of_all_rows, posed, rows
 from svmkit_corrective.standard_form import Phase
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.driver.session import LocalWorkers
@@ -11,31 +11,10 @@ from svmkit_dask.worker.answers import Message
 
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.losses.margin import Hinge, SmoothedHinge, SquaredHinge
+from svmkit.losses import Hinge, SquaredHinge
 from svmkit.solver import Gap, Status, solve
 
 CUTS = (100, 101, 300, 420)
-
-
-class Forgetful(LocalWorkers):
-    """Some parts forget their rows before each message, and some right after it."""
-
-    share, lost = 0.2, 0
-
-    def __init__(self, portions, space):
-        super().__init__(portions, space)
-        self.rng = np.random.default_rng(1)
-
-    def ask(self, problem, message, own, change, parts):
-        self.forget(problem, parts)
-        answers = super().ask(problem, message, own, change, parts)
-        self.forget(problem, parts)
-        return answers
-
-    def forget(self, problem, parts):
-        for p in parts:
-            if self.rng.random() < self.share:
-                self.lost += self._rows.pop((problem, p), None) is not None
 
 
 class Twice(LocalWorkers):
@@ -51,13 +30,13 @@ class Twice(LocalWorkers):
         return super().ask(problem, message, own, change, parts)
 
 
-@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), SmoothedHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()], ids=str)
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear()], ids=str)
 @pytest.mark.parametrize("crew", [Forgetful, Twice])
 def test_a_solve_ends_with_the_certificate_of_the_whole(crew, kernel, loss):
     X, y = rows()
     problem = posed(local_crew(X, y, CUTS, kernel=kernel, of=crew), loss=loss)
-    found = solve(problem, DFCSMO(first=30, loss=loss), stop=Gap(1e-4))
+    found = solve(problem, DFCSMO(first=30, loss=loss.name), stop=Gap(1e-4))
     same = of_all_rows(problem, X, y, found.point)
     assert found.status is Status.CONVERGED
     assert same.gap <= 1.01e-4

@@ -57,7 +57,7 @@ def test_dealt_out_rows_are_those_of_one_file(tmp_path, form, density):
         parts = [source.with_layout(together.layout).load(cache, 0) for source in sources]
         np.testing.assert_array_equal(np.vstack([rows(part) for part in parts]), want)
         np.testing.assert_array_equal(np.concatenate([part.answers for part in parts]), whole.y)
-        assert all(part.in_memory == (kind == "memory") for part in parts)
+        assert all(part.is_in_memory == (kind == "memory") for part in parts)
         for part, first in zip(parts, together.offsets, strict=False):
             some = np.random.default_rng(1).integers(0, part.n_rows, 9)
             taken = part.take(some)

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from support.part_files import cut, numbers, write
 from support.refusals import refused
 from svmkit_dask.parts.facts import Moments, facts_of
-from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.parts.part import MemoryPart, places
 from svmkit_dask.parts.sources import FilePart
-from svmkit_dask.parts.summary import Summary, places
+from svmkit_dask.parts.summary import Summary
 
 from svmkit.data.classes import quantity
 from svmkit.data.prepare.labels import encode_labels
