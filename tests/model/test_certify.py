@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 from svmkit import SVMModel, SVMOneClass, fit, plugins
+from svmkit.conformance.solvers import with_losses
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.losses import Hinge, Huber, Quantile, SquaredHinge
@@ -60,6 +61,14 @@ def test_it_is_the_certificate_of_a_regression(name):
     done = fit(X, T, task="regress", solver=solver, kernel=kernel, C=2.0, epsilon=0.2, stop=STOP)
     linear = solver.problem_of(kernel, "regress").is_linear
     same(done, done.model.certify(X, T), bound=solver.certified and not linear)
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_every_loss_of_a_dual_solver(task):
+    answers = Y if task == "classify" else T
+    for solver in with_losses(plugins.build("solver", "smo"), task).values():
+        done = fit(X, answers, task=task, solver=solver, kernel=RBF(0.5), C=2.0, stop=STOP)
+        same(done, done.model.certify(X, answers))
 
 
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
