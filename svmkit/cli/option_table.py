@@ -238,6 +238,8 @@ _MODEL = _panel(
     _row("tune", "C", float, None, "Weight of the summed losses where it is not searched; default 1.", "-C"),
     _row("compare", "C", list[float], None, "Weight of the summed losses; several values make several problems.", "-C"),
     _row("curve", "C", float, None, "Weight of the summed losses; default 1.", "-C"),
+    _row("train tune", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as tau=0.9; "
+         "default the solver's."),
     _row("train tune curve", "kernel", str, None, KERNEL),
     _row("compare", "kernel", str, None, "Default rbf, or linear when a solver needs it."),
     _row("train curve", "gamma", str, None, f"{GAMMA}."),

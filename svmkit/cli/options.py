@@ -72,6 +72,48 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
     return pairs
 
 
+def options_with_loss(
+    solver: str, values: dict[str, str], loss: str, task: str | None, epsilon: float | None
+) -> dict[str, Any]:
+    """Return the options of a solver with the loss among them, from the options of both.
+
+    Parameters
+    ----------
+    solver : str
+        The name of the solver.
+    values : dict of str to str
+        Its options, and those of the loss.
+    loss : str
+        The name of the loss.
+    task : {"classify", "regress"} or None
+        What is learnt; None, while it is not known, is the task of the loss.
+    epsilon : float or None
+        The option --epsilon.
+
+    Raises
+    ------
+    InputError
+        The loss is unknown or of another task, the solver does not take it, or an option is of neither.
+    """
+    from svmkit import plugins
+    from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
+
+    kind, names = plugins.load("solver", solver), plugins.names("loss")
+    if "loss" in values:
+        raise InputError("give --loss or -o loss, not both")
+    if canonical_name(loss, "regress") not in names and loss not in names:
+        raise InputError(f"--loss {loss!r} is not known; there are: {', '.join(loss_names())}")
+    known = plugins.options(kind)
+    if task is None:
+        task = plugins.load("loss", loss if loss in names else canonical_name(loss, "regress")).task
+    made = make_loss(loss, task, {key: value for key, value in values.items() if key not in known}, epsilon=epsilon)
+    if "loss" not in known and made.name not in kind.loss_names(task):
+        kind.loss_option(made.name)  # which raises
+    own: dict[str, Any] = {key: value for key, value in values.items() if key in known}
+    short = LIBLINEAR_NAMES.get(made.name, made.name)
+    return own | ({"loss": short if short in kind.losses else made} if "loss" in known else {})
+
+
 def seconds(text: str, what: str) -> float:
     """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise InputError, which names `what`."""
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", text.strip(), re.ASCII)

@@ -14,7 +14,7 @@ from svmkit import plugins
 
 pytestmark = pytest.mark.usefixtures("alone", "unloaded")
 
-KINDS = ("solver", "kernel", "sampler")
+KINDS = ("solver", "kernel", "loss", "sampler")
 
 
 def runs(step):
@@ -64,7 +64,7 @@ def test_a_package_names_what_is_in_it(svmkit, kind):
     assert project["name"] == "svmkit-my-own"
     points = project["entry-points"]
     assert points["svmkit.interface"] == {str(plugins.INTERFACE): module}
-    assert points[f"svmkit.{kind}s"] == {"my_own": f"{module}.my_own:MyOwn"}
+    assert points["svmkit.losses" if kind == "loss" else f"svmkit.{kind}s"] == {"my_own": f"{module}.my_own:MyOwn"}
     assert "load_file" not in tests.read_text(encoding="utf-8") and "@file" not in tests.read_text(encoding="utf-8")
     svmkit("new", kind, "my_own")
     assert Path("my_own.py").read_bytes() == code.read_bytes()  # one file moves into a package as it is

@@ -13,7 +13,7 @@ KINDS = ("solver", "kernel", "loss", "sampler")
 USES = {
     "solver": "--solver {name}",
     "kernel": "--kernel {name}",
-    "loss": "diabetes --loss {name}",
+    "loss": "diabetes --solver fcsmo --loss {name}",
     "sampler": "--solver swap --sampler {name}",
 }
 

@@ -12,6 +12,7 @@ from svmkit.cli.option_table import EPSILON, TOL, Options, defaults
 from svmkit.cli.options import (
     class_weights,
     key_values,
+    options_with_loss,
     reading,
     require_calibrate,
     require_regression,
@@ -26,7 +27,7 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
 from svmkit.scoring.metric import require_metric
-from svmkit.tasks import TASKS
+from svmkit.tasks import TASKS, task_named
 from svmkit.training.checkpoint import EVERY, Checkpoint
 from svmkit.training.settings import Method, Settings, resolve
 
@@ -158,13 +159,16 @@ class TrainOptions(Options):
         """How a table is to be read."""
         return reading(self)
 
-    @property
-    def settings(self) -> Settings:
-        """What training needs to know besides the data."""
-        values = key_values(self.option, "-o")
+    def settings(self, task: str | None = None) -> Settings:
+        """Return what training needs to know besides the data of this task."""
+        values = {k: v for k, v in key_values(self.option, "-o").items() if not k.startswith("kernel.")}
+        supervised = task_named(task).is_supervised
+        if self.loss is not None and supervised:
+            values = options_with_loss(self.solver, values, self.loss, task, self.epsilon)
         return Settings(
             solver=self.solver,
-            solver_options={key: value for key, value in values.items() if not key.startswith("kernel.")},
+            solver_options=values,
+            loss=None if supervised else self.loss,
             kernel=None if self.kernel is None else plugins.build("kernel", self.kernel, self.kernel_params),
             C=self.C,
             nu=self.nu,
@@ -196,7 +200,8 @@ class TrainOptions(Options):
         InputError
             A name or value is unknown, or the solver cannot take the kernel.
         """
-        method = resolve(self.settings, task or self.task)
+        task = task or self.task
+        method = resolve(self.settings(task), task)
         if self.kernel is None and self.kernel_params:
             kernel = plugins.build("kernel", method.kernel.name, self.kernel_params)
             method = resolve(replace(method.settings, kernel=kernel), method.task)

@@ -1,0 +1,46 @@
+"""`--loss NAME` with its options, refusals that name what fits, and a loss of one's own in a file."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from support.plugin import unloaded  # noqa: F401  a fixture
+
+pytestmark = pytest.mark.usefixtures("alone", "unloaded")
+
+
+def test_a_quantile_leaves_its_share_below(svmkit):
+    given = ("--loss", "quantile", "-o", "tau=0.9", "--solver", "fcsmo", "-C", "10", "--scale", "standard")
+    found = svmkit("train", "diabetes", *given, "--no-track", "--json").json
+    assert found["params"]["loss"] == "quantile" and found["params"]["tau"] == 0.9
+    assert found["status"] == "converged" and 0.0 <= found["gap"] <= 1e-3
+
+
+def test_the_same_as_the_option_of_the_solver(svmkit):
+    given = ("train", "breast_cancer", "--solver", "smol2", "--no-track", "--json")
+    new, old = (svmkit(*given, *more).json for more in (("--loss", "squared_hinge"), ("-o", "loss=squared_hinge")))
+    assert new["objective"] == old["objective"] and new["params"] == old["params"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("iris", "--loss", "nope"), ["--loss 'nope' is not known", "huber"]),
+        (("iris", "--loss", "huber", "--solver", "smo"), ["huber is for regression", "smoothed_hinge"]),
+        (("diabetes", "--loss", "huber", "--solver", "swap"), ["swap", "huber", "fcsmo"]),
+        (("diabetes", "--loss", "quantile", "-o", "tau=2"), ["tau must be", "0 < tau < 1"]),
+        (("diabetes", "--loss", "huber", "-o", "delta=0"), ["delta must be", "> 0"]),
+        (("diabetes", "--loss", "huber", "-o", "tau=0.5"), ["no option 'tau'", "delta", "quantile"]),
+        (("iris", "--loss", "hinge", "-o", "loss=hinge"), ["--loss or -o loss"]),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_line(refused, args, words):
+    refused(words, "train", *args, "--no-track")
+
+
+def test_a_loss_of_ones_own(svmkit):
+    step = svmkit("new", "loss", "two_widths", "--json").json["next"][0]
+    found = svmkit(*shlex.split(step)[1:], "-o", "above=5", "--no-track", "--json").json
+    assert found["params"]["loss"] == "two_widths" and found["params"]["above"] == 5.0 and found["gap"] <= 1e-3
+    assert Path("test_two_widths.py").exists()
+    assert svmkit("check", "--plugin", "two_widths.py", "--json").json["passed"]
