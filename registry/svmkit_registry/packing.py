@@ -13,6 +13,7 @@ from svmkit._version import __version__
 from svmkit.data import Encoding
 from svmkit.data.prepare.dates import text_of
 from svmkit.model.model import SVMModel
+from svmkit.tasks import task_named
 
 FILE = "model.svmkit"
 STORED = f"data/{FILE}"  # its place in the folder of mlflow
@@ -71,7 +72,7 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     if dense.dtype.kind != "f":
         dense = dense.astype(np.float64)
     inferred = infer_signature(dense, model.predict(dense))
-    if model.task == "classify":
+    if task_named(model.task).has_classes:
         asked = ParamSchema([ParamSpec(PROBA, DataType.boolean, default=False)])
         inferred = ModelSignature(inferred.inputs, inferred.outputs, asked)
     encoding = model.encoding

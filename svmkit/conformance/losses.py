@@ -12,6 +12,7 @@ from svmkit.conformance.result import Check
 from svmkit.errors import InputError
 from svmkit.losses.base import Family, Loss
 from svmkit.losses.terms import Terms, conjugates, dual_weights, loss_values
+from svmkit.tasks import task_named
 
 TOL = 1e-10  # of the values that are compared
 TRIED = -1.0, 0.0, 1.0, 2.0, math.inf, math.nan, "wide"  # values of a numeric option
@@ -56,7 +57,7 @@ def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:
         Seed of the random generator.
     """
     rng = np.random.default_rng(seed)
-    target = np.where(rng.random(m) < 0.5, 1.0, -1.0) if loss.task == "classify" else rng.normal(size=m)
+    target = np.where(rng.random(m) < 0.5, 1.0, -1.0) if task_named(loss.task).has_classes else rng.normal(size=m)
     C = 10.0 ** rng.uniform(-3.0, 3.0, m)
     terms = loss.terms(target, C)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -197,7 +198,7 @@ def _separable(loss: Loss) -> str | None:
 
 
 def _extremes(loss: Loss) -> str | None:
-    target = np.repeat([1.0, -1.0] if loss.task == "classify" else [0.0, 1e-300, -1e150], 10)
+    target = np.repeat([1.0, -1.0] if task_named(loss.task).has_classes else [0.0, 1e-300, -1e150], 10)
     h = np.resize([0.0, 1.0, -1.0, 1e-300, -1e-300, 1e150, -1e150, 1e300, -1e300, 1e16], len(target))
     for cost in (1e-12, 1.0, 1e12):
         C = np.full(len(target), cost)

@@ -25,6 +25,7 @@ from svmkit.kernels.functions import Precomputed
 from svmkit.model.calibration import Calibration, from_file
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files
+from svmkit.tasks import TASKS, task_named
 
 FORMAT, VERSION = "svmkit", 2
 EARLIEST = 1  # what a file says that earlier versions of svmkit can read
@@ -142,7 +143,7 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
         **preprocessing.header(),
         "about": parts["about"],
     }
-    if task != "classify":
+    if not task_named(task).has_classes:
         header |= {"version": VERSION, "task": task}
     if parts["multiclass"] != "ovo":
         header |= {"version": VERSION, "multiclass": parts["multiclass"]}
@@ -205,13 +206,13 @@ def _require_valid(parts: dict[str, Any]) -> None:
         raise ValueError("what is told about it is no map")
     if any(isinstance(value, str) for value in parts["kernel"].params.values()):
         raise ValueError("the kernel's parameters are not numbers")
-    if parts["task"] not in ("classify", "regress", "outliers"):
+    if parts["task"] not in TASKS:
         raise ValueError("its task is not known")
-    if parts["multiclass"] not in MODES or (parts["multiclass"] != "ovo" and parts["task"] != "classify"):
+    if parts["multiclass"] not in MODES or (parts["multiclass"] != "ovo" and not TASKS[parts["task"]].has_classes):
         raise ValueError("how it is made of decisions is not known")
-    if parts["task"] != "classify" and parts["calibration"] is not None:
+    if not TASKS[parts["task"]].has_classes and parts["calibration"] is not None:
         raise ValueError("only a classifier has a calibration")
-    if parts["task"] == "regress":
+    if TASKS[parts["task"]].has_targets:
         owners, shapes, fits = 1, ((1, n_sv), (1,)), k == 0
     elif parts["multiclass"] != "ovo" and k > 2:
         owners, shapes, fits = k, ((k, n_sv), (k,)), True

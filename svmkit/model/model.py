@@ -25,6 +25,7 @@ from svmkit.model.calibration import Calibration
 from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import threads
+from svmkit.tasks import task_named
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
 PART_BYTES = 32 << 20  # most bytes of these rows, and of their decisions, above the fewest rows
@@ -98,12 +99,14 @@ class SVMModel:
     @property
     def regresses(self) -> bool:
         """Whether the predictions are quantities."""
-        return self.task == "regress"
+        return task_named(self.task).has_targets
 
     @property
     def finds_outliers(self) -> bool:
         """Whether the model tells outliers (-1) from the rest (+1), which files of earlier versions do not say."""
-        return self.task == "outliers" or (self.classes.tolist() == [-1, 1] and int(self.n_support[0]) == 0)
+        return not task_named(self.task).is_supervised or (
+            self.classes.tolist() == [-1, 1] and int(self.n_support[0]) == 0
+        )
 
     @property
     def has_one_function(self) -> bool:

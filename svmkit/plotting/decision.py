@@ -10,6 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.plotting.style import COLOURS, new_axes
+from svmkit.tasks import task_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +92,7 @@ def plot_decision(
     """
     subject = _subject(model)
     task = subject.model.task
-    values, names = _values(X, 1 if task == "regress" else 2, task)
+    values, names = _values(X, 1 if task_named(task).has_targets else 2, task)
     labels = None if y is None else np.asarray(y).ravel()
     if labels is not None and len(labels) != len(values):
         raise InputError(f"y has {len(labels)} labels for {len(values)} rows of X: give one for each")
@@ -99,7 +100,7 @@ def plot_decision(
         raise InputError(f"resolution must be at least 2, not {resolution}")
     ax = new_axes() if ax is None else ax
     like = _like(X)
-    if task == "regress":
+    if task_named(task).has_targets:
         if labels is None:
             raise InputError("a regression is drawn with its targets: give y")
         _draw_curve(ax, subject, values[:, 0], labels.astype(np.float64), like)
@@ -190,7 +191,7 @@ def _draw_regions(ax: Axes, subject: _Subject, values: np.ndarray, like: Callabl
     else:
         height = decision if model.calibration is None else model.log_odds(decision)
         ax.contour(across, up, height.reshape(codes.shape), levels=[0.0], linewidths=1.4, **line)
-        if model.task == "classify":
+        if task_named(model.task).has_classes:
             margins = decision.reshape(codes.shape)
             ax.contour(across, up, margins, levels=[-1.0, 1.0], linewidths=1.0, linestyles="--", **line)
             ax.plot([], [], "--", color="black", linewidth=1.0, label="margins")
@@ -209,7 +210,7 @@ def _draw_samples(ax: Axes, model: SVMModel, values: np.ndarray, labels: np.ndar
             f"y has the label {str(labels[~known][0])!r}, which the model does not know: it has "
             f"{', '.join(map(str, model.classes[:20]))}"
         )
-    words = {"-1": "outlier", "1": "inlier"} if model.task == "outliers" else {}
+    words = {"-1": "outlier", "1": "inlier"} if not task_named(model.task).is_supervised else {}
     for k, name in enumerate(model.classes):
         rows = labels.astype(str) == str(name)
         look: dict[str, Any] = {

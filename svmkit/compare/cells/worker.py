@@ -21,7 +21,7 @@ from svmkit.compare.plan import advice, calibration
 from svmkit.compare.plan.entries import build_solver
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell, sampler_of
-from svmkit.data.classes import REGRESS, answers
+from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.model.calibration import FOLDS
@@ -32,6 +32,7 @@ from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, parse_stop
+from svmkit.tasks import task_named
 from svmkit.tracking import RunRecord
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.train import train
@@ -147,7 +148,9 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     rows = sets.train
     _bench.trained = RunRecord(solver, kernel, fitted, rows.name, rows.n_samples, rows.n_features)
     advised = [advice.advise(cell, sets), standard_note(data["scale"], rows.X)]
-    taken = rows.notes[-1:] if rows.task == REGRESS and data.get("task") is None else ()  # the label as a quantity
+    taken = (
+        rows.notes[-1:] if task_named(rows.task).has_targets and data.get("task") is None else ()
+    )  # the label as a quantity
     notes = [*_bench.notes, *taken, *filter(None, advised), *notes]
     return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
 
@@ -239,7 +242,7 @@ def _warm(sets: Sets, cell: Cell) -> None:
     y = sets.train.y
     assert y is not None
     rows = np.arange(min(len(y), WARM_ROWS))
-    if sets.train.task != REGRESS:
+    if not task_named(sets.train.task).has_targets:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             return  # the fit itself reports it
@@ -267,6 +270,7 @@ def _budgets_of(cell: Cell) -> Stop:
 def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, parent: Tracking) -> str | None:
     """Log the cell as a run of its own; return its id, or None if the store failed."""
     data, solver, fitted = cell.settings["data"], trained.solver, trained.fitted
+    regresses = task_named(sets.train.task).has_targets
     params = tracking.params(
         solver,
         fitted.model.kernel,
@@ -280,8 +284,8 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         memory=data["memory"],
         time_limit=record["time_limit"],
         class_weight=data.get("class_weight"),
-        task=REGRESS if sets.train.task == REGRESS else None,
-        epsilon=data.get("epsilon", EPSILON) if sets.train.task == REGRESS else None,
+        task=sets.train.task if regresses else None,
+        epsilon=data.get("epsilon", EPSILON) if regresses else None,
         calibrate=cell.settings["solver"].get("calibrate"),
         multiclass=data.get("multiclass"),
     )

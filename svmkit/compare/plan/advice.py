@@ -14,7 +14,7 @@ from svmkit import plugins
 from svmkit.compare.plan.entries import build_kernel, build_solver
 from svmkit.compare.plan.sets import Sets
 from svmkit.compare.plan.spec import Cell, sampler_of
-from svmkit.data.classes import CLASSIFY, REGRESS
+from svmkit.data.classes import CLASSIFY
 from svmkit.data.places.sources import find
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
@@ -23,6 +23,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Full, Sampler
 from svmkit.solver.task import Task
+from svmkit.tasks import task_named
 
 FEW = 20  # the memory holds fewer than one kernel row in so many: most rows are computed again and again
 BY_COLUMNS = 5_000  # samples from which on a linear problem is solved by columns in less time than by kernel values
@@ -77,7 +78,7 @@ def advise(cell: Cell, sets: Sets) -> str | None:
     """Return the advice for a cell, whose sets are loaded."""
     assert sets.train.y is not None
     m = sets.train.n_samples
-    if sets.train.task != REGRESS:
+    if not task_named(sets.train.task).has_targets:
         _, counts = np.unique(sets.train.y, return_counts=True)
         m = int(np.sort(counts)[-2:].sum())
     solver, kernel, sampler = _parts(cell)
@@ -102,7 +103,7 @@ def _parts(cell: Cell) -> tuple[Solver, Kernel, Sampler | None]:
 
 
 def _problem(kind: type[Solver], kernel: Kernel, task: str) -> type[Problem] | None:
-    return kind.regression_for(kernel) if task == REGRESS else kind.problem_for(kernel)
+    return kind.regression_for(kernel) if task_named(task).has_targets else kind.problem_for(kernel)
 
 
 def _is_linear(kind: type[Solver], kernel: Kernel, task: str) -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from svmkit.data import Dataset
-from svmkit.data.classes import REGRESS, answers
+from svmkit.data.classes import answers
 from svmkit.errors import InputError
 from svmkit.model.calibration import require_kind
 from svmkit.model.model import SVMModel
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
+from svmkit.tasks import task_named
 from svmkit.training.result import Fit
 
 SCORES = ("test_log_loss", "test_brier_score")
@@ -29,7 +30,7 @@ def require_calibration(where: str, entry: dict[str, Any], task: Any = None) -> 
         require_kind(kind)
     except InputError as error:
         raise InputError(f"{where}.calibrate: {error}") from None
-    if task == REGRESS:
+    if task_named(task).has_targets:
         raise InputError(f"{where}: quantities have no probabilities: leave calibrate out")
 
 

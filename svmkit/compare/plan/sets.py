@@ -12,7 +12,7 @@ import numpy as np
 
 from svmkit.compare.plan.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
-from svmkit.data.classes import CLASSIFY, REGRESS, with_labels_like, with_task
+from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
 from svmkit.data.loading import kind_of
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
@@ -22,6 +22,7 @@ from svmkit.data.splitting import fold, part, sample, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
+from svmkit.tasks import task_named
 
 OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "task")
 
@@ -52,7 +53,7 @@ def prepare(settings: dict[str, Any]) -> Sets:
     train = load(settings["source"], n_features=n_features, reading=Reading.from_options(settings), holes=holes)
     train = with_task(train, CLASSIFY if "positive" in settings else settings.get("task"))
     train = part(train, first_rows(where, settings))
-    test, stratify = settings["test"], train.task != REGRESS
+    test, stratify = settings["test"], not task_named(train.task).has_targets
     held: Dataset | None = None
     if isinstance(test, dict) and "cv" in test:
         train, held = fold(train, test["fold"], test["cv"], test["seed"], stratify=stratify)

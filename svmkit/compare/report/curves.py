@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svmkit.compare.results import NO_MODEL, Results
+from svmkit.tasks import task_named
 
 # Okabe and Ito's colours without yellow and black, which cannot be seen on a light or on a dark page
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -87,7 +88,7 @@ def floor(values: Sequence[float | None]) -> float | None:
 
 
 def _curve(record: dict[str, Any]) -> Curve:
-    history, is_r2 = record.get("history") or {}, record.get("task") == "regress"
+    history, is_r2 = record.get("history") or {}, task_named(record.get("task")).has_targets
     if is_r2 and "score" in history:
         history = history | {"accuracy": history["score"]}
     size = min((len(history.get(name, ())) for name in COLUMNS), default=0)

@@ -23,7 +23,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.selection import defaults
 from svmkit.solver.solution import Solution, Status
-from svmkit.tasks import Answers
+from svmkit.tasks import Answers, task_named
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.stream.input import StreamInput, codes_among, require_streamable, streaming_solver
@@ -110,7 +110,7 @@ class Online:
         n_threads: int | None = None,
         start: SVMModel | None = None,
     ) -> None:
-        self.solver = streaming_solver(solver, regresses=self.task == "regress")
+        self.solver = streaming_solver(solver, regresses=task_named(self.task).has_targets)
         require_streamable(self.solver, kernel, class_weight, max_support)
         require_C(C)
         self.classes = self._announced(classes)
