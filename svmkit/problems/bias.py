@@ -34,7 +34,8 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     below 0 begins at residual + kink_down.
     """
     signs, turned = record.signs, record.signs < 0.0
-    up, down = (record.kink_up, record.upper, record.ridge_up), (record.kink_down, -record.lower, record.ridge_down)
+    up: tuple[np.ndarray, ...] = record.kink_up, record.upper, record.ridge_up
+    down: tuple[np.ndarray, ...] = record.kink_down, -record.lower, record.ridge_down
     if turned.any():
         up, down = (
             tuple(np.where(turned, b, a) for a, b in zip(up, down, strict=True)),
@@ -48,7 +49,8 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
             some = costs > 0.0
             given = sides[some], np.concatenate([ends, begins])[some], costs[some]
         return float(select_bias(*given, total))
-    return _zero_of_slopes(*_pieces(ends, *up[1:], begins, *down[1:]), total)
+    pieces = _pieces(ends, up[1], up[2], begins, down[1], down[2])
+    return _zero_of_slopes(pieces, total)
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
@@ -81,8 +83,9 @@ def _pieces(ends, most, ridge, begins, least, ridge_down) -> tuple[np.ndarray, .
     return first, last, slopes, anchors, bounds
 
 
-def _zero_of_slopes(first, last, ridges, anchors, bounds, total: float) -> float:
+def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float) -> float:
     """Return where the sum of the weights, which falls as b grows, passes `total`."""
+    first, last, ridges, anchors, bounds = pieces
     above = bounds > 0.0
     fixed = np.where(np.isfinite(bounds), bounds, 0.0)
     rates = np.where(ridges > 0.0, 1.0 / np.where(ridges > 0.0, ridges, 1.0), 0.0)

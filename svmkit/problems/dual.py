@@ -106,7 +106,7 @@ class DualQP(Problem):
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms: Any) -> DualQP:
-        return cls(gram, target, C, loss=loss, **terms)  # type: ignore[call-arg]
+        return cls(gram, target, C, loss=loss, **terms)  # type: ignore[call-arg, arg-type]
 
     @classmethod
     def formulation(cls, *, loss: str | Loss = "hinge", **terms) -> str:
@@ -165,8 +165,8 @@ class DualQP(Problem):
         """Return the objective at a point (m,) from the gradient (m,) of its smooth part there."""
         smooth = 0.5 * float(point @ (gradient + self.origin))
         if np.ndim(self.width):
-            return smooth + float(self.width @ np.abs(point))
-        return smooth + self.width * float(np.abs(point).sum()) if self.width else smooth
+            return smooth + float(np.asarray(self.width) @ np.abs(point))
+        return smooth + float(self.width) * float(np.abs(point).sum()) if self.width else smooth
 
     def objective(self, point: np.ndarray) -> float:
         return self.value(point, self.gradient(point))

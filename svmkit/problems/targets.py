@@ -52,16 +52,3 @@ def read_samples(
 def sides(t: np.ndarray) -> np.ndarray:
     """Return +1.0 for targets above the median and -1.0 for the others, shape (m,), as samplers take labels."""
     return np.where(t > np.median(t), 1.0, -1.0)
-
-
-def infeasible_between(d: np.ndarray, upper: np.ndarray) -> str | None:
-    """Return why d (m,) is not float64 with |d| <= upper (m,), or None if it is."""
-    if d.shape != upper.shape or d.dtype != np.float64:
-        return f"it should be float64 of shape {upper.shape}, not {d.dtype} of shape {d.shape}"
-    if not np.isfinite(d).all():
-        return "weights should be finite"
-    over = np.abs(d) - upper
-    if over.max() > 0.0:
-        i = int(over.argmax())
-        return f"the weight of row {i} should be within +-{upper[i]:g}, not {d[i]:g}"
-    return None

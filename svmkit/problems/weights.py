@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from svmkit.losses.terms import Terms
@@ -18,7 +20,7 @@ def ridges(terms: Terms, beta: np.ndarray) -> np.ndarray:
     return np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)
 
 
-def outside_bounds(terms: Terms, beta: np.ndarray) -> str | None:
+def outside_bounds(terms: Any, beta: np.ndarray) -> str | None:
     """Return why beta is not float64 of shape (m,) with lower <= beta <= upper, or None if it is."""
     if beta.shape != terms.upper.shape or beta.dtype != np.float64:
         return f"it should be float64 of shape {terms.upper.shape}, not {beta.dtype} of shape {beta.shape}"

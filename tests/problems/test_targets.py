@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from svmkit.errors import InputError
+from svmkit.losses import Quantile
 from svmkit.problems.loss import Loss
-from svmkit.problems.targets import checked_epsilon, checked_targets, infeasible_between, sides
+from svmkit.problems.targets import checked_epsilon, checked_targets, sides
+from svmkit.problems.weights import outside_bounds
 
 
 def test_losses_of_regression_go_by_their_own_names_too():
@@ -36,8 +38,9 @@ def test_sides_of_the_median():
 
 
 def test_signed_weights_outside_their_box_are_named():
-    upper = np.array([1.0, np.inf])
-    assert infeasible_between(np.array([-1.0, 1e9]), upper) is None
-    assert "row 0 should be within +-1, not -1.5" in infeasible_between(np.array([-1.5, 0.0]), upper)
-    assert "finite" in infeasible_between(np.array([0.0, np.nan]), upper)
-    assert "shape" in infeasible_between(np.zeros(3), upper)
+    terms = Quantile(tau=0.25).terms(np.zeros(2), np.array([4.0, 1e10]))
+    assert outside_bounds(terms, np.array([-3.0, 1e9])) is None
+    assert "row 0 should be between -3 and 1, not 1.5" in outside_bounds(terms, np.array([1.5, 0.0]))
+    assert "row 0 should be between -3 and 1, not -3.5" in outside_bounds(terms, np.array([-3.5, 0.0]))
+    assert "finite" in outside_bounds(terms, np.array([0.0, np.nan]))
+    assert "shape" in outside_bounds(terms, np.zeros(3))

@@ -18,6 +18,7 @@ from numba.extending import overload
 
 from svmkit.runtime.compiling import njit
 
+OPTIONS: Any = {"no_cfunc_wrapper": True}  # of overloads
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 64
 # error_model="numpy" where a loop divides: a test for 0 would keep the loop from being vectorised
@@ -112,7 +113,7 @@ def width_at(epsilon: Any, r: int) -> float:
     return epsilon.width[r] if isinstance(epsilon, Epsilon) else epsilon
 
 
-@overload(width_at, jit_options={"no_cfunc_wrapper": True})
+@overload(width_at, jit_options=OPTIONS)
 def _width_at(epsilon, r):
     if isinstance(epsilon, types.BaseNamedTuple):
         return lambda epsilon, r: epsilon.width[r]
@@ -124,7 +125,7 @@ def ridge_at(ridge: np.ndarray, epsilon: Any, r: int, is_below: bool) -> float:
     return epsilon.ridge_down[r] if is_below and isinstance(epsilon, Epsilon) else ridge[r]
 
 
-@overload(ridge_at, jit_options={"no_cfunc_wrapper": True})
+@overload(ridge_at, jit_options=OPTIONS)
 def _ridge_at(ridge, epsilon, r, is_below):
     if isinstance(epsilon, types.BaseNamedTuple):
         return lambda ridge, epsilon, r, is_below: epsilon.ridge_down[r] if is_below else ridge[r]

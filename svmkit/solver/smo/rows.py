@@ -14,17 +14,16 @@ from numba.extending import overload
 
 from svmkit.kernels.loops.row_loops import find
 from svmkit.kernels.loops.row_table import RowTable
+from svmkit.solver.smo.box import OPTIONS as OPTIONS
 from svmkit.solver.smo.box import move
 
-OPTIONS: Any = {"no_cfunc_wrapper": True}
 
-
-def is_kind(rows: types.Type, kind: type) -> bool:
+def is_kind(rows: Any, kind: type) -> bool:
     """Return whether numba's type of some rows is that of this NamedTuple."""
     return isinstance(rows, types.BaseNamedTuple) and rows.instance_class is kind
 
 
-def has_scratch(rows: types.Type) -> bool:
+def has_scratch(rows: Any) -> bool:
     """Return whether numba's type of some rows is one whose rows are not stored whole."""
     return "scratch" in rows.fields
 
