@@ -60,7 +60,17 @@ class Case(NamedTuple):
     truth: np.ndarray
 
     def block(self, rows: np.ndarray, sel: np.ndarray = ALL, dtype: Any = np.float64, **options: Any) -> np.ndarray:
-        """Return the block of these rows, in an array that held NaN before."""
+        """Return a block, in an array that held NaN before.
+
+        Parameters
+        ----------
+        rows, sel : ndarray of int64
+            Rows of X on both sides; an empty `sel` means all.
+        dtype : dtype, default=float64
+            Type of the array.
+        **options : Any
+            As for `Engine.block`.
+        """
         out = np.full((len(rows), sel.size or N), np.nan, dtype)
         self.engine.block(self.engine.take(rows), out, sel, **options)
         return out
@@ -78,7 +88,7 @@ def samples() -> np.ndarray:
     return X
 
 
-def stored(X: np.ndarray, storage: str, dtype: str, *, wide: bool = False) -> Any:
+def store(X: np.ndarray, storage: str, dtype: str, *, wide: bool = False) -> Any:
     """Return X in a storage and a type, read-only.
 
     Parameters
@@ -108,7 +118,7 @@ def cases(engine: type[Engine]) -> Iterator[Case]:
         for storage in engine.storages:
             for dtype in engine.dtypes:
                 rows = samples()
-                given = stored(rows @ rows.T if isinstance(kernel, Precomputed) else rows, storage, dtype)
+                given = store(rows @ rows.T if isinstance(kernel, Precomputed) else rows, storage, dtype)
                 if engine.takes(kernel, given):
                     name, every = "linear" if isinstance(kernel, FromFunction) else kernel.name, np.arange(N)
                     values = Values(name, kernel.params, given.toarray() if storage == "csr" else given)
@@ -239,7 +249,7 @@ def _wide(engine: type[Engine]) -> str | None:
     for case in cases(engine):
         if not sp.issparse(case.X):
             continue
-        own = engine(case.engine.kernel, stored(case.X.toarray(), "csr", str(case.X.dtype), wide=True))
+        own = engine(case.engine.kernel, store(case.X.toarray(), "csr", str(case.X.dtype), wide=True))
         values = case._replace(engine=own).block(SOME)
         problem = _off(case, "a block of CSR with int64 indices and stored zeros", values, case.truth[SOME], own.error)
         if problem:

@@ -55,7 +55,19 @@ class Columns(NamedTuple):
         return [Columns(of[s], s.stop - s.start, self.first + s.start, self.at[s]) for s in each]
 
     def copy(self, segments: np.ndarray, slots: np.ndarray, out: np.ndarray, rows: np.ndarray) -> None:
-        """Copy the segments in these slots to `rows` of out."""
+        """Copy segments to rows of a block.
+
+        Parameters
+        ----------
+        segments : ndarray of shape (n_segments, n)
+            The segments.
+        slots : ndarray of int64, shape (q,)
+            Which of them.
+        out : ndarray
+            The block.
+        rows : ndarray of int64, shape (q,)
+            Rows of the block.
+        """
         if len(rows) == 1 and not self.of.size and not self.at.size:
             out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
         else:
@@ -77,7 +89,17 @@ class Pool:
         self._segments: dict[tuple[int, np.dtype], Segments] = {}
 
     def segments(self, c: int, n: int, dtype: np.dtype) -> Segments:
-        """Return the segments of class c, which has n points. Each dtype has its own, so that values do not mix."""
+        """Return the segments of a class.
+
+        Parameters
+        ----------
+        c : int
+            The class.
+        n : int
+            Number of its points.
+        dtype : dtype
+            Type of the values. Each has segments of its own, so that values do not mix.
+        """
         if (c, dtype) not in self._segments:
             self._segments[c, dtype] = Segments(self, n, dtype)
         return self._segments[c, dtype]
@@ -128,14 +150,40 @@ class Segments:
         return done
 
     def copy(self, points: np.ndarray, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
-        """Copy the values of points that have a segment to `rows` of out."""
+        """Copy values of points that have a segment.
+
+        Parameters
+        ----------
+        points : ndarray of int64, shape (q,)
+            Numbers of the points.
+        columns : Columns
+            The other points of the values, and their columns of the block.
+        out : ndarray
+            The block.
+        rows : ndarray of int64, shape (q,)
+            Rows of the block.
+        """
         chunks, slots = np.divmod(self.place[points], self._rows)
         for k in np.unique(chunks) if len(self.chunks) > 1 else range(len(self.chunks)):
             here = chunks == k
             columns.copy(self.chunks[k], slots[here], out, rows[here])
 
     def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """Return the values with the points `of` (all if empty) times coef (len(points), p), summed as by PARTIAL."""
+        """Return kernel values times coefficients, summed as by PARTIAL.
+
+        Parameters
+        ----------
+        points : ndarray of int64, shape (q,)
+            Points that have a segment.
+        coef : ndarray of shape (q, p)
+            Their coefficients.
+        of : ndarray of int64, shape (n,)
+            Points of the result; empty for all of the class.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, p)
+        """
         out = np.zeros((of.size or self._n, coef.shape[1]))
         chunks, slots = np.divmod(self.place[points], self._rows)
         order, weights = np.argsort(chunks, kind="stable"), coef.astype(self._dtype)

@@ -212,7 +212,17 @@ class MatrixGram(Gram):
 
 
 def require_mirrored(values: np.ndarray, mirrored: np.ndarray, I: np.ndarray, J: np.ndarray, slack: float) -> None:
-    """Raise InputError unless values = A[I][:, J] and mirrored = A[J][:, I]' agree within `slack`."""
+    """Raise InputError unless values on both sides of the diagonal agree.
+
+    Parameters
+    ----------
+    values, mirrored : ndarray of shape (len(I), len(J))
+        A[I][:, J] and A[J][:, I]'.
+    I, J : ndarray of int
+        The rows and columns.
+    slack : float
+        Rounding error of a value of A.
+    """
     difference = np.abs(values - mirrored)
     a, b = np.unravel_index(int(difference.argmax()), difference.shape)
     if difference[a, b] > slack:

@@ -35,18 +35,32 @@ def intrinsic(code: Callable) -> Any:
 def widest(typing):
     """Let LLVM use the widest registers of the processor in the function that calls this one."""
 
-    def generate(context, builder, signature, args):
+    def _generate(context, builder, signature, args):
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')  # llvmlite knows no such attribute
         return context.get_dummy_value()
 
-    return types.void(), generate
+    return types.void(), _generate
 
 
 @intrinsic
 def sparse_dots(typing, data, indices, start, stop, panel, out, row):
-    """Set row `row` of out (n, width) to the product of entries `start` to `stop` of a CSR matrix and the panel."""
+    """Set a row of out to the product of a row of a CSR matrix and the panel.
 
-    def generate(context, builder, signature, args):
+    Parameters
+    ----------
+    data, indices : array
+        Values and columns of the CSR matrix.
+    start, stop : int
+        The entries of its row.
+    panel : array of shape (d, width)
+        The panel.
+    out : array of shape (n, width)
+        Array for the products.
+    row : int
+        Row of out.
+    """
+
+    def _generate(context, builder, signature, args):
         values, columns, _, _, panel_type, _, _ = signature.args
         arrays = zip(signature.args, args, strict=True)
         data, indices, start, stop, panel, out, row = (
@@ -68,17 +82,26 @@ def sparse_dots(typing, data, indices, start, stop, panel, out, row):
         vectors.over_columns(sums)
         return context.get_dummy_value()
 
-    return types.void(data, indices, types.intp, types.intp, panel, out, types.intp), generate
+    return types.void(data, indices, types.intp, types.intp, panel, out, types.intp), _generate
 
 
 @intrinsic
 def dense_dots(typing, rows, first, panel, out):
-    """Set ROWS rows of out (n, width), from `first` on, to the products of the same rows (n, d) and the panel.
+    """Set ROWS rows of out, from `first` on, to the products of the same rows and the panel; all have one dtype.
 
-    All have one dtype. The last row of `rows` stands for those beyond it; `out` has room for them.
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        The rows, whose last one stands for those beyond it.
+    first : int
+        The first of them.
+    panel : array of shape (d, width)
+        The panel.
+    out : array
+        Array for the products, with room for the rows beyond the last one.
     """
 
-    def generate(context, builder, signature, args):
+    def _generate(context, builder, signature, args):
         panel_type = signature.args[2]
         first, intp = args[1], args[1].type
         rows, panel, out = (context.make_array(signature.args[at])(context, builder, args[at]) for at in (0, 2, 3))
@@ -104,7 +127,7 @@ def dense_dots(typing, rows, first, panel, out):
         vectors.over_columns(sums)
         return context.get_dummy_value()
 
-    return types.void(rows, types.intp, panel, out), generate
+    return types.void(rows, types.intp, panel, out), _generate
 
 
 class _Vectors:
@@ -136,7 +159,15 @@ class _Vectors:
         return totals
 
     def loads(self, feature, base, n: int) -> list:
-        """Return n vectors of a row of the panel from column `base` on."""
+        """Return vectors of a row of the panel.
+
+        Parameters
+        ----------
+        feature, base
+            The row and the first column.
+        n : int
+            Number of vectors.
+        """
         start = self.builder.gep(self.data, [self.builder.add(self.builder.mul(feature, self.width), base)])
         return [self.builder.load(at, align=self.align) for at in self.places(start, n)]
 
@@ -151,7 +182,15 @@ class _Vectors:
         return self.builder.shuffle_vector(one, self.type(ir.Undefined), ir.VectorType(INDEX, self.lanes)(None))
 
     def add(self, x, parts: list, totals: list) -> None:
-        """Add x times each vector to its sum."""
+        """Add x times each vector to its sum.
+
+        Parameters
+        ----------
+        x
+            A vector whose numbers are all the same.
+        parts, totals : list
+            The vectors and their sums.
+        """
         for part, total in zip(parts, totals, strict=True):
             product = self.builder.fmul(x, part, flags=LOOSE)
             self.builder.store(self.builder.fadd(self.builder.load(total), product, flags=LOOSE), total)
