@@ -44,3 +44,11 @@ def test_a_loss_of_ones_own(svmkit):
     assert found["params"]["loss"] == "two_widths" and found["params"]["above"] == 5.0 and found["gap"] <= 1e-3
     assert Path("test_two_widths.py").exists()
     assert svmkit("check", "--plugin", "two_widths.py", "--json").json["passed"]
+
+
+@pytest.mark.parametrize("more", [(), ("--loss", "huber", "-o", "delta=2")])
+def test_a_search_refits_what_the_label_is(svmkit, more):
+    grid = ("--solver", "smo", "--grid", "C=1,10", "--cv", "2", "--scale", "standard")
+    refit = svmkit("tune", "diabetes", *grid, *more, "--no-track", "--json").json["refit"]
+    assert (refit["task"], refit["problem"], refit["classes"]) == ("regress", "TubeQP", [])
+    assert refit["gap"] <= 1e-3 and refit["params"].get("delta") == (2.0 if more else None)

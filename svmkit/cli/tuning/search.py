@@ -93,6 +93,7 @@ class TuneJob:
     def run(self) -> Outcome:
         """Search, refit the best candidate on all rows, and finish; if the tracker fails, the model is not lost."""
         self.sets = read(self.options)
+        self.method = self.options.method(self.sets.train.task)
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
         truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
