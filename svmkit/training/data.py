@@ -189,16 +189,16 @@ class TrainingData:
             All sample weights of a class are zero.
         """
         (a, b), name = self.pairs[k], self.division.name(k)
-        rows, gram = self._of_two(name, a, b, shared, complete) if self.has_class_pairs else self._of_all(complete)
+        rows, gram = self._pose_two(name, a, b, shared, complete) if self.has_class_pairs else self._pose_all(complete)
         return Subproblem(k, name, a, b, rows, self.division.target(self.answers, rows, k), self.weights[rows], gram)
 
-    def _of_two(self, name: str, a: int, b: int, shared: bool, complete: bool) -> tuple[np.ndarray, Gram]:
+    def _pose_two(self, name: str, a: int, b: int, shared: bool, complete: bool) -> tuple[np.ndarray, Gram]:
         """Return the rows of two classes and their Gram."""
         if not (len(self._members[a]) and len(self._members[b])):
             raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
         return self.grams.pair(a, b, shared=shared, complete=complete)
 
-    def _of_all(self, complete: bool) -> tuple[np.ndarray, Gram]:
+    def _pose_all(self, complete: bool) -> tuple[np.ndarray, Gram]:
         """Return the rows of weight > 0 and their Gram."""
         labels = self.classes if self.task.has_classes else ()
         empty = [str(label) for label, rows in zip(labels, self._members, strict=False) if not len(rows)]

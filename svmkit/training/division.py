@@ -133,7 +133,7 @@ class Division(ABC):
             The number of columns of the data.
         """
         rows, values = [d.rows for d in decisions if d.rows is not None], [d.coef for d in decisions]
-        support, n_support, coef = self._merged(rows, values, codes)
+        support, n_support, coef = self._merge(rows, values, codes)
         intercept = np.array([d.intercept for d in decisions])
         weights = [d.w for d in decisions if d.w is not None]
         if len(weights) < len(decisions):
@@ -145,7 +145,7 @@ class Division(ABC):
         coef[:, [k for k, w in enumerate(weights) if not len(w)]] = 0.0
         return Joined(support, vectors, n_support, coef, intercept)
 
-    def _merged(
+    def _merge(
         self, rows: Sequence[np.ndarray], values: Sequence[np.ndarray], codes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the support, n_support and coef of models that have support vectors."""
@@ -181,7 +181,7 @@ class ClassPairs(Division):
         a, b = pair_classes(len(self.classes))
         return counts[a] + counts[b]
 
-    def _merged(self, rows, values, codes):
+    def _merge(self, rows, values, codes):
         return merge_support(rows, values, codes, len(self.classes))
 
     def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
@@ -244,7 +244,7 @@ class Whole(Division):
         assert answers.targets is not None
         return answers.targets[rows]
 
-    def _merged(self, rows, values, codes):
+    def _merge(self, rows, values, codes):
         support, n_support, coef = merge_rest(rows, values, np.zeros_like(codes), 1)
         if len(self.classes):  # those that a model of outliers names
             n_support = np.bincount(codes[support], minlength=len(self.classes))

@@ -86,13 +86,13 @@ class Fit:
     @property
     def dual_objective(self) -> float | None:
         """The sum of the dual values of all class pairs; None if one of them is not known."""
-        duals = _known([s.certificate.dual for s in self.solutions])
+        duals = _all_or_none([s.certificate.dual for s in self.solutions])
         return float(sum(duals)) if duals else None
 
     @cached_property
     def gap(self) -> float | None:
         """The largest relative duality gap of any class pair; None if one of them is not known."""
-        gaps = _known([s.certificate.gap for s in self.solutions])
+        gaps = _all_or_none([s.certificate.gap for s in self.solutions])
         return max(gaps) if gaps else None
 
     @property
@@ -111,7 +111,7 @@ def untrained(status: Status, flaw: str | None = None) -> Solution:
     return Solution(np.empty(0), status, 0, 0.0, Certificate(math.inf, 0.0, None, flaw=flaw), History())
 
 
-def _known(values: list[float | None]) -> list[float]:
+def _all_or_none(values: list[float | None]) -> list[float]:
     """Return the values if all of them are known numbers, else none of them."""
     known = [value for value in values if value is not None and not math.isnan(value)]
     return known if len(known) == len(values) else []

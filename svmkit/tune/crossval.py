@@ -27,12 +27,12 @@ from svmkit.training.settings import Settings, resolve
 from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, PathRegressor, Training
 from svmkit.tune.grids import Values
-from svmkit.tune.progress import Report, watched
+from svmkit.tune.progress import Report, watch
 from svmkit.tune.records import Records
-from svmkit.tune.result import Result, Tried, from_records, from_results, ranked, reasons
-from svmkit.tune.searcher import divided, require_folds, searcher
+from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
+from svmkit.tune.searcher import divide, require_folds, searcher
 from svmkit.tune.space import EPSILON, Path, plan
-from svmkit.tune.supervision import supervised
+from svmkit.tune.supervision import supervise
 
 
 class Interrupted(SvmkitError):
@@ -239,17 +239,17 @@ def run(
         metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight)
     began, jobs = time.perf_counter(), how.n_workers
     if how.halves:  # if only C is searched, the values of C compete with each other
-        paths = divided(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
+        paths = divide(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
-        paths = divided(paths, math.ceil(jobs / how.cv / len(paths)))
+        paths = divide(paths, math.ceil(jobs / how.cv / len(paths)))
     # threads that have not yet noticed the end of the search may still write
     scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
     with threads.using(settings.n_threads) as all_threads, scratch as folder:
         share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
         each = replace(settings, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
         training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
-        tried, why, interrupted = _tried(paths, X, truth, how, training)
-    candidates = ranked(paths, tried, why, data.X)
+        tried, why, interrupted = _try_all(paths, X, truth, how, training)
+    candidates = rank(paths, tried, why, data.X)
     if not candidates:
         raise Interrupted("interrupted before a candidate was tried in all folds")
     if candidates[0].failed:
@@ -258,7 +258,7 @@ def run(
     return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
 
 
-def _tried(
+def _try_all(
     paths: Sequence[Path], X: Any, truth: Answers, how: Search, training: Training
 ) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
     """Fit all paths in all folds; return their scores, the reasons of failures, and whether a signal ended it."""
@@ -273,12 +273,12 @@ def _tried(
             where = backends.running(how.backend, how.n_workers, training.settings.n_threads)
         else:
             where = backends.running_on(how.cluster, records, X, y)
-        with watched(records, how.cv, n_fits, how.report), where:
+        with watch(records, how.cv, n_fits, how.report), where:
             _fit(searches, X, y)
         return from_results(searches.cv_results_, how.cv, X.shape[0])
 
     kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if how.n_workers > 1 else None
-    tried = supervised(work, stop=records.stop, kill=kill)
+    tried = supervise(work, stop=records.stop, kill=kill)
     every = records.all()
     return tried or from_records(every, how.cv), reasons(every), tried is None
 

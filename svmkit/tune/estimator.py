@@ -158,7 +158,7 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
         if fitted is None:
             continue
         try:
-            predicted, decision = _predicted(fitted.model, X, next(shared, None), training)
+            predicted, decision = _predict(fitted.model, X, next(shared, None), training)
         except Exception as error:
             reasons[i] = reason(error)
             continue
@@ -180,7 +180,7 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     return found
 
 
-def _predicted(
+def _predict(
     model: SVMModel, X, decision: np.ndarray | None, training: Training
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return labels, and decisions as the metric takes them if it needs any; `decision` is known for two classes."""

@@ -125,10 +125,10 @@ def _even(what: str, first: str, last: str, count: str) -> list[float]:
     if low == high:
         raise InputError(f"{what}: {first} to {last} is one value: write {first} alone")
     if count.startswith("lin"):
-        return _rounded(np.linspace(low, high, n))
+        return _round(np.linspace(low, high, n))
     if not (low > 0 and high > 0):
         raise InputError(f"{what}: steps in log need ends > 0; write lin{n} for even steps")
-    return _rounded(np.geomspace(low, high, n))
+    return _round(np.geomspace(low, high, n))
 
 
 def _powers(what: str, first: str, last: str, step: str) -> list[float]:
@@ -185,6 +185,6 @@ def _number(what: str, text: str) -> float:
     return value
 
 
-def _rounded(values: np.ndarray) -> list[float]:
+def _round(values: np.ndarray) -> list[float]:
     """Round the values to 12 digits, so that 10 is not 9.999999999999998."""
     return [float(f"{value:.12g}") for value in values]

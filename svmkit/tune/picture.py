@@ -103,7 +103,7 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
         top[at] = max(top.get(at, -math.inf), scale * c.mean_score)
     x, y = np.array(list(top)).T
     z = np.array(list(top.values()))
-    drawn = _filled(axes, x, y, z, scale)
+    drawn = _fill(axes, x, y, z, scale)
     axes.use_sticky_edges = False
     axes.margins(0.03)
     axes.plot(x, y, ".", color="0.15", markersize=4, label="tried")
@@ -116,7 +116,7 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False, title=note)
 
 
-def _filled(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, scale: float) -> Any:
+def _fill(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, scale: float) -> Any:
     """Draw filled contours of a complete grid, else of a triangulation; draw dots if the points span no area."""
     from matplotlib.ticker import MaxNLocator
 

@@ -46,7 +46,7 @@ class Progress:
 
 
 @contextmanager
-def watched(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
+def watch(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
     """Start a thread that calls `report` with the progress while the block runs."""
     if report is None:
         yield

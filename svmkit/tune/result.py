@@ -216,7 +216,7 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
     return found
 
 
-def ranked(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
+def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
     """Return a candidate for each C of each path, best first.
 
     Candidates that were tried on more samples come first, then those of a higher metric, of smaller C and of smaller

@@ -62,7 +62,7 @@ def require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
         raise InputError(f"cv={cv} folds need {cv} samples of each class, but class {name} has {fewest}: {mend}")
 
 
-def divided(paths: Sequence[Path], pieces: int) -> list[Path]:
+def divide(paths: Sequence[Path], pieces: int) -> list[Path]:
     """Divide each path into `pieces`, or into one for each C if it has fewer C; number the pieces from 0."""
     parts = []
     for path in paths:

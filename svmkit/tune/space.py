@@ -112,14 +112,14 @@ def plan(
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
     if not grid:
         raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
-    grid = {_known(name, solver, kernel, task_named(task)): values for name, values in grid.items()}
+    grid = {_option_name(name, solver, kernel, task_named(task)): values for name, values in grid.items()}
     for name, values in grid.items():
         _require_values(name, values, _default(name, solver, kernel), search)
     grid = {
-        name: values if isinstance(values, Span) else _distinct(_checked(name, v, solver, kernel) for v in values)
+        name: values if isinstance(values, Span) else _distinct(_check(name, v, solver, kernel) for v in values)
         for name, values in grid.items()
     }
-    points = _drawn(grid, n_iter, seed) if search == "random" else _all(grid)
+    points = _draw(grid, n_iter, seed) if search == "random" else _all(grid)
     return _paths(points, solver, kernel, C)
 
 
@@ -144,7 +144,7 @@ def _all(grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
 
 
-def _drawn(grid: Mapping[str, Any], n_iter: int, seed: int) -> list[dict[str, Any]]:
+def _draw(grid: Mapping[str, Any], n_iter: int, seed: int) -> list[dict[str, Any]]:
     from scipy.stats import loguniform
     from sklearn.model_selection import ParameterSampler
 
@@ -168,7 +168,7 @@ def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: floa
     ]
 
 
-def _checked(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
+def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
     """Return the value in the type of its option, with text converted; raise InputError if that is impossible."""
     if name in LEAST:
         try:
@@ -201,7 +201,7 @@ def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
     return (kernel.params if name in kernel.params else solver.params).get(name)
 
 
-def _known(name: str, solver: Solver, kernel: Kernel, task: Task) -> str:
+def _option_name(name: str, solver: Solver, kernel: Kernel, task: Task) -> str:
     """Return the name without `kernel.`; a name that kernel and solver share belongs to the kernel."""
     bare = name.removeprefix("kernel.")
     settings = ("C", EPSILON) if task.is_supervised else (NU,)

@@ -16,7 +16,7 @@ GRACE = 10.0  # seconds that the work has to end after a signal
 LATE = 0.5  # seconds by which a signal may come later than the failure of a worker that it ended
 
 
-def supervised(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable[[], None] | None) -> T | None:
+def supervise(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable[[], None] | None) -> T | None:
     """Return what `work` returns; None if SIGINT or SIGTERM ended it.
 
     An exception that a handler of signals raises may be lost: in a callback, a finalizer, or where a library starts

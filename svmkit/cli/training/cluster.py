@@ -117,7 +117,7 @@ class _Run:
             note(metric.note)
         title = f"{method.solver.name} {options.data}"
         with tracked(options, title, self._params(sets), tracking.tags(method.solver)) as tracker:
-            return self._trained(Job(options, method, sets, metric), tracker, saver)
+            return self._train(Job(options, method, sets, metric), tracker, saver)
 
     def _sets(self) -> Sets:
         """Return the first few rows, which stand for all parts, and the test set, which is read here."""
@@ -135,7 +135,7 @@ class _Run:
         params = run_params(self.options, self.method, data.kernel, sets.train)
         return params | {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
 
-    def _trained(self, job: Job, tracker: Tracker, saver: Checkpoint | None) -> Outcome:
+    def _train(self, job: Job, tracker: Tracker, saver: Checkpoint | None) -> Outcome:
         data = self.data
         about = f"{data.n_parts:,} parts on {self.cluster.n_workers} workers"
         with progress.training_line(data.n_samples, about) as display, compiling.count_compilations() as compiled:

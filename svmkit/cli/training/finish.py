@@ -126,7 +126,7 @@ def finish(
         if facts and options.is_kept:
             model = replace(model, about=model.about | facts)
             keeper.save(model)
-        one_class = _of_outliers(method, fitted)
+        one_class = _outlier_scores(method, fitted)
         scalars = {f"model/{key}": one_class[key] for key in ("rho", "offset") if one_class}
         scalars |= {"dual_objective": fitted.dual_objective} if one_class else {}
         logged = record.log(
@@ -186,7 +186,7 @@ def _scalars(metric: Metric, parts: Mapping[str, Measurement]) -> dict[str, floa
     return values | probabilities.scalars({name: part.probabilities for name, part in parts.items()})
 
 
-def _of_outliers(method: Method, fitted: Fit) -> dict[str, Any]:
+def _outlier_scores(method: Method, fitted: Fit) -> dict[str, Any]:
     """Return what only a model of one class has: its loss, the certified rho, and the offset of its scores."""
     if not isinstance(method.task, OneClass):
         return {}
@@ -219,7 +219,7 @@ def _result(job: Job, fitted: Fit, record: RunRecord, parts: Mapping[str, Measur
     about = method.task.about(method.solver, method.settings, method.settings.C)
     settings = {key: value for key, value in about.items() if key != "loss"}
     settings |= {"tol": job.options.tol, "seed": job.options.seed, "sampler": str(method.sampler)}
-    one_class = _of_outliers(method, fitted)
+    one_class = _outlier_scores(method, fitted)
     if one_class:
         one_class |= {f"{name}_outliers": parts.get(name, none).outliers for name in ("train", "test")}
         one_class |= {"problem": method.problem_type().name, "formulation": formulation(method)}
@@ -265,7 +265,7 @@ class Keeper:
             if self.failure is not None:
                 return
             reason = str(error).rpartition(";")[0] or str(error)
-            self.out = _rescued(model, Path(self.out).name)
+            self.out = _rescue(model, Path(self.out).name)
             kept = f"the model is in {self.out}" if self.out else "nor is there room in the folder of temporary files"
             self.failure = SvmkitError(f"{reason}; {kept}")
 
@@ -287,7 +287,7 @@ class Keeper:
         )
 
 
-def _rescued(model: SVMModel, name: str) -> str | None:
+def _rescue(model: SVMModel, name: str) -> str | None:
     """Write a model that its own file could not take to the folder of temporary files; None if that fails too."""
     try:
         folder = tempfile.mkdtemp(prefix="svmkit-model-")

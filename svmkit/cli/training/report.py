@@ -19,7 +19,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
     if as_json:
         emit(result)
         return
-    about = (result["data"], result["n_samples"], result["n_features"], _learnt(result), _label(result.get("label")))
+    about = (result["data"], result["n_samples"], result["n_features"], _learn(result), _label(result.get("label")))
     run = result["run_id"] and f"{result['run_id']}  ({outcome.where})"
     rows(
         [
@@ -40,7 +40,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
     )
 
 
-def _learnt(result: dict[str, Any]) -> str:
+def _learn(result: dict[str, Any]) -> str:
     task = task_named(result["task"])
     if not task.is_supervised:
         return "no labels used"

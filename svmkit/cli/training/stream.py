@@ -101,12 +101,12 @@ class StreamJob:
                 except InputError as error:
                     self.failure = error
                 self._require_two_classes()
-                outcome = self._finished(tracker)
+                outcome = self._finish(tracker)
         if self.stream.first_skipped:
             note(f"skipped {self.stream.skipped:,} lines, the first: {self.stream.first_skipped}")
         return outcome
 
-    def _finished(self, tracker: Tracker) -> Outcome:
+    def _finish(self, tracker: Tracker) -> Outcome:
         """Return the outcome, with the facts that only a stream has."""
         online, stream = self.online, self.stream
         status = self.ending or (Status.INTERRUPTED if self.failure else Status.MAX_ITER)
@@ -120,7 +120,7 @@ class StreamJob:
             Job(self.options, self.method, sets, metric),
             tracker,
             fitted,
-            points=_measured(online.history[self.logged :]),
+            points=_measure(online.history[self.logged :]),
             more={"dual_objective": fitted.dual_objective} | {f"stream/{key}": fact for key, fact in facts.items()},
         )
         of_stream = {"progressive_accuracy": online.accuracy, "skipped": stream.skipped}
@@ -195,7 +195,7 @@ class StreamJob:
     def _log_curve(self, tracker: Tracker) -> None:
         points, now = self.online.history[self.logged :], time.monotonic()
         if points and now >= self.log_at:
-            tracker.curve(_measured(points))
+            tracker.curve(_measure(points))
             self.logged, self.log_at = self.logged + len(points), now + CURVE_EVERY
 
     def _line(self) -> str:
@@ -245,7 +245,7 @@ class StreamJob:
         return {key: value for key, value in params.items() if key != "tol"}
 
 
-def _measured(points: list[HistoryPoint]) -> list[HistoryPoint]:
+def _measure(points: list[HistoryPoint]) -> list[HistoryPoint]:
     """Replace unknown objectives by None, which trackers leave out."""
     unknown = {"objective": None}
     return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore[arg-type]

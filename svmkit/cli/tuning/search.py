@@ -57,7 +57,7 @@ class TuneJob:
             scheme_of(self.scheduler)
             if self.jobs != 1 or self.backend != "loky":
                 raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
-        fixed = self._fixed(C)
+        fixed = self._fix(C)
         of_kernel, drawn = self.method.kernel.params, search == "random"
         self.grids = grid or grids.defaults(of_kernel, fixed, drawn=drawn, task=options.task)
         parsed = grids.parse(self.grids)
@@ -79,7 +79,7 @@ class TuneJob:
             picture.require_drawable(self.plot, self.paths)
             files.require_writable(self.plot)
 
-    def _fixed(self, C: float | None) -> set[str]:
+    def _fix(self, C: float | None) -> set[str]:
         """Return the names that have a value on the command line."""
         named = {key for key in ("gamma", "degree", "coef0", "epsilon") if getattr(self.options, key) is not None}
         listed = {text.partition("=")[0].strip().removeprefix("kernel.") for text in self.options.option}

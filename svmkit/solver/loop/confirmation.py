@@ -63,11 +63,11 @@ class Confirmation:
             self._stuck = 0 if info.moved else self._stuck + 1
         stuck = self._stuck >= STUCK * (20 if info.sampled else 1)
         if stuck and not info.full:
-            ending = self._stalled()
+            ending = self._stall()
             if ending:
                 return ending
         if 0.0 < self._iterate.problem.resolution >= info.gap_abs:
-            ending = self._exhausted()
+            ending = self._exhaust()
             if ending:
                 return ending
         estimate = info if info.full else info._replace(gap=info.gap / self._tightening)
@@ -77,7 +77,7 @@ class Confirmation:
             return Status.MAX_SUPPORT
         if not near:
             self._looks.restart()
-        accepted = [status for rule in reached if (status := self._accepted(rule, info))]
+        accepted = [status for rule in reached if (status := self._accept(rule, info))]
         return next((status for status in accepted if status not in DENIED), accepted[0] if accepted else None)
 
     def proves(self, certificate: Certificate) -> bool:
@@ -91,7 +91,7 @@ class Confirmation:
         asked = self._limit < math.inf
         return Status.STALLED if asked and not self._other and not self.proves(certificate) else None
 
-    def _accepted(self, rule: Criterion, info: StepInfo) -> Status | None:
+    def _accept(self, rule: Criterion, info: StepInfo) -> Status | None:
         """Return the status with which `rule`, which the estimates meet, ends the solve; None if it does not."""
         if rule.status is not Status.CONVERGED:
             return rule.status
@@ -101,11 +101,11 @@ class Confirmation:
         if not self._looks.enough(info):
             return None
         if isinstance(rule, Gap):
-            return self._certified(rule.limit, info.sampled)
+            return self._certify(rule.limit, info.sampled)
         self._other = True
         return Status.CONVERGED
 
-    def _certified(self, limit: float, sampled: bool) -> Status | None:
+    def _certify(self, limit: float, sampled: bool) -> Status | None:
         """Return the status that the certificate allows for a gap of `limit`; if none, pass it to the solver."""
         measured = self._iterate.measured
         if measured is None and self._iterate.n_iter < self._next_check:
@@ -120,7 +120,7 @@ class Confirmation:
         self._resync(certificate)
         return None
 
-    def _exhausted(self) -> Status | None:
+    def _exhaust(self) -> Status | None:
         """Certify an iterate near an optimum of 0; return how the solve ends if nothing but rounding is left."""
         if self._limit == math.inf or self._iterate.n_iter < self._next_check:
             return None
@@ -145,7 +145,7 @@ class Confirmation:
         self.certificate = certificate
         return status
 
-    def _stalled(self) -> Status | None:
+    def _stall(self) -> Status | None:
         """Certify an iterate that no step improves; return STALLED only if exact values have not helped either."""
         certificate = self._iterate.certify()
         proven = self.proves(certificate)

@@ -93,10 +93,10 @@ class SupportLimit:
         if self.most == math.inf or np.count_nonzero(point) <= self.most:
             return point, certificate
         problem = self._iterate.problem
-        kept = [*self._trimmed(point, certificate), *([] if self._best is None else [self._best])]
+        kept = [*self._trim(point, certificate), *([] if self._best is None else [self._best])]
         return min(((p, problem.certificate(p)) for p in kept), key=lambda found: found[1].primal)
 
-    def _trimmed(self, point: np.ndarray, certificate: Certificate) -> Iterator[np.ndarray]:
+    def _trim(self, point: np.ndarray, certificate: Certificate) -> Iterator[np.ndarray]:
         """Yield the point without its smallest coefficients, at several scales where the problem knows a scale.
 
         Both classes keep a coefficient if there is room for two.

@@ -112,7 +112,7 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
     began, folds, limit = time.perf_counter(), Folds.of(data, settings.seed), settings.rules.least(Seconds)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
     with threads.using(settings.n_threads), interrupt.catching() as flag:
-        fitted = whole(_limited(method, SHARE * limit))
+        fitted = whole(_limit(method, SHARE * limit))
         if flag or fitted.status is Status.INTERRUPTED:
             return fitted
         trained = time.perf_counter()
@@ -185,15 +185,15 @@ class _OutOfFold:
 
     def _fold(self, number: int, seconds: float) -> None:
         part = self.folds.training(number)
-        fitted = self._train(part, _limited(self.method, seconds), start=self.start)
+        fitted = self._train(part, _limit(self.method, seconds), start=self.start)
         self.kernel_values += fitted.kernel_values
         if fitted.status is Status.INTERRUPTED:
             self.interrupted = True
             return
         held = np.flatnonzero(self.folds.fold == number)
-        self.decisions[number] = held, self._decided(fitted.model, held)
+        self.decisions[number] = held, self._decide(fitted.model, held)
 
-    def _decided(self, model: SVMModel, held: np.ndarray) -> np.ndarray:
+    def _decide(self, model: SVMModel, held: np.ndarray) -> np.ndarray:
         data, k = self.folds.data, len(self.folds.data.classes)
         if not self.by_pairs:
             return model.decision_function(data.raw[held]).reshape(len(held), -1)
@@ -229,7 +229,7 @@ class _OutOfFold:
         )
 
 
-def _limited(method: Method, seconds: float) -> Method:
+def _limit(method: Method, seconds: float) -> Method:
     """Return the method with another limit in seconds, if its stop rules have one."""
     rules = method.settings.rules.criteria
     if not any(isinstance(rule, Seconds) for rule in rules):

@@ -113,7 +113,7 @@ class Online:
         self.solver = streaming_solver(solver, regresses=task_named(self.task).has_targets)
         require_streamable(self.solver, kernel, class_weight, max_support)
         require_C(C)
-        self.classes = self._announced(classes)
+        self.classes = self._announce(classes)
         training_weights(np.empty(0, dtype=np.int64), self.classes, class_weight, None)
         self.C, self.class_weight = C, class_weight
         self.input = StreamInput(kernel, scale) if start is None else StreamInput.of_model(start)
@@ -127,7 +127,7 @@ class Online:
             require_kind(start, self.task, self.classes, kernel.name)
             self.before, self.received, self.seen = begin(self.pairs, start, self.solver, self.input, C, class_weight)
 
-    def _announced(self, classes: Any) -> np.ndarray:
+    def _announce(self, classes: Any) -> np.ndarray:
         """Return the announced labels, sorted."""
         announced = np.unique(as_labels(classes, n_samples=np.size(classes)))
         if len(announced) < 2:
@@ -297,11 +297,11 @@ class Online:
 
     def model(self) -> SVMModel:
         """Return the model so far, without a pass over the data; classes not seen yet lose against all others."""
-        return self._joined()[0]
+        return self._join()[0]
 
     def fitted(self, status: Status) -> Fit:
         """Return the model as a `Fit` of this status; gap and objective are unknown, None and inf or nan."""
-        model, support = self._joined()
+        model, support = self._join()
         solutions = []
         for pair in self.pairs:
             history = self.history if len(self.pairs) == 1 else History()
@@ -309,7 +309,7 @@ class Online:
             solutions.append(Solution(point, status, pair.n_iter, pair.seconds, certificate, history))
         return Fit(model, solutions, support, self.seconds, self.kernel_values)
 
-    def _joined(self) -> tuple[SVMModel, np.ndarray]:
+    def _join(self) -> tuple[SVMModel, np.ndarray]:
         """Return the model, and the numbers of its support vectors in the stream."""
         if not self.received:
             raise InputError("no samples have arrived: there is no model yet")

@@ -47,7 +47,7 @@ class OnlineRegression(Online):
         self._squares = self._mean = self._spread = 0.0  # of errors; of targets, with their mean (Welford)
         super().__init__((), **{"solver": defaults.STREAM_OF_TARGETS, **options})
 
-    def _announced(self, classes: Any) -> np.ndarray:
+    def _announce(self, classes: Any) -> np.ndarray:
         return np.empty(0)
 
     def _new_pairs(self, memory: int, **options: Any) -> list[OnlinePair]:

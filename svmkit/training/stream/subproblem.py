@@ -48,7 +48,7 @@ class Rows(NamedTuple):
         return Rows(*(part[at] for part in self))
 
 
-def stacked(parts: list[Any]) -> Any:
+def stack(parts: list[Any]) -> Any:
     """Stack matrices of one storage vertically; early rows, which lack the last columns, are padded with zeros."""
     width = max(X.shape[1] for X in parts)
     wide = [pad_or_refuse_columns(X, width, pad=True) for X in parts]
@@ -60,7 +60,7 @@ def stacked(parts: list[Any]) -> Any:
 def below(parts: list[Rows]) -> Rows:
     """Return all of the samples as one `Rows`, in the order given."""
     facts = zip(*(rows[1:] for rows in parts), strict=True)
-    return Rows(stacked([rows.X for rows in parts]), *(np.concatenate(column) for column in facts))
+    return Rows(stack([rows.X for rows in parts]), *(np.concatenate(column) for column in facts))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from svmkit.training.data import TrainingData, solver_tasks
 from svmkit.training.division import Subproblem
 from svmkit.training.settings import Method
 from svmkit.training.subproblems.part import Part, Saved
-from svmkit.training.subproblems.refit import by_size, refitted
+from svmkit.training.subproblems.refit import by_size, try_refit
 from svmkit.training.subproblems.time_budget import TimeBudget
 from svmkit.training.subproblems.validation import Held, Measure, Validation
 from svmkit.training.subproblems.warm_start import ModelStart
@@ -173,7 +173,7 @@ class SubproblemTrainer:
             score=self._score(pair, C, problem, measure) if measure or self.callbacks.sees_models else None,
         )
         steps = solution.seconds - (progress.seconds if progress else 0.0)
-        solution, decision = self._decided(pair, C, problem, solution, measure)
+        solution, decision = self._decide(pair, C, problem, solution, measure)
         took = time.perf_counter() - self.measuring - began
         # a rule of the caller's own may say that time is over, and more of it would not change that
         last = saved.last if solution.status is Status.TIME_LIMIT and took >= share else None
@@ -223,14 +223,14 @@ class SubproblemTrainer:
         """Return the decision function of a point."""
         return self.data.task.decision(problem, point, certificate, C * pair.weights, self.method.settings)
 
-    def _decided(
+    def _decide(
         self, pair: Subproblem, C: float, problem: Problem, solution: Solution, measure: Measure | None
     ) -> tuple[Solution, DecisionFunction]:
         """Return the solution and its decision function, refitted for all samples if a limit cut the solve short."""
         decision = self._decision(pair, C, problem, solution.point, solution.certificate)
         if not self.limited or solution.status in (Status.CONVERGED, Status.INTERRUPTED):
             return solution, decision
-        best = refitted(problem, np.flatnonzero(solution.point))
+        best = try_refit(problem, np.flatnonzero(solution.point))
         if best is not None and best[1].primal < solution.certificate.primal:
             decision, certificate = best
             solution = replace(solution, certificate=certificate)

@@ -137,13 +137,15 @@ def by_size(
         if len(idx) < 1.5 * last:
             return None
         last = len(idx)
-        best = refitted(problem, idx, bounded=False)
+        best = try_refit(problem, idx, bounded=False)
         return measure(best[0] if best else decide(point, certificate))
 
     return score
 
 
-def refitted(problem: Problem, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate] | None:
+def try_refit(
+    problem: Problem, idx: np.ndarray, *, bounded: bool = True
+) -> tuple[DecisionFunction, Certificate] | None:
     """Return what `refit` returns, or None if the problem cannot be refitted or `idx` is empty."""
     if not isinstance(problem, SquaredHinge) or problem.gram.definiteness.flaw is not None or not len(idx):
         return None

@@ -96,7 +96,7 @@ class Trainer:
                 sizes = self.data.sizes[order]
                 for k, share in zip(order.tolist(), (sizes / rests(sizes)).tolist(), strict=True):
                     try:
-                        part = self._timed(budget, share, k, C, slots)
+                        part = self._time(budget, share, k, C, slots)
                     except Gone as gone:
                         if not any(parts):
                             raise
@@ -129,7 +129,7 @@ class Trainer:
                 assert part is not None
                 if budget.left * share <= part.around:
                     continue
-                later = self._timed(budget, share, k, C, slots, part)
+                later = self._time(budget, share, k, C, slots, part)
                 parts[k] = part.continued(later)
                 self.one.note_end(later, flag)
                 if self.one.interrupted:
@@ -138,7 +138,7 @@ class Trainer:
                 return
             waiting = [k for k in waiting if parts[k].progress]  # type: ignore[union-attr]
 
-    def _timed(
+    def _time(
         self,
         budget: TimeBudget,
         share: float,

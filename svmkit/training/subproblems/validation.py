@@ -86,7 +86,7 @@ class Validation:
         rows = np.flatnonzero(self._data.division.takes_part(self._codes, pair.k))
         if not len(rows):
             return None
-        data, codes, scored = self._data, self._codes[rows], self._scored(pair, rows)
+        data, codes, scored = self._data, self._codes[rows], self._score(pair, rows)
         X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
         extent = Extent.measure(data.kernel, data.X)
         if len(extent.origin):
@@ -108,24 +108,26 @@ class Validation:
 
         return measure
 
-    def _scored(self, pair: Subproblem, rows: np.ndarray) -> Callable[[np.ndarray], float | Measured]:
+    def _score(self, pair: Subproblem, rows: np.ndarray) -> Callable[[np.ndarray], float | Measured]:
         """Return the function that measures decisions on these rows."""
         metric = self._metric
         if self._targets is not None:
             targets, of_quantities = self._targets, metric or QuantityMetric.from_scorer()
-            return lambda decision: Measured(None, _known(of_quantities.value(targets, decision)))
+            return lambda decision: Measured(None, _none_if_nan(of_quantities.value(targets, decision)))
         positive = self._data.division.is_positive(self._codes[rows], pair.k)
 
         def scored(decision: np.ndarray) -> float | Measured:
             right = accuracy(decision > 0.0, positive)
             if metric is None:
                 return right
-            return Measured(right, _known(metric.value(positive.astype(int), (decision > 0.0).astype(int), decision)))
+            return Measured(
+                right, _none_if_nan(metric.value(positive.astype(int), (decision > 0.0).astype(int), decision))
+            )
 
         return scored
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
