@@ -14,9 +14,9 @@ from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, S
 class Iterate:
     """An iterate whose next certificates have the gaps that are given; it records what is asked of it."""
 
-    def __init__(self, *gaps, m=80, recheck=10, grain=0.0):
+    def __init__(self, *gaps, m=80, recheck=10, resolution=0.0):
         self.gaps, self.asked = list(gaps), []
-        self.problem = SimpleNamespace(m=m, grain=grain, raise_bound=lambda certificate: self.asked.append("raise"))
+        self.problem = SimpleNamespace(m=m, resolution=resolution, raise_bound=lambda certificate: self.asked.append("raise"))
         self.solver = SimpleNamespace(
             recheck=recheck,
             reactivate=lambda state: self.asked.append("reactivate"),
@@ -283,7 +283,7 @@ def test_a_gap_that_is_rounding_is_a_stall():
 
 
 def test_near_an_optimum_of_zero_the_certificate_is_asked_although_no_relative_gap_is_small():
-    iterate = Iterate(2.0, 2.0, grain=1e-9)
+    iterate = Iterate(2.0, 2.0, resolution=1e-9)
     step, confirmation = deciding(iterate, Gap(1e-3))
     assert step(gap=2.0, gap_abs=2e-9) is None and iterate.asked == []
     assert step(gap=2.0, gap_abs=1e-9) is None and iterate.asked == ["certify", "raise", "resync"]
@@ -293,7 +293,7 @@ def test_near_an_optimum_of_zero_the_certificate_is_asked_although_no_relative_g
     assert step(20, gap=2.0, gap_abs=1e-9) is Status.STALLED and confirmation.certificate.gap == 2.0
     flawed(iterate, dual=None, gap=None, flaw="for a reason")
     assert step(20, gap=2.0, gap_abs=1e-9) is Status.NOT_CERTIFIED
-    step, _ = deciding(Iterate(grain=1e-9), Absolute(1e-12) | Iterations(9))  # no gap is asked for
+    step, _ = deciding(Iterate(resolution=1e-9), Absolute(1e-12) | Iterations(9))  # no gap is asked for
     assert step(gap=2.0, gap_abs=1e-9) is None
 
 
