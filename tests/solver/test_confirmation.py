@@ -16,7 +16,8 @@ class Iterate:
 
     def __init__(self, *gaps, m=80, recheck=10, resolution=0.0):
         self.gaps, self.asked = list(gaps), []
-        self.problem = SimpleNamespace(m=m, resolution=resolution, raise_bound=lambda certificate: self.asked.append("raise"))
+        raise_bound = lambda certificate: self.asked.append("raise")
+        self.problem = SimpleNamespace(m=m, resolution=resolution, raise_bound=raise_bound)
         self.solver = SimpleNamespace(
             recheck=recheck,
             reactivate=lambda state: self.asked.append("reactivate"),
