@@ -41,7 +41,7 @@ class SampleQP(DualQP):
 
     def shift(self, beta: np.ndarray) -> np.ndarray:
         """Return what v exceeds the decision values without the bias by, at the weights beta (m,)."""
-        return self.signs * (self.ridged(beta) + self.origin)
+        return self.signs * (self.ridge_terms(beta) + self.origin)
 
     def kinks(self, before: np.ndarray, after: np.ndarray, at: np.ndarray) -> float:
         """Return by how much the kinks of the objective grow as the weights of the samples `at` change."""
@@ -145,7 +145,7 @@ class Rows:
             self.ahead[at] += qp.ridge[at] * signed
             ridged = 0.0
         else:
-            ridged = float(values @ (qp.ridged(before + values, at) - qp.ridged(before, at)))
+            ridged = float(values @ (qp.ridge_terms(before + values, at) - qp.ridge_terms(before, at)))
         slope = float(signed @ box.v[at])
         if qp.epsilon is not None:
             slope += qp.kinks(before, before + values, at)
