@@ -95,8 +95,8 @@ def make_loss(
             raise InputError(f"loss={given!r} is not known{meant(given, fits)}; there are: {', '.join(fits)}")
         cls = plugins.load("loss", name)
     if task != cls.task:
-        words, fits = {"classify": "classes", "regress": "regression"}, ", ".join(loss_names(task))
-        raise InputError(f"loss={cls.name} is for {words[cls.task]}; losses of {words.get(task, task)}: {fits}")
+        words, able = {"classify": "classes", "regress": "regression"}, ", ".join(loss_names(task))
+        raise InputError(f"loss={cls.name} is for {words[cls.task]}; losses of {words.get(task, task)}: {able}")
     if isinstance(given, Loss):
         return given
     options, own = dict(values or {}), plugins.options(cls)

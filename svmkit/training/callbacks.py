@@ -69,7 +69,7 @@ class BeforeEach(Callbacks):
     passive: ClassVar[bool] = False
 
     def __init__(self, function: BeforeSolve) -> None:
-        self.on_begin = function  # type: ignore[method-assign]
+        self.on_begin = function  # type: ignore[method-assign, assignment]
 
 
 def as_callbacks(given: Callbacks | BeforeSolve | None) -> Callbacks:

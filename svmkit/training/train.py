@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -265,7 +266,12 @@ def fit_prepared(
     if isinstance(method, Settings):
         method = resolve(replace(method, kernel=data.kernel), data.task)
     settings, callbacks = method.settings, as_callbacks(callbacks)
-    given = {"validation": validation, "metric": metric, "callbacks": callbacks, "checkpoint": checkpoint}
+    given: dict[str, Any] = {
+        "validation": validation,
+        "metric": metric,
+        "callbacks": callbacks,
+        "checkpoint": checkpoint,
+    }
     if settings.calibration is not None:
         plain = replace(method, settings=replace(settings, calibration=None))
         return calibrated(

@@ -270,7 +270,7 @@ def _try_all(
 
     def work() -> list[Tried]:
         if how.cluster is None:
-            where = backends.running(how.backend, how.n_workers, training.settings.n_threads)
+            where = backends.running(how.backend, how.n_workers, training.settings.n_threads or 1)
         else:
             where = backends.running_on(how.cluster, records, X, y)
         with watch(records, how.cv, n_fits, how.report), where:

@@ -210,7 +210,8 @@ class LinearRisk(LinearProblem):
         """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |v| <= 1, v = weights(beta)."""
         v = self.weights(beta)
         if self.penalty == "l1":
-            beta = beta * _best_scale_l1(*dual_sums(*self.points, beta), v)
+            reward, curvature = dual_sums(*self.points, beta)
+            beta = beta * _best_scale_l1(reward, curvature, v)
             dual, of_pull = self.dual(beta, np.zeros(1)), dot_error(beta * np.sqrt(self.design.sq))
             return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |v| <= 1
         return Bound(self.dual(beta, v), beta, self._dual_error(beta, v))

@@ -20,7 +20,7 @@ from svmkit.solver.smo.box import move
 
 def is_kind(rows: Any, kind: type) -> bool:
     """Return whether numba's type of some rows is that of this NamedTuple."""
-    return isinstance(rows, types.BaseNamedTuple) and rows.instance_class is kind
+    return isinstance(rows, types.BaseNamedTuple) and getattr(rows, "instance_class", None) is kind
 
 
 def has_scratch(rows: Any) -> bool:
