@@ -230,7 +230,7 @@ def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:
     able: list[str] = []
     if kind == "solver" and key == "loss":
         what, has = f"loss={value}", f"its loss is {' or '.join(plugin.loss_names('classify'))}"
-        able = solvers_where(lambda solver: "loss" in options(solver) and value in solver.loss_names())
+        able = solvers_where(lambda solver: value in solver.loss_names())
     elif kind == "solver":
         able = solvers_where(lambda solver: key in options(solver))
     others = f"; with {what}: {', '.join(able)}" if able and name not in able else ""

@@ -146,6 +146,8 @@ class Solver(ABC):
             able = plugins.solvers_where(lambda solver: name in solver.loss_names())
             known = [*cls.loss_names("classify"), *cls.loss_names("regress")]
             fits = ", ".join(known) + (f"; with {name}: {', '.join(able)}" if able else "")
+            if name in plugins.names("loss"):
+                raise InputError(f"solver {cls.name} does not take loss={name}; it takes {fits}")
             raise InputError(f"solver {cls.name}: loss={name!r} is not known{meant(name, known)}; there are: {fits}")
         return given
 

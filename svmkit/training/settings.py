@@ -18,6 +18,7 @@ from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, m
 from svmkit.model.calibration import require_kind
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.selection.nu import with_nu
@@ -193,7 +194,8 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     taker = solver if settings.kernel is None else None  # what it can take is asked below
     kernel = by_name.kernel(settings.kernel, dict(settings.kernel_params or {}), taker)
     require_scheme(settings.multiclass, kernel)
-    if kernel.name != "precomputed" and isinstance(settings.kernel, str):  # other values are not known yet
+    is_known = isinstance(settings.kernel, str) and kernel.name != "precomputed"
+    if is_known or Requires.LINEAR_KERNEL in solver.requires:  # what other kernels satisfy is not known yet
         solver.check_kernel(kernel)
     return Method(settings, task, solver, kernel, by_name.sampler(settings.sampler))
 

@@ -238,6 +238,9 @@ class Lopsided(RBF):
     def block(self, X, Z):
         return np.ones((X.shape[0], Z.shape[0])) + np.arange(X.shape[0])[:, None]
 
+    def diag(self, X):
+        return np.ones(X.shape[0])
+
     form = None
 
 
@@ -258,6 +261,9 @@ class Unstorable(RBF):
 
 class Centring(RBF):
     form = None
+
+    def diag(self, X):
+        return np.ones(X.shape[0])
 
     def block(self, X, Z):
         X -= 1.0
@@ -350,7 +356,7 @@ class Thawed:
 )
 def test_what_it_says_of_itself(plugin, kind, problems, monkeypatch):
     monkeypatch.setattr(plugins, "build", lambda kind, name: plugin)
-    monkeypatch.setattr(checks, kind.upper(), {})
+    monkeypatch.setitem(checks.CHECKS, kind, {})
     found = check_plugin("averylongname", kind)
     assert len(found) == 3
     for result, words in zip(found, problems, strict=True):

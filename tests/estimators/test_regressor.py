@@ -173,7 +173,7 @@ def test_only_streaming_solvers_have_partial_fit():
         ({"C": 0.0}, np.arange(10), "C must be"),
         ({"solver": "swap2o"}, np.arange(10), "solver swap2o cannot regress; with the rbf kernel: .*smo"),
         ({"solver": "smol2", "loss": "epsilon_insensitive"}, np.arange(10), "smol2 does not take loss"),
-        ({"solver": plugins.build("solver", "smo"), "loss": "hinge"}, np.arange(10), "given by its name"),
+        ({"solver": plugins.build("solver", "smo"), "loss": "squared_hinge"}, np.arange(10), "given by its name"),
         ({"loss": "absolute"}, np.arange(10), "absolute"),
     ],
 )

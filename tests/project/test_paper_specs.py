@@ -241,19 +241,19 @@ def test_a_cell_that_ran_out_is_marked_and_repeated_for_a_longer_limit(tmp_path,
 
 
 def test_a_cell_that_fails_is_told_and_stops_no_other(tmp_path, counted, monkeypatch, capsys):
-    fit = worker.fit
+    train = worker.train
 
-    def refusing(X, y, *, solver, **how):
-        if solver.name == "fw":
+    def refusing(X, y, method, **how):
+        if method.solver.name == "fw":
             raise InputError("not this one")
-        return fit(X, y, solver=solver, **how)
+        return train(X, y, method, **how)
 
-    monkeypatch.setattr(worker, "fit", refusing)
+    monkeypatch.setattr(worker, "train", refusing)
     args = [str(write(tmp_path)), "--out", "out", "--solvers", "fw,swap", "--decades", "1"]
     assert reproduce.main(args) == 1
     shown = capsys.readouterr()
     assert "failed: not this one" in shown.err and "| failed |" in shown.out and "| converged |" in shown.out
-    monkeypatch.setattr(worker, "fit", fit)
+    monkeypatch.setattr(worker, "train", train)
     assert reproduce.main(args) == 0
     assert counted == [("fw", "1e-2", 0), ("swap", "1e-2", 0), ("fw", "1e-2", 0)]
 

@@ -117,7 +117,7 @@ def test_random_points_are_drawn_by_seed():
         (SWAP2O, RBF(), {"c": [1]}, "grid", "it has C, gamma"),
         (SWAP2O, RBF(), {"loss": ["hinge"]}, "grid", "no such option"),
         (SMO, RBF(), {"kernel.loss": ["hinge"]}, "grid", "no such option"),
-        (SMO, RBF(), {"loss": ["huber"]}, "grid", "there are: hinge, squared_hinge"),
+        (SMO, RBF(), {"loss": ["hubert"]}, "grid", "there are: hinge, squared_hinge"),
         (SMO, RBF(), {"shrinking": ["perhaps"]}, "grid", "true or false"),
         (DCD, Linear(), {"gamma": [1]}, "grid", "the linear kernel has no gamma"),
         (SMO, RBF(), {"gamma": ["wide"]}, "grid", "gamma='wide'"),
