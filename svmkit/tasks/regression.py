@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.targets import as_targets
+from svmkit.losses.by_name import make_loss
 from svmkit.tasks.base import Answers, Task
 
 
@@ -48,5 +49,8 @@ class Regression(Task):
         return solver.pose(gram, target, C, loss)
 
     def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
-        has_tube = settings.nu is None and (settings.loss is None or hasattr(settings.loss, "epsilon"))
+        loss = settings.loss or getattr(solver, "loss", "auto")
+        if isinstance(loss, str) and loss != "auto":
+            loss = make_loss(loss, self.name)
+        has_tube = settings.nu is None and (isinstance(loss, str) or hasattr(loss, "epsilon"))
         return super().about(solver, settings, C) | ({"epsilon": float(settings.epsilon)} if has_tube else {})

@@ -149,6 +149,12 @@ class Method:
     kernel: Kernel
     sampler: Sampler | None
 
+    @property
+    def loss(self) -> Loss:
+        """The loss of a supervised task."""
+        given, epsilon = self.settings.loss, self.settings.epsilon
+        return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.name, epsilon)
+
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
         return self.task.problem_type(self.solver, self.kernel if kernel is None else kernel, self.settings)

@@ -69,7 +69,7 @@ def test_parameters_are_cloned():
         ({"loss": "huber", "delta": 0.0}, "delta must be a finite number > 0"),
         ({"loss": "huber", "tau": 0.5}, "loss huber has no option 'tau'; it has delta; with tau: expectile, quantile"),
         ({"tau": 0.5}, "tau is an option of a loss: give the loss as well"),
-        ({"loss": "quantile", "solver": "fcfw"}, "solver fcfw: loss='quantile'.*with quantile: .*dcd"),
+        ({"loss": "quantile", "solver": "fcfw"}, "solver fcfw does not take loss=quantile.*with quantile: .*dcd"),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(options, words):

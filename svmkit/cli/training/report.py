@@ -10,7 +10,7 @@ from svmkit.cli.training.finish import Outcome
 from svmkit.problems.certificate import is_rounding
 from svmkit.tasks import task_named
 
-_SETTINGS = ("C", "epsilon", "nu")
+_SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
 
 
 def report(outcome: Outcome, as_json: bool) -> None:

@@ -61,7 +61,7 @@ def run_params(options: TrainOptions, method: Method, kernel: Kernel, data: Data
     given |= {key: getattr(options, key) for key in rest}
     given["task"] = task.name if task.has_targets else options.task
     given |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")}
-    given["epsilon"] = method.settings.epsilon if task.has_targets else None
+    given["epsilon"] = getattr(method.loss, "epsilon", None) if task.has_targets else None
     if task.is_supervised:
         return tracking.params(method.solver, kernel, C, data, **given)
     params = tracking.params(method.solver, kernel, C, replace(data, task=None), **given)

@@ -182,7 +182,7 @@ class TuneJob:
         found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}
         found |= {key: value for key in shown if (value := getattr(self.options, key)) is not None}
         fixed = {"C": method.settings.C} | method.kernel.params
-        if task_named(data.task).has_targets and "epsilon" not in self.searched:
+        if task_named(data.task).has_targets and "epsilon" not in self.searched and hasattr(method.loss, "epsilon"):
             found["epsilon"] = method.settings.epsilon
         found |= {key: value for key, value in fixed.items() if key not in self.searched}
         return found | {"data": data.name, "n": data.n_samples, "d": data.n_features}
