@@ -25,6 +25,8 @@ PACKAGES = [
     "svmkit.plotting",
     "svmkit.solver",
     "svmkit.problems",
+    "svmkit.losses",
+    "svmkit.tasks",
     "svmkit.conformance",
     "svmkit.tracking",
     "svmkit.plugins",

@@ -197,8 +197,10 @@ def judge_regression(
         The targets as they were given.
     solver : Solver
         The solver, which says what it minimises (`Solver.formulation`).
-    C, epsilon, sample_weight
+    C, epsilon : float
         As they were given.
+    sample_weight : array-like of shape (n,), default=None
+        As it was given.
     tol : float, default=None
         The gap that was asked for.
 
