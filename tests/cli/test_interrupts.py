@@ -112,6 +112,7 @@ def test_closed_pipe_is_no_error(monkeypatch, unbuffered):
 
 FOLDS = """
 import sys
+from dataclasses import replace
 from svmkit.cli import main
 from svmkit.solver.stopping import Gap, Iterations, Stop
 from svmkit.training.calibration import folds as calibrate
@@ -120,7 +121,8 @@ begun = calibrate._OutOfFold._fold
 
 
 def endless(self, number, seconds):
-    self.stop = Stop((Gap(1e-15), Iterations(10**9)))
+    stop = Stop((Gap(1e-15), Iterations(10**9)))
+    self.method = replace(self.method, settings=replace(self.method.settings, stop=stop))
     sys.stderr.write("a fold begins\\n")  # a line in one piece, as folds begin side by side
     begun(self, number, seconds)
 
