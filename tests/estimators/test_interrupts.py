@@ -43,7 +43,7 @@ def signals(monkeypatch):
         return press
 
     # what each of them calls once in a fit, before the first step
-    monkeypatch.setattr(trainer, "Allowance", pressing(SVMClassifier, trainer.Allowance))
+    monkeypatch.setattr(trainer, "TimeBudget", pressing(SVMClassifier, trainer.TimeBudget))
     monkeypatch.setattr(recorder.Recorder, "__init__", pressing(SVMOneClass, recorder.Recorder.__init__))
 
     def planned(estimator=SVMClassifier, **at):
