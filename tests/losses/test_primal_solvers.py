@@ -206,5 +206,5 @@ def test_a_quantile_without_a_penalty_is_scikit_learns(tau):
 def test_the_error_about_a_loss_names_the_solvers_that_take_it():
     X, t, C = samples("regress")
     solver = plugins.build("solver", "liblinear", {})
-    with pytest.raises(InputError, match=r"liblinear: loss='huber' is not known.*; with huber: .*dcd.*ocas.*sgd"):
+    with pytest.raises(InputError, match=r"liblinear does not take loss=huber; .*; with huber: .*dcd.*ocas.*sgd"):
         solver.pose(Gram(Linear(), X), t, C, Huber())

@@ -86,6 +86,6 @@ def test_smol2_takes_losses_with_a_ridge():
     kind = plugins.load("solver", "smol2")
     assert kind.loss_names("classify") == ["squared_hinge", "smoothed_hinge"]
     assert set(kind.loss_names("regress")) == {"squared_epsilon_insensitive", "squared_error", "huber", "expectile"}
-    with pytest.raises(InputError, match="loss='hinge' is not known"):
+    with pytest.raises(InputError, match="smol2 does not take loss=hinge"):
         make("smol2", loss="hinge")
     assert pose(make("smol2"), *blobs(20)).upper.min() == np.inf
