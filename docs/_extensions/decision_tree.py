@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from svmkit.solver import auto
+from svmkit.solver.selection import defaults
 
 PICTURE = Path(__file__).parents[1] / "choosing_tree.svg"
 WIDTH, LEFT, RIGHT, HEIGHT, STEP = 640, 340, 236, 76, 108  # of the picture, of its boxes, from row to row
@@ -20,7 +21,7 @@ QUESTIONS = [
         "one look at each",
         False,
     ),
-    ("Is there a limit on|support vectors (--max-support)?", auto.LIMITED, "improves within the limit", True),
+    ("Is there a limit on|support vectors (--max-support)?", defaults.WITHIN_SUPPORT, "improves within the limit", True),
     ("Is the kernel linear, and the set huge|with a loose tolerance?", "ocas, sgdqn", "or dcd -o workers=K", False),
     ("Is the kernel linear?", "dcd", "needs no kernel values", True),
     ("Squared slacks with a regularised bias?|(auto: in SVMOneClass alone)", "fcfw", "at every size", True),
