@@ -21,7 +21,12 @@ QUESTIONS = [
         "one look at each",
         False,
     ),
-    ("Is there a limit on|support vectors (--max-support)?", defaults.WITHIN_SUPPORT, "improves within the limit", True),
+    (
+        "Is there a limit on|support vectors (--max-support)?",
+        defaults.WITHIN_SUPPORT,
+        "improves within the limit",
+        True,
+    ),
     ("Is the kernel linear, and the set huge|with a loose tolerance?", "ocas, sgdqn", "or dcd -o workers=K", False),
     ("Is the kernel linear?", "dcd", "needs no kernel values", True),
     ("Squared slacks with a regularised bias?|(auto: in SVMOneClass alone)", "fcfw", "at every size", True),
