@@ -1,8 +1,7 @@
 """Search for C, kernel parameters and solver options by cross-validation: `search` is the function, `Span` a range.
 
 The modules, in the order of the work: `grids` (texts), `space` (candidates), `estimator` (the fits of a fold),
-`prediction` (their labels), `backends`, `records` (finished folds), `progress`, `searcher` (folds and halving),
-`crossval` (the search), `result`, `picture`.
+`backends`, `records` (finished folds, progress), `crossval` (the search), `result`, `picture`.
 It may import all rooms from `errors` to `estimators`, and `tracking`.
 """
 

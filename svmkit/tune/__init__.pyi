@@ -1,6 +1,6 @@
 from .crossval import Interrupted, run, search
 from .grids import Span
-from .progress import Progress
+from .records import Progress
 from .result import Candidate, Result
 from .space import Path, plan
 

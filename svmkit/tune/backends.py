@@ -20,13 +20,7 @@ BACKENDS = tuple(_NEEDS)
 
 
 def require(backend: str) -> None:
-    """Check that a backend is known and installed.
-
-    Raises
-    ------
-    InputError
-        The backend is unknown, or not installed; the message says how to install it.
-    """
+    """Raise InputError unless a backend is known and installed; the message says how to install it."""
     if backend not in _NEEDS:
         raise InputError(f"backend {backend!r} is not known; there are: {', '.join(BACKENDS)}")
     try:
@@ -37,18 +31,10 @@ def require(backend: str) -> None:
 
 @contextmanager
 def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
-    """Run the parallel loops of the block on a backend.
+    """Run the parallel loops of the block on a backend, `jobs` fits at a time with `n_threads` threads each.
 
     Dask and Ray use the client that is active, else a client of their own on this machine, closed with the block.
     Worker processes of loky end with the block, and with this process, however it ends.
-
-    Parameters
-    ----------
-    backend : {"loky", "threading", "dask", "ray"}
-    jobs : int
-        Fits at a time.
-    n_threads : int
-        Threads of each fit.
     """
     import joblib
 
@@ -82,22 +68,16 @@ def _begin(parent: int, files: tuple[plugins.PluginFile, ...]) -> None:
 
 @contextmanager
 def running_on(cluster: Cluster, records: Records, *data: Any) -> Iterator[None]:
-    """Run the parallel loops of the block on a cluster's workers, to each of which the data are sent once.
+    """Run the parallel loops of the block on a cluster's workers, to each of which the `data` are sent once.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    records : Records
-        Takes the records that the fits send.
-    *data : object
-        The objects that all fits share.
+    `records` takes the records that the fits send.
     """
     with cluster.sharing(*data), cluster.parallel_backend(sent=records.add):
         yield
 
 
 def end_workers() -> None:
-    """End the processes of joblib's pool, whatever they compute; they are bound to the thread that started them."""
+    """End the processes of joblib's pool, whatever they compute."""
     from joblib.externals.loky import reusable_executor
 
     executor = reusable_executor._executor

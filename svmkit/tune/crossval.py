@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401  enables the next import
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, StratifiedKFold
 
 from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError
@@ -25,14 +27,14 @@ from svmkit.tasks import Answers, Task, task_named
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
 from svmkit.tune import backends
-from svmkit.tune.estimator import PathClassifier, PathRegressor, Training
+from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
-from svmkit.tune.progress import Report, watch
-from svmkit.tune.records import Records
+from svmkit.tune.records import Records, Report, watch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
-from svmkit.tune.searcher import divide, require_folds, searcher
 from svmkit.tune.space import EPSILON, Path, plan
 from svmkit.tune.supervision import supervise
+
+FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
 
 
 class Interrupted(SvmkitError):
@@ -51,28 +53,10 @@ class Interrupted(SvmkitError):
 class Search:
     """How candidates are tried.
 
-    Parameters
-    ----------
-    search : {"grid", "random", "halving"}, default="grid"
-        By halving, paths compete with their best C for the samples; a single path is divided into its values of C.
-    factor : int, default=3
-        By halving, 1 / factor of the candidates go on to the next round.
-    cv : int, default=5
-        Number of folds, shuffled; of classes stratified.
-    jobs : int, default=1
-        Fits at a time.
-    backend : {"loky", "threading", "dask", "ray"}, default="loky"
-        What runs the jobs.
-    cluster : Cluster, default=None
-        Fit on its workers in place of `jobs` and `backend`: one fit at a time on each, with the worker's threads and
-        with a row cache of `memory`.
-    report : callable, default=None
-        Called now and then with the `Progress`, in a thread of its own.
-
-    Raises
-    ------
-    InputError
-        A value cannot be used.
+    By halving, paths compete with their best C for the samples, a single path is divided into its values of C, and 1 /
+    `factor` of the candidates go on to the next round. `cv` folds are shuffled, of classes stratified; `jobs` fits run
+    at a time on a `backend`, or one on each worker of a `cluster`, with the worker's threads and with a row cache of
+    `memory`. `report` is called now and then with the `Progress`, in a thread of its own.
     """
 
     search: str = "grid"
@@ -234,14 +218,14 @@ def run(
     if not task.has_targets and EPSILON in paths[0].settings:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
-    require_folds(how.cv, truth.classes, truth.codes)
+    _require_folds(how.cv, truth.classes, truth.codes)
     if not isinstance(metric, Metric):
         metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight)
     began, jobs = time.perf_counter(), how.n_workers
     if how.halves:  # if only C is searched, the values of C compete with each other
-        paths = divide(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
+        paths = _divide(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
-        paths = divide(paths, math.ceil(jobs / how.cv / len(paths)))
+        paths = _divide(paths, math.ceil(jobs / how.cv / len(paths)))
     # threads that have not yet noticed the end of the search may still write
     scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
     with threads.using(settings.n_threads) as all_threads, scratch as folder:
@@ -264,7 +248,7 @@ def _try_all(
     """Fit all paths in all folds; return their scores, the reasons of failures, and whether a signal ended it."""
     y = truth.classes[truth.codes] if truth.targets is None else truth.targets
     estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
-    searches = searcher(estimator, list(paths), truth.codes, how.search, how.factor, how.cv, training.settings.seed)
+    searches = _searcher(estimator, list(paths), truth.codes, how)
     records = Records(training.folder)
     n_fits = None if how.halves else how.cv * sum(len(path.Cs) for path in paths)
 
@@ -292,3 +276,55 @@ def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:
             raise SvmkitError(
                 "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
             ) from None
+
+
+class _Halving(HalvingGridSearchCV):
+    best_index_ = 0  # with several scores and no refit it is not set, but `fit` reads it
+
+
+def _searcher(
+    estimator: PathClassifier | PathRegressor, paths: list[Path], codes: np.ndarray, how: Search
+) -> GridSearchCV | _Halving:
+    """Return the search of scikit-learn over some paths, on shuffled folds; classes are stratified."""
+    assert estimator.training is not None
+    kind, seed = StratifiedKFold if isinstance(estimator, PathClassifier) else KFold, estimator.training.settings.seed
+    folds = kind(how.cv, shuffle=True, random_state=seed)
+    shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": folds, "refit": False}
+    if not how.halves:
+        return GridSearchCV(estimator, **shared)
+    factor, rows = how.factor, _fewest_rows(len(paths), codes, how)
+    return _Halving(estimator, **shared, factor=factor, min_resources=rows, random_state=seed, return_train_score=False)
+
+
+def _fewest_rows(n_paths: int, codes: np.ndarray, how: Search) -> int:
+    """Return the number of samples of the first round of halving, such that the last round has all samples.
+
+    Unlike scikit-learn's "exhaust", it ensures that the first round has some samples of each class.
+    """
+    n, counts = len(codes), np.bincount(codes)
+    rounds = math.floor(math.log(n_paths, how.factor) + 1e-9)
+    needed = math.ceil(FEWEST * n / counts.min() * how.cv / (how.cv - 1))
+    return min(n, max(n // how.factor**rounds, needed, 2 * how.cv * len(counts)))
+
+
+def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
+    """Raise InputError where the samples, or those of a class, are too few for so many folds."""
+    if cv < 2:
+        raise InputError(f"cv must be at least 2 folds, not {cv}")
+    counts = np.bincount(codes)
+    fewest = counts.min()
+    if cv > fewest:
+        advice = f"give --cv {fewest}" if fewest > 1 else "it cannot be cross-validated"
+        if not len(classes):
+            raise InputError(f"cv={cv} folds need as many samples, and there are {fewest}: {advice}")
+        name = classes[counts.argmin()]
+        raise InputError(f"cv={cv} folds need {cv} samples of each class, but class {name} has {fewest}: {advice}")
+
+
+def _divide(paths: Sequence[Path], pieces: int) -> list[Path]:
+    """Divide each path into `pieces`, or into one for each C if it has fewer C; number the pieces from 0."""
+    parts = []
+    for path in paths:
+        cut = np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))
+        parts += [replace(path, Cs=path.Cs[at[0] : at[-1] + 1]) for at in cut]
+    return [replace(part, number=k) for k, part in enumerate(parts)]

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from svmkit.cluster import here
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.model.predictions import predict_with_scores
-from svmkit.runtime.threads import most
+from svmkit.runtime import threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.solution import Status
 from svmkit.tasks import Task
-from svmkit.training.path import c_path
+from svmkit.training.callbacks import as_callbacks
+from svmkit.training.data import TrainingData
+from svmkit.training.path import path_prepared
 from svmkit.training.result import Fit
-from svmkit.training.settings import Settings
-from svmkit.tune.prediction import decisions
+from svmkit.training.settings import Settings, resolve
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
@@ -31,20 +36,8 @@ QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a war
 class Training:
     """The settings that all candidates share.
 
-    Attributes
-    ----------
-    width : int
-        The most values of C that any path has.
-    folder : str
-        Folder of the `Records`.
-    metric : Metric
-        By what candidates are compared.
-    settings : Settings
-        The settings of every fit; the solver and the kernel are those of a path.
-    task : Task
-        What is learnt.
-    flags : boolean ndarray of shape (n_features,) or None
-        As for `svmkit.fit`.
+    `width` is the most values of C of a path, `folder` that of the `Records`; the solver and the kernel of `settings`
+    are those of a path, and `flags` are as for `svmkit.fit`.
     """
 
     width: int
@@ -58,25 +51,13 @@ class Training:
     def threads(self) -> int:
         """The threads of the settings, or those of the process if fewer; on a cluster those of the worker."""
         at, given = here(), self.settings.n_threads or 1
-        return min(given if at is None else at.threads, most())
+        return min(given if at is None else at.threads, threads.most())
 
 
 class PathEstimator(BaseEstimator):
-    """A model for each C of a path; for a C whose training fails, None and the reason.
+    """A fit for each C of a path (`fits_`), given the settings that all candidates share.
 
-    Parameters
-    ----------
-    path : Path
-        Solver, kernel and the values of C.
-    training : Training
-        The settings that all candidates share.
-
-    Attributes
-    ----------
-    fits_ : list of Fit or None
-        One for each C.
-    reasons_ : dict of int to str
-        Why the fit of a C failed, by its position.
+    Where the training for a C fails, the fit is None, and `reasons_` has the reason by the position of C.
     """
 
     def __init__(self, path: Path | None = None, training: Training | None = None) -> None:
@@ -85,7 +66,7 @@ class PathEstimator(BaseEstimator):
 
     @QUIET
     def fit(self, X, y) -> PathEstimator:
-        """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search is ended."""
+        """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search has ended."""
         assert self.path is not None and self.training is not None
         self.reasons_: dict[int, str] = {}
         self.fits_: list[Fit | None] = []
@@ -104,11 +85,11 @@ class PathEstimator(BaseEstimator):
     def _fits(self, X, y, Cs: tuple[float, ...]) -> list[Fit]:
         path, t = self.path, self.training
         assert path is not None and t is not None
-        records = Records(t.folder)
-        settings = replace(t.settings, solver=path.solver, n_threads=t.threads, **path.settings)
-        options = {field.name: getattr(settings, field.name) for field in fields(settings)} | {"kernel": path.kernel}
-        watch = lambda k, n_problems, name: [lambda point: records.stopped]
-        fits = c_path(X, y, Cs, task=t.task, flags=t.flags, watch=watch, **options)
+        records, own = Records(t.folder), {"solver": path.solver, "kernel": path.kernel, "n_threads": t.threads}
+        method = resolve(replace(t.settings, **own, **path.settings), t.task)
+        data = TrainingData.of(X, y, method, flags=t.flags)
+        watch = as_callbacks(lambda k, n_problems, name: [lambda point: records.stopped])
+        fits = path_prepared(data, Cs, method, callbacks=watch)
         if any(fitted.status is Status.INTERRUPTED for fitted in fits):
             raise KeyboardInterrupt
         return fits
@@ -137,10 +118,7 @@ class PathRegressor(RegressorMixin, PathEstimator):
 def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     """The `FACTS` of each C on held-out samples, as the scores of scikit-learn's search; they go to the records, too.
 
-    Returns
-    -------
-    dict of str to float
-        ``FACT_i`` for the i-th C, nan beyond the last C and where a fit failed; `score` is the best metric.
+    ``FACT_i`` is for the i-th C, nan beyond the last C and where a fit failed; `score` is the best metric.
     """
     path, training = estimator.path, estimator.training
     assert path is not None and training is not None
@@ -178,6 +156,30 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     record = {"path": path.number, "n_rows": estimator.n_samples_ + X.shape[0], "n_fits": len(path.Cs), "scores": found}
     Records(training.folder).add(record | {"reasons": {str(i): text for i, text in reasons.items()}})
     return found
+
+
+def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
+    """Return the decisions (n_fits, n) of the models of a path on held-out samples X (n, d), raw, by one product.
+
+    The models were trained on the same samples with one kernel and one preprocessing, for different C. None is for a
+    single fit, for linear models, whose predictions are cheap, for more than two classes, whose models share kernel
+    values among their class pairs, and where a decision is not finite: each decides alone.
+    """
+    if len(fits) < 2 or len(fits[0].model.classes) > 2 or fits[0].model.kernel.name == "linear":
+        return None
+    model, every = fits[0].model, np.concatenate([fitted.support for fitted in fits])
+    rows, first = np.unique(every, return_index=True)
+    parts = [fitted.model.vectors for fitted in fits]
+    stacked = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    vectors, coef = stacked[first], np.zeros((len(rows), len(fits)))
+    for k, fitted in enumerate(fits):
+        at = np.searchsorted(rows, fitted.support)
+        coef[at, k] = fitted.model.machine.coefficients[:, 0]
+    X = model.preprocessing.apply(X)
+    with threads.using(n_threads):
+        found = engine_for(model.kernel, X, Extent.measure(model.kernel, vectors)).product(vectors, coef)
+    found += np.array([fitted.model.intercept[0] for fitted in fits])
+    return found.T if np.isfinite(found).all() else None
 
 
 def _predict(

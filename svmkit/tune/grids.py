@@ -76,14 +76,9 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task:
 
 
 def parse(texts: Sequence[str]) -> dict[str, Values]:
-    """Parse texts NAME=VALUES into values by name.
+    """Parse texts NAME=VALUES into values by name; raise InputError if a text cannot be read or a name is given twice.
 
     Members of a list stay text, except that powers such as 2^-5 become numbers.
-
-    Raises
-    ------
-    InputError
-        A text cannot be read, or a name is given twice.
     """
     found: dict[str, Values] = {}
     for text in texts:

@@ -24,13 +24,7 @@ WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is
 
 
 def require_drawable(path: str, among: Sequence[Setting]) -> None:
-    """Check that there will be something to draw, and that the format is known.
-
-    Raises
-    ------
-    InputError
-        The ending of the file name is no known format, or no number differs among the settings.
-    """
+    """Raise InputError unless the ending of the file name is a known format and a number differs among the settings."""
     if Path(path).suffix.lower() not in KINDS:
         raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
     if not (any(len(p.Cs) > 1 for p in among) or any(_differs(among, name) for name in among[0].values)):
@@ -57,7 +51,7 @@ def value(candidate: Candidate, name: str) -> float | None:
 
 
 def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: Metric) -> None:
-    """Write the picture of the candidates to a file.
+    """Write the picture of the candidates to a file; raise InputError if it cannot be written.
 
     Parameters
     ----------
@@ -69,11 +63,6 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: 
         Title of the picture.
     metric : Metric
         By what the candidates were compared; a share is drawn in per cent.
-
-    Raises
-    ------
-    InputError
-        The file cannot be written.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

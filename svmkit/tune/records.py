@@ -6,28 +6,30 @@ import json
 import math
 import os
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from svmkit.cluster import here
+from svmkit.tune.result import from_records
 
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
+REPORT = 0.3  # seconds between two reports of progress
+
+Report = Callable[["Progress"], Any]
 
 
 class Records:
-    """A folder of JSON files, one for each path and fold, that several processes of one machine share.
+    """A scratch folder of JSON files, one for each path and fold, that several processes of one machine share.
 
     scikit-learn's searches return their results at the end, and as numbers only. On a worker of a cluster, the records
     are sent to the process of the search, which writes them, and the end of the search is that of the call. If the
     folder does not exist (Dask or Ray on another machine), nothing is written; only the progress and the reasons of
     failures are lost then.
-
-    Parameters
-    ----------
-    folder : str
-        The scratch folder.
     """
 
     def __init__(self, folder: str) -> None:
@@ -70,3 +72,56 @@ class Records:
             self._stopped = os.path.exists(os.path.join(self.folder, "stop")) or not os.path.isdir(self.folder)
             self._next_look = time.monotonic() + LOOK
         return self._stopped
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a search.
+
+    Attributes
+    ----------
+    fits : int
+        The number of models trained so far.
+    of : int or None
+        The number of models of the whole search; None if it is unknown (halving).
+    seconds : float
+        Time since the search began.
+    best : float
+        The highest mean of the metric so far; nan before the first.
+
+    Examples
+    --------
+    >>> from svmkit.tune import Progress
+    >>> Progress(fits=3, of=15, seconds=1.5, best=0.95).of
+    15
+    """
+
+    fits: int
+    of: int | None
+    seconds: float
+    best: float
+
+
+@contextmanager
+def watch(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
+    """Start a thread that calls `report` with the progress towards `n_fits` while the block runs."""
+    if report is None:
+        yield
+        return
+    over, began = threading.Event(), time.perf_counter()
+
+    def look() -> None:
+        while not over.wait(REPORT):
+            done = records.all()
+            means = [fact.mean() for t in from_records(done, cv) for k, fact in t.scores.items() if k == "score"]
+            known = [mean for mean in means if not math.isnan(mean)]
+            fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
+            report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

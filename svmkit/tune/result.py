@@ -120,16 +120,9 @@ class Result:
 
 
 class Tried(NamedTuple):
-    """The scores of a path in all folds.
+    """The scores of a path, by its number, in all folds, which were made of `n_rows` samples.
 
-    Attributes
-    ----------
-    path : int
-        Number of the path, `Path.number`.
-    n_rows : int
-        Number of samples that the folds were made of.
-    scores : dict of str to ndarray of shape (cv,)
-        One value a fold; the key ``FACT_i``, such as ``accuracy_0``, is the name of a fact for the i-th C of the path.
+    `scores` has one value a fold under each key ``FACT_i``, such as ``accuracy_0``: a fact for the i-th C of the path.
     """
 
     path: int
@@ -138,21 +131,10 @@ class Tried(NamedTuple):
 
 
 def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
-    """Return the paths that a complete search of scikit-learn has tried, in the order of its results.
+    """Return the paths that a complete search of scikit-learn has tried, from its `cv_results_`.
 
-    Parameters
-    ----------
-    results : dict of str to object
-        The attribute `cv_results_` of the search.
-    cv : int
-        Number of folds.
-    n_rows : int
-        Number of samples, for a search whose results do not give it: only a halving search gives it.
-
-    Returns
-    -------
-    list of Tried
-        In a halving search, one entry for each round in which a path was tried.
+    In a halving search, there is one entry for each round in which a path was tried; its results say the number of
+    samples of each round, which is `n_rows` of any other search.
     """
     prefix = "split0_test_"
     facts = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
@@ -167,20 +149,9 @@ def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
 
 
 def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
-    """Return the paths that a search under way or interrupted has tried in all folds.
+    """Return the paths that a search under way or interrupted has tried in all folds, from `Records`, in any order.
 
-    Parameters
-    ----------
-    records : sequence of dict
-        Records of the finished folds (`svmkit.tune.records`), in any order. The rounds of a halving search are told
-        apart by their numbers of samples, which grow from round to round.
-    cv : int
-        Number of folds.
-
-    Returns
-    -------
-    list of Tried
-        In a halving search, one entry for each round in which a path was tried in all folds.
+    In a halving search, there is one entry for each round. The rounds differ in their numbers of samples, which grow.
     """
     by_path = defaultdict(list)
     for record in records:
@@ -196,18 +167,9 @@ def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
 
 
 def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
-    """Return why fits failed.
+    """Return why fits failed, by number of the path and position of C in the path.
 
-    Parameters
-    ----------
-    records : sequence of dict
-        Records of the finished folds (`svmkit.tune.records`).
-
-    Returns
-    -------
-    dict of (int, int) to str
-        The reason on the fewest samples, of several the first in alphabetical order, by number of the path and
-        position of C in the path.
+    Of several reasons it is that on the fewest samples, then the first in alphabetical order.
     """
     found: dict[tuple[int, int], str] = {}
     for record in sorted(records, key=lambda record: (record["n_rows"], sorted(record["reasons"].items()))):
@@ -217,7 +179,7 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
 
 
 def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
-    """Return a candidate for each C of each path, best first.
+    """Return a candidate for each C of each path that was tried in all folds, best first.
 
     Candidates that were tried on more samples come first, then those of a higher metric, of smaller C and of smaller
     gamma. Failed candidates come last.
@@ -225,70 +187,49 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
     Parameters
     ----------
     paths : sequence of Path
-        The paths of the search; those that were not tried in all folds are left out.
+        The paths of the search.
     tried : sequence of Tried
         Their scores. Of a path that was tried several times, the scores on the most samples count.
     why : dict of (int, int) to str
         Reasons of failures, as `reasons` returns them.
     X : ndarray or CSR of shape (n_samples, n_features)
         All samples, scaled, on which a rule such as gamma="scale" is evaluated.
-
-    Returns
-    -------
-    list of Candidate
     """
     last: dict[int, Tried] = {}
     for t in tried:
         if t.path not in last or t.n_rows > last[t.path].n_rows:
             last[t.path] = t
-    gammas = _Gammas(X)
-    found = []
+    gammas: dict[Any, float | None] = {}
+    ranked = []
     for path in (path for path in paths if path.number in last):
-        for i, C in enumerate(path.Cs):
-            reason = why.get((path.number, i))
-            found.append(_candidate(path, i, C, gammas.of(path.kernel), last[path.number], reason))
-    return sorted(found, key=lambda c: (c.failed, -c.n_rows, -round(c.mean_score, 9), c.C, c.gamma or 0.0))
+        gamma = path.kernel.params.get("gamma")
+        if gamma not in gammas:  # a rule is evaluated once
+            gammas[gamma] = path.kernel.resolve(X).params["gamma"] if isinstance(gamma, str) else gamma
+        for i in range(len(path.Cs)):
+            ranked.append(_candidate(path, i, gammas[gamma], last[path.number], why.get((path.number, i))))
+    return sorted(ranked, key=lambda c: (c.failed, -c.n_rows, -round(c.mean_score, 9), c.C, c.gamma or 0.0))
 
 
-def _candidate(path: Path, i: int, C: float, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
+def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
     of = {fact: tried.scores[f"{fact}_{i}"] for fact in FACTS}
     means = {fact: float(of[fact].mean()) for fact in FACTS}
     if math.isnan(means["fit_s"]):
         reason = reason or "a fit failed in a worker that could not say why"
     elif math.isnan(means["metric"]):
         reason = reason or "the metric is not defined for the predictions in some fold"
+    same = {fact: means[fact] for fact in ("fit_s", "n_iter", "kernel_values", "n_support")}
     return Candidate(
-        params=path.params(C),
-        solver=path.solver,
-        kernel=path.kernel,
-        C=C,
-        gamma=gamma,
-        n_rows=tried.n_rows,
+        path.params(path.Cs[i]),
+        path.solver,
+        path.kernel,
+        path.Cs[i],
+        gamma,
+        tried.n_rows,
         mean_accuracy=means["accuracy"],
         std_accuracy=float(of["accuracy"].std()),
         mean_score=means["metric"],
         std_score=float(of["metric"].std()),
-        fit_s=means["fit_s"],
-        n_iter=means["n_iter"],
-        kernel_values=means["kernel_values"],
-        n_support=means["n_support"],
+        **same,
         converged=means["converged"] == 1.0,
         reason=reason,
     )
-
-
-class _Gammas:
-    """The value of gamma on all samples, computed once for each rule such as "scale"."""
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-        self._known: dict[str, float] = {}
-
-    def of(self, kernel: Kernel) -> float | None:
-        """Return the kernel's gamma as a number; None if it has no gamma."""
-        gamma = kernel.params.get("gamma")
-        if not isinstance(gamma, str):
-            return gamma
-        if gamma not in self._known:
-            self._known[gamma] = kernel.resolve(self._X).params["gamma"]
-        return self._known[gamma]

@@ -17,26 +17,11 @@ LATE = 0.5  # seconds by which a signal may come later than the failure of a wor
 
 
 def supervise(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable[[], None] | None) -> T | None:
-    """Return what `work` returns; None if SIGINT or SIGTERM ended it.
+    """Return what `work` returns, or raise what it raises; None if SIGINT or SIGTERM ended it.
 
-    An exception that a handler of signals raises may be lost: in a callback, a finalizer, or where a library starts
-    a process. A flag is not.
-
-    Parameters
-    ----------
-    work : callable
-        The work.
-    stop : callable
-        Asks the work to end, after the first signal.
-    kill : callable or None
-        Ends its worker processes.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        A second signal came.
-    BaseException
-        Any that the work itself raises.
+    After the first signal, `stop` asks the work to end and `kill` ends its worker processes; the second one raises
+    KeyboardInterrupt. An exception that a handler of signals raises may be lost: in a callback, a finalizer, or where a
+    library starts a process. A flag is not.
     """
     done: list[T] = []
     failed: list[BaseException] = []

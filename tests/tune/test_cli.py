@@ -127,14 +127,14 @@ def test_kernel_values_that_overflow_fail_without_noise(jobs):
 def test_a_failed_candidate_is_null_with_its_reason(tune, svmkit, monkeypatch):
     from svmkit.tune import estimator
 
-    c_path = estimator.c_path
+    path_prepared = estimator.path_prepared
 
-    def failing(X, y, Cs, **options):
-        if 10.0 in Cs and options["kernel"].gamma == 0.1:
+    def failing(data, Cs, *args, **options):
+        if 10.0 in Cs and data.kernel.gamma == 0.1:
             raise FloatingPointError("too far")
-        return c_path(X, y, Cs, **options)
+        return path_prepared(data, Cs, *args, **options)
 
-    monkeypatch.setattr(estimator, "c_path", failing)
+    monkeypatch.setattr(estimator, "path_prepared", failing)
     done = svmkit("tune", svmlight(), *GRID, "--no-track", "--json")
     last = done.json["candidates"][-1]
     assert last["params"] == {"C": 10.0, "gamma": 0.1} and last["mean_accuracy"] is None is last["std_accuracy"]
@@ -142,7 +142,7 @@ def test_a_failed_candidate_is_null_with_its_reason(tune, svmkit, monkeypatch):
     assert done.err.count("\n") == 2 and "1 of 6 candidates failed, the first: FloatingPointError" in done.err
     assert "svmkit: auto: smo for " in done.err
 
-    monkeypatch.setattr(estimator, "c_path", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr(estimator, "path_prepared", lambda *a, **k: 1 / 0)
     done = svmkit("tune", svmlight(), *GRID, "--no-track", "--out", "m.svmkit")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1) and "every candidate failed" in done.err
     assert not Path("m.svmkit").exists()
@@ -203,15 +203,15 @@ def test_an_interrupt_with_candidates_that_are_whole_keeps_the_best(svmkit, monk
 
     from svmkit.tune import estimator
 
-    c_path, calls = estimator.c_path, []
+    path_prepared, calls = estimator.path_prepared, []
 
     def interrupted(*args, **options):
         calls.append(1)
         if len(calls) == at:
             os.kill(os.getpid(), signal.SIGINT)
-        return c_path(*args, **options)
+        return path_prepared(*args, **options)
 
-    monkeypatch.setattr(estimator, "c_path", interrupted)
+    monkeypatch.setattr(estimator, "path_prepared", interrupted)
     client = MlflowClient(f"sqlite:///{Path('m.db').absolute()}")
     at = 5  # of two paths in three folds
     done = svmkit("tune", svmlight(), *GRID, "--tracking-uri", "sqlite:///m.db", "--out", "m.svmkit", "--json")
@@ -277,7 +277,7 @@ def test_progress_in_words():
 def test_refused_before_any_fit(refused, monkeypatch, words, args):
     from svmkit.tune import estimator
 
-    monkeypatch.setattr(estimator, "c_path", lambda *a, **k: pytest.fail("a fit began"))
+    monkeypatch.setattr(estimator, "path_prepared", lambda *a, **k: pytest.fail("a fit began"))
     write("few.svm", "".join(f"{1 if i < 3 else -1} 1:{i} 2:{i % 3}\n" for i in range(20)))
     refused(words, "tune", "few.svm", "--no-track", *args)
 

@@ -8,7 +8,7 @@ from support.problems import blobs, overlapping
 from svmkit import c_path
 from svmkit.kernels import RBF, engine_for
 from svmkit.kernels.functions import Linear, Precomputed
-from svmkit.tune.prediction import decisions
+from svmkit.tune.estimator import decisions
 
 CS = [0.01, 1.0, 100.0]
 

@@ -163,17 +163,17 @@ def breaks_above(limit):
 
 
 def test_a_candidate_that_fails_in_one_fold_ends_nothing(monkeypatch):
-    c_path = tune.estimator.c_path
+    path_prepared = tune.estimator.path_prepared
 
-    def sometimes(X, y, Cs, **options):
-        if options["kernel"].gamma == 0.1 and 10.0 in Cs and X[0, 0] > 0:
+    def sometimes(data, Cs, *args, **options):
+        if data.kernel.gamma == 0.1 and 10.0 in Cs and data.raw[0, 0] > 0:
             raise FloatingPointError("an overflow\nsomewhere")
-        return c_path(X, y, Cs, **options)
+        return path_prepared(data, Cs, *args, **options)
 
     X, y = overlapping(90)
     firsts = [X[train[0], 0] > 0 for train, _ in FOLDS.split(X, y)]
     assert any(firsts) and not all(firsts)  # or the test says nothing
-    monkeypatch.setattr(tune.estimator, "c_path", sometimes)
+    monkeypatch.setattr(tune.estimator, "path_prepared", sometimes)
     found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
     last = found.candidates[-1]
     assert (last.C, last.gamma, last.failed) == (10.0, 0.1, True)
@@ -239,19 +239,19 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
 
     from svmkit.tune import estimator
 
-    c_path, X, y = estimator.c_path, *overlapping(90)
+    path_prepared, X, y = estimator.path_prepared, *overlapping(90)
     calls, before = [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*args, **options):
         calls.append(1)
         if len(calls) == 5:
             os.kill(os.getpid(), signal.SIGINT)
-            [ends] = options["watch"](0, 1, "")
+            [ends] = options["callbacks"].on_begin(0, 1, "")
             while not ends(None):  # a fit is faster than the news of a signal
                 time.sleep(0.01)
-        return c_path(*args, **options)
+        return path_prepared(*args, **options)
 
-    monkeypatch.setattr(estimator, "c_path", interrupted)
+    monkeypatch.setattr(estimator, "path_prepared", interrupted)
     found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
     assert found.interrupted and len(calls) == 5
     assert {c.gamma for c in found.candidates} == {0.1} and len(found.candidates) == 3
