@@ -61,8 +61,11 @@ class Terms(NamedTuple):
         -------
         Terms
         """
-        numbers = lower, upper, kink_up, kink_down, ridge_up, ridge_down
-        return cls(target, *(np.array(np.broadcast_to(number, target.shape), dtype=np.float64) for number in numbers))
+        m = len(target)
+        up, ridge = _column(kink_up, m), _column(ridge_up, m)
+        down = up if kink_down is kink_up else _column(kink_down, m)  # one array for both says that they are equal
+        below = ridge if ridge_down is ridge_up else _column(ridge_down, m)
+        return cls(target, _column(lower, m), _column(upper, m), up, down, ridge, below)
 
     @property
     def kinks(self) -> tuple[float, float] | None:
@@ -83,6 +86,10 @@ class Terms(NamedTuple):
         """Whether the two ridges of each sample are equal wherever its weight may have either sign."""
         either = (self.lower < 0.0) & (self.upper > 0.0)
         return bool((self.ridge_up == self.ridge_down)[either].all())
+
+
+def _column(number: float | np.ndarray, m: int) -> np.ndarray:
+    return np.full(m, number, dtype=np.float64)
 
 
 def dual_weights(terms: Terms, e: np.ndarray) -> np.ndarray:

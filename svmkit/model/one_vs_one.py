@@ -134,6 +134,10 @@ def merge_support(
     coef : ndarray of shape (n_classes - 1, n_sv), float64
         Their coefficients.
     """
+    if n_classes == 2:
+        order = np.lexsort((rows[0], codes[rows[0]]))
+        support = rows[0][order]
+        return support, np.bincount(codes[support], minlength=2), values[0][None, order]
     sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
     found = np.zeros(len(codes), dtype=np.bool_)
     found[at] = True

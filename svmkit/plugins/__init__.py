@@ -191,6 +191,7 @@ def solvers_where(able: Callable[[Any], bool]) -> list[str]:
     return [row.name for row in working("solver") if able(row.plugin)]
 
 
+@cache
 def options(plugin: Any) -> dict[str, Any]:
     """Names and defaults of a plugin's hyperparameters (its dataclass fields)."""
     if not hasattr(plugin, "__dataclass_fields__"):

@@ -343,7 +343,6 @@ def labels_and_costs(y: np.ndarray, C: float | np.ndarray, m: int) -> tuple[np.n
 def costs(C: float | np.ndarray, m: int) -> np.ndarray:
     """Return C as a float64 array of shape (m,), or raise InputError unless every cost is finite and > 0."""
     C = np.asarray(C, dtype=np.float64)
-    C = C if C.shape == (m,) else np.broadcast_to(C, (m,))
     if not (C.min() > 0.0 and C.max() < math.inf):  # NaN is neither
         raise InputError(f"C must be finite and > 0 for every sample, not {C.min():g}")
-    return C
+    return C if C.shape == (m,) else np.full(m, C)

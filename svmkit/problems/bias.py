@@ -33,6 +33,8 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     linear where there is one. As b grows, a loss of weights above 0 ends at residual - kink_up, and one of weights
     below 0 begins at residual + kink_down.
     """
+    if not (record.lower.any() or record.ridge_up.any()):
+        return float(select_bias(record.signs, residual - record.signs * record.kink_up, record.upper.copy(), total))
     signs, turned = record.signs, record.signs < 0.0
     up: tuple[np.ndarray, ...] = record.kink_up, record.upper, record.ridge_up
     down: tuple[np.ndarray, ...] = record.kink_down, -record.lower, record.ridge_down

@@ -89,15 +89,20 @@ class DualQP(Problem):
         self.C, self.total, self.record = C, total, Record.from_terms(terms)
         record = self.record
         self.signs, self.lower, self.upper, self.ridge = record.signs, record.lower, record.upper, record.ridge_up
-        either = (self.lower < 0.0) & (self.upper > 0.0)
-        symmetric = not ((record.ridge_up != record.ridge_down) & either).any()
-        if symmetric and (self.upper <= 0.0).any():  # where a bound is 0 the ridge of that side is none
-            self.ridge = np.where(self.upper > 0.0, record.ridge_up, record.ridge_down)
+        either = self.lower < 0.0
+        symmetric, has_either = record.ridge_up is record.ridge_down, bool(either.any())
+        if has_either:
+            either &= self.upper > 0.0
+            has_either = bool(either.any())
+        if not symmetric:
+            symmetric = not ((record.ridge_up != record.ridge_down) & either).any()
+            if symmetric and (self.upper <= 0.0).any():  # where a bound is 0 the ridge of that side is none
+                self.ridge = np.where(self.upper > 0.0, record.ridge_up, record.ridge_down)
         self.ridge_down = self.ridge if symmetric else record.ridge_down
-        self.is_ridged = bool(self.ridge.any() or self.ridge_down.any())
+        self.is_ridged = bool(self.ridge.any() or (not symmetric and self.ridge_down.any()))
         self.diag = gram.diag + self.bias + self.ridge if self.bias else gram.diag + self.ridge
         if centre is None:
-            centre = float(np.median(terms.target)) if either.any() and not self.bias else 0.0
+            centre = float(np.median(terms.target)) if has_either and not self.bias else 0.0
         self.centre = centre
         self.width, shift = _widths(record, either)
         self.origin = self.signs * (self.centre - terms.target)
@@ -249,7 +254,7 @@ class DualQP(Problem):
 def _widths(record: Any, either: np.ndarray) -> tuple[float | np.ndarray, np.ndarray | None]:
     """Return the half sum of the two kinks of each sample that may have either sign, and what joins the origin."""
     up, down = record.kink_up, record.kink_down
-    if not (up.any() or down.any()):
+    if not (up.any() or (down is not up and down.any())):
         return 0.0, None
     shift = np.where(either, 0.5 * (up - down), np.where(record.upper > 0.0, up, -down))
     width = np.where(either, 0.5 * (up + down), 0.0)

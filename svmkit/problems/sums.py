@@ -46,20 +46,18 @@ class Record(NamedTuple):
     @classmethod
     def from_terms(cls, terms: Terms) -> Record:
         """Return the record of a loss; it turns weights if each may have one sign only."""
-        signs = np.ones(len(terms.target))
-        if not ((terms.lower < 0.0) & (terms.upper > 0.0)).any():
-            signs[terms.lower < 0.0] = -1.0
-        if (signs > 0.0).all():
-            return cls(signs, *terms)
-        turned = signs < 0.0
+        turned = terms.lower < 0.0
+        if not turned.any() or (turned & (terms.upper > 0.0)).any():
+            return cls(np.ones(len(terms.target)), *terms)
+        signs = np.where(turned, -1.0, 1.0)
         lower, upper = np.where(turned, -terms.upper, terms.lower), np.where(turned, -terms.lower, terms.upper)
-        kinks = [np.where(turned, *pair) for pair in _both_ways(terms.kink_up, terms.kink_down)]
-        ridges = [np.where(turned, *pair) for pair in _both_ways(terms.ridge_up, terms.ridge_down)]
-        return cls(signs, terms.target, lower, upper, *kinks, *ridges)
+        kinks = _turn(turned, terms.kink_up, terms.kink_down)
+        return cls(signs, terms.target, lower, upper, *kinks, *_turn(turned, terms.ridge_up, terms.ridge_down))
 
 
-def _both_ways(up: np.ndarray, down: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    return (down, up), (up, down)
+def _turn(turned: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what stands above and below 0 after some weights are turned; one array if it is the same."""
+    return (up, up) if up is down else (np.where(turned, down, up), np.where(turned, up, down))
 
 
 class Bounds(NamedTuple):

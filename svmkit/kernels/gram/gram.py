@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -45,15 +45,21 @@ def parse_bytes(size: str | int | float) -> int:
     >>> parse_bytes("1.5GB"), parse_bytes(1000)
     (1610612736, 1000)
     """
-    text = str(size).strip().lower().removesuffix("ib").removesuffix("b").strip()
+    value = _parse(str(size))
+    if value is None:
+        raise InputError(f"memory={size!r} is not a size: write 200MB, 1GB or a number of bytes")
+    return value
+
+
+@lru_cache  # a small fit asks five times
+def _parse(size: str) -> int | None:
+    text = size.strip().lower().removesuffix("ib").removesuffix("b").strip()
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS and text[-1:] else (text, "")
     try:
         value = float(number) * _UNITS[unit]
-        if not 0 < value < float("inf"):
-            raise ValueError
     except (ValueError, KeyError):
-        raise InputError(f"memory={size!r} is not a size: write 200MB, 1GB or a number of bytes") from None
-    return int(value)
+        return None
+    return int(value) if 0 < value < float("inf") else None
 
 
 class Gram:
