@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -20,24 +19,21 @@ from svmkit.errors import InputError, meant
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
 from svmkit.training.result import Fit
-from svmkit.training.stream.input import streaming_solver
 
-Init = TypeVar("Init", bound=Callable[..., None])
+T = TypeVar("T")
 
 AGAIN = 10.0  # seconds within which a second Ctrl-C means the whole program, not one more fit
 _interrupted = -math.inf  # when a fit was last cut short by a signal
 
 
-def options_by_name(first: str) -> Callable[[Init], Init]:
-    """Decorate the constructor of an estimator: a TypeError says in one line how its options are given.
+def options_by_name(first: str) -> Callable[[type[T]], type[T]]:
+    """Decorate an estimator: a TypeError of its constructor says in one line how options are given.
 
-    Parameters
-    ----------
-    first : str
-        The option that a number without a name is likely to be meant for.
+    `first` is the option that a number without a name is likely to be meant for.
     """
 
-    def decorated(init: Init) -> Init:
+    def decorate(cls: type[T]) -> type[T]:
+        init: Callable[..., None] = cls.__init__
         known = list(signature(init).parameters)[1:]
 
         @wraps(init)
@@ -52,9 +48,10 @@ def options_by_name(first: str) -> Callable[[Init], Init]:
                 raise TypeError(f"{name} has no option {key!r}{close}{own}")
             init(self, *args, **options)
 
-        return checked  # type: ignore[return-value]
+        cls.__init__ = checked  # type: ignore[assignment, method-assign]
+        return cls
 
-    return decorated
+    return decorate
 
 
 def seed_of(random_state: Any) -> int:
@@ -67,13 +64,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Set the `feature_names_in_` of an estimator from the columns of X (reset), or compare them with those of X.
-
-    Raises
-    ------
-    ValueError
-        The names differ from those of `fit`, or only some columns have a text for a name.
-    """
+    """Set `feature_names_in_` from the columns of X (reset), or raise ValueError unless they are the columns of X."""
     # scikit-learn asks every library of tables whether X is one of its own, which takes longer than a prediction
     if (isinstance(X, np.ndarray) or is_sparse(X)) and not hasattr(estimator, "feature_names_in_"):
         return
@@ -83,16 +74,10 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def features_to_predict(estimator: Any, X: Any) -> Features:
-    """Return the features of X for a prediction by a fitted estimator.
+    """Return the features of X for a prediction.
 
-    Raises
-    ------
-    NotFittedError
-        The estimator is not fitted.
-    InputError
-        X has another number of columns than `n_features_in_`.
-    ValueError
-        The names of the columns differ from those of `fit`.
+    Raises NotFittedError before `fit`, InputError for another number of columns, and ValueError for other names of
+    them.
     """
     if not hasattr(estimator, "model_"):
         from sklearn.utils.validation import check_is_fitted
@@ -171,35 +156,24 @@ def column_or_1d(y):
     return np.asarray(y).ravel()
 
 
-class NoStream(InputError, AttributeError):
-    """The solver of an estimator does not learn from streams."""
+class Lacking(InputError, AttributeError):
+    """The solver or the calibration of an estimator does not allow a method."""
 
 
-class OnlyWhere(ABC):
-    """A method that only some instances of an estimator have; a derived class says which."""
+class OnlyWhere:
+    """A method that an estimator has only where `require(estimator, name)` raises no AttributeError."""
 
-    def __init__(self, method: Callable) -> None:
-        self.method = method
+    def __init__(self, method: Callable, require: Callable[[Any, str], None]) -> None:
+        self.method, self.require = method, require
         self.__doc__ = method.__doc__
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
         if estimator is None:
             return self.method
-        self.require(estimator)
+        self.require(estimator, self.method.__name__)
         return MethodType(self.method, estimator)
 
-    @abstractmethod
-    def require(self, estimator: Any) -> None:
-        """Raise an AttributeError unless the estimator has the method."""
 
-
-class OnlyStreaming(OnlyWhere):
-    """A method that only estimators whose solver learns from streams have; the error lists these solvers."""
-
-    def require(self, estimator: Any) -> None:
-        from sklearn.base import is_regressor
-
-        try:
-            streaming_solver(estimator.solver, regresses=is_regressor(estimator))
-        except InputError as error:
-            raise NoStream(f"no partial_fit: {error}") from None
+def only_where(require: Callable[[Any, str], None]) -> Callable[[Callable], Any]:
+    """Decorate a method that only some instances of an estimator have, as `require` says (`OnlyWhere`)."""
+    return lambda method: OnlyWhere(method, require)

@@ -8,69 +8,22 @@ from typing import Any, ClassVar
 
 import sklearn
 
-from svmkit.estimators.base import OnlyWhere
-from svmkit.model.model import SVMModel
 from svmkit.solver.loop.recorder import Callback
 from svmkit.training.callbacks import Callbacks, MakeModel
 
 
-class OnlyWithCallbacks(OnlyWhere):
-    """A method that an estimator has where scikit-learn has callbacks."""
-
-    def require(self, estimator: Any) -> None:
-        if find_spec("sklearn.callback") is None:
-            raise AttributeError(f"callbacks need scikit-learn 1.9 or newer, this is {sklearn.__version__}")
-
-
-class TakesCallbacks:
-    """The methods of scikit-learn's `CallbackSupportMixin`, which is not imported before they are called."""
-
-    @OnlyWithCallbacks
-    def set_callbacks(self, *callbacks: Any) -> Any:
-        """Set the callbacks of `fit`; none removes them.
-
-        Parameters
-        ----------
-        *callbacks : objects with the protocol of scikit-learn's `FitCallback`
-            Such as `sklearn.callback.ProgressBar()`.
-
-        Returns
-        -------
-        estimator
-            The estimator itself.
-
-        Raises
-        ------
-        TypeError
-            An object has not the protocol.
-        """
-        from sklearn.callback import CallbackSupportMixin
-
-        return CallbackSupportMixin.set_callbacks(self, *callbacks)
-
-    def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
-        """Return the fitted attributes that predictions need."""
-        return {"model_": model, "n_features_in_": model.n_features}
+def require_callbacks(estimator: Any, name: str) -> None:
+    """Raise AttributeError unless scikit-learn has callbacks."""
+    if find_spec("sklearn.callback") is None:
+        raise AttributeError(f"callbacks need scikit-learn 1.9 or newer, this is {sklearn.__version__}")
 
 
 class FitTasks(Callbacks):
     """The tasks of a fit: one for each iterate that is looked at, or for each problem if there are several.
 
-    Parameters
-    ----------
-    estimator : TakesCallbacks
-        The estimator, with callbacks.
-    X, y : array-like
-        What it is fitted to, as the caller gave it.
-    sample_weight : array-like or None
-        The weights of the samples.
-    with_models : bool
-        Whether callbacks get a fitted estimator for each task: a model on the way has no calibration yet.
-
-    Attributes
-    ----------
-    stopped : bool
-        Whether a callback has asked to end the training.
+    X, y and sample_weight are what the estimator is fitted to, as the caller gave it. `with_models` says whether
+    callbacks get a fitted estimator for each task: a model on the way has no calibration yet. `stopped` says whether a
+    callback has asked to end the training.
     """
 
     passive: ClassVar[bool] = False
@@ -133,21 +86,9 @@ class FitTasks(Callbacks):
 
 
 def run_with_tasks(estimator: Any, tasks: Callable[[], FitTasks], work: Callable[[FitTasks | None], None]) -> bool:
-    """Do the work of a fit, with the tasks of the estimator's callbacks around it if it has any.
+    """Do the `work` of a fit, with the `tasks` of the estimator's callbacks around it if it has any.
 
-    Parameters
-    ----------
-    estimator : TakesCallbacks
-        The estimator.
-    tasks : callable
-        Makes the tasks; it is called with callbacks only.
-    work : callable
-        Fits the estimator; its argument is the callbacks of the training, or None.
-
-    Returns
-    -------
-    bool
-        Whether a callback has ended the training.
+    `work` is called with the callbacks of the training, or None. Returns whether a callback has ended the training.
     """
     if not hasattr(estimator, "_skl_callbacks"):
         work(None)

@@ -3,86 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError
-from svmkit.estimators.base import (
-    OnlyStreaming,
-    check_names,
-    column_or_1d,
-    features_to_predict,
-    options_by_name,
-)
-from svmkit.estimators.estimator import SVMEstimator
-from svmkit.estimators.probabilities import Probabilities
+from svmkit.estimators.base import Lacking, column_or_1d, features_to_predict, only_where, options_by_name
+from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.model.model import SVMModel
 from svmkit.tasks import Classification
 from svmkit.training.result import Fit
-from svmkit.training.settings import Method, resolve
+from svmkit.training.settings import Method
 from svmkit.training.stream.online import Online
 
 
-class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
+def _require_calibration(estimator: Any, name: str) -> None:
+    """Raise an AttributeError that says how to get probabilities unless the estimator has a calibration."""
+    if estimator.calibration is None:
+        raise Lacking(
+            f"no {name} without a calibration: {type(estimator).__name__}(calibration='sigmoid') "
+            "has one, and CalibratedClassifierCV(SVMClassifier(), ensemble=False) fits another"
+        )
+
+
+@describe
+@options_by_name("C")
+@dataclass(eq=False, repr=False)
+class SVMClassifier(ClassifierMixin, SVMEstimator):
     """Support vector classifier with a certificate, for two classes or more.
 
     Parameters
     ----------
-    solver : str or Solver, default="auto"
-        The solver; `svmkit plugins` lists their names.
-    solver_options : dict of str to object, default=None
-        Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
-    C : float, default=1.0
-        The weight of the summed losses, > 0.
     loss : str or Loss, default=None
         The loss, one of those that the solver takes: "hinge", "squared_hinge", "smoothed_hinge", ...; None is that of
         the solver.
     delta : float, default=None
         The option delta of a loss that is given by its name and has one, > 0.
-    kernel : str, Kernel or callable, default=None
-        The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
-        a solver that needs it.
-    gamma : {"scale", "auto", "msd"} or float, default="scale"
-        The parameter gamma of the kernels that have it.
-    degree : int, default=3
-        The degree of the polynomial kernel.
-    coef0 : float, default=0.0
-        The constant of the polynomial and sigmoid kernels.
-    sampler : str or Sampler, default=None
-        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
-    tol : float, default=1e-3
-        The relative duality gap to reach.
-    stop : str, Criterion or Stop, default=None
-        A rule that replaces `tol`: text such as "abs:1e-6", or criteria joined with |.
-    max_iter : int, default=None
-        The most iterations for each class pair.
-    max_epochs : float, default=None
-        The most passes over the training samples for each class pair.
-    time_limit : float, default=None
-        The most seconds, shared by the class pairs.
-    max_support : int, default=None
-        The most support vectors for each class pair.
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0.
-    scale : {"standard", "minmax", "maxabs"}, default=None
-        The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
-        deviation and does not centre, and "minmax" is refused.
-    memory : str or int, default="1GB"
-        The most memory for kernel rows, in bytes or as text.
-    n_threads : int, default=None
-        The number of threads; None uses all.
-    random_state : int, RandomState or None, default=0
-        The seed of all random choices.
     nu : float, default=None
         Trains nu-SVC instead: an upper bound of the fraction of samples inside the margin and a lower bound of that of
         support vectors, with the hinge loss, by smo, fcsmo or auto. C has no effect. The feasible nu are those up to
         2 min(n, m) / (n + m) for classes of n and m samples, counted with their weights.
-    warm_start : bool, default=False
-        Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
-        changed or been added; classes and columns must be the same.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         The columns of `decision_function` among more than two classes: one for each class, or, with multiclass="ovo",
         for each class pair.
@@ -95,39 +60,11 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
         the class of the highest probability. It is fitted to the decisions of five stratified folds, each by a model
         of the others, so that training takes some two to five times as long. Samples count with their weights, class
         weights included: leave `class_weight` out for probabilities of the data as they are.
-    verbose : int, default=0
-        1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
 
     Attributes
     ----------
-    model_ : SVMModel
-        The model, which can be saved.
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order.
-    n_features_in_ : int
-        The number of columns of X.
-    support_ : ndarray of shape (n_support,), int
-        The rows of X that have a part in the model, sorted by class.
-    support_vectors_, n_support_, dual_coef_ : ndarray
-        The support vectors, their number in each class, and their coefficients. Linear solvers keep weights instead.
-    coef_ : ndarray of shape (n_decisions, n_features)
-        The weights of the columns, after scaling, of a model with the linear kernel, whatever the solver.
-    intercept_ : ndarray of shape (n_decisions,)
-        The intercept of each decision, of a class pair or a class.
-    status_ : Status
-        How training ended.
-    n_iter_ : int
-        The iterations of all class pairs.
-    seconds_ : float
-        The seconds of training, checks of the data included.
-    gap_ : float or None
-        The largest certified relative duality gap of any class pair.
-    bound_ : float or None
-        The sum of the dual values, a lower bound on the sum of the optima.
-    certificate_ : list of Certificate
-        The certificate of each class pair.
-    history_ : list of History
-        The history of each class pair.
 
     Examples
     --------
@@ -140,65 +77,34 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
 
     task = Classification()
 
-    @options_by_name("C")
-    def __init__(
-        self,
-        solver: Any = "auto",
-        *,
-        solver_options: Mapping[str, Any] | None = None,
-        C: float = 1.0,
-        loss: Any = None,
-        delta: float | None = None,
-        nu: float | None = None,
-        kernel: Any = None,
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        sampler: Any = None,
-        tol: float = 1e-3,
-        stop: Any = None,
-        max_iter: int | None = None,
-        max_epochs: float | None = None,
-        time_limit: float | None = None,
-        max_support: int | None = None,
-        class_weight: Any = None,
-        scale: str | None = None,
-        memory: Any = "1GB",
-        n_threads: int | None = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        decision_function_shape: str = "ovr",
-        multiclass: str = "ovo",
-        calibration: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.solver = solver
-        self.solver_options = solver_options
-        self.C = C
-        self.loss = loss
-        self.delta = delta
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.sampler = sampler
-        self.tol = tol
-        self.stop = stop
-        self.max_iter = max_iter
-        self.max_epochs = max_epochs
-        self.time_limit = time_limit
-        self.max_support = max_support
-        self.class_weight = class_weight
-        self.scale = scale
-        self.memory = memory
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.decision_function_shape = decision_function_shape
-        self.multiclass = multiclass
-        self.calibration = calibration
-        self.verbose = verbose
+    solver: Any = "auto"
+    _: KW_ONLY
+    solver_options: Mapping[str, Any] | None = None
+    C: float = 1.0
+    loss: Any = None
+    delta: float | None = None
+    nu: float | None = None
+    kernel: Any = None
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    sampler: Any = None
+    tol: float = 1e-3
+    stop: Any = None
+    max_iter: int | None = None
+    max_epochs: float | None = None
+    time_limit: float | None = None
+    max_support: int | None = None
+    class_weight: Any = None
+    scale: str | None = None
+    memory: Any = "1GB"
+    n_threads: int | None = None
+    random_state: Any = 0
+    warm_start: bool = False
+    decision_function_shape: str = "ovr"
+    multiclass: str = "ovo"
+    calibration: str | None = None
+    verbose: int = 0
 
     def fit(self, X, y, sample_weight=None, validation=None) -> SVMClassifier:
         """Train on labelled samples.
@@ -230,7 +136,7 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
         self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation)
         return self
 
-    @OnlyStreaming
+    @only_where(require_stream)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> SVMClassifier:
         """Learn from one more block of samples in one pass, with a solver that learns from streams (sfw, sgd, ...).
 
@@ -264,7 +170,6 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
         """
         if self.calibration is not None:
             raise InputError("a stream cannot be divided into the folds of a calibration: leave calibration out")
-        online = getattr(self, "_online", None)
         fitted = getattr(self, "model_", None)
         if fitted is None and classes is None:
             raise InputError("classes must be passed on the first call to partial_fit: all labels that may come")
@@ -274,26 +179,8 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
             raise InputError(f"no partial_fit with multiclass={self.multiclass}: a stream trains class pairs (ovo)")
         if self.nu is not None:
             raise InputError("no partial_fit with nu: a stream has no fractions to bound; leave nu out")
-        y = column_or_1d(y)
-        if fitted is None:
-            check_names(self, X, reset=True)
-        X = as_features(X) if fitted is None else features_to_predict(self, X)
-        method = resolve(self._settings(), self.task)
-        if online is None:
-            online = Online(
-                classes if fitted is None else fitted.classes,
-                solver=method.solver,
-                kernel=method.kernel,
-                C=self.C,
-                class_weight=self.class_weight,
-                scale=self.scale,
-                memory=self.memory,
-                seed=method.settings.seed,
-                max_support=self.max_support,
-                n_threads=self.n_threads,
-                start=fitted,
-            )
-        self._learn(online, X, y, sample_weight, method)
+        stream = partial(Online, classes if fitted is None else fitted.classes, class_weight=self.class_weight)
+        self._learn(stream, X, column_or_1d(y), sample_weight)
         return self
 
     def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
@@ -342,3 +229,32 @@ class SVMClassifier(Probabilities, ClassifierMixin, SVMEstimator):
                 f"decision_function_shape=ovo needs class pairs, and multiclass={self.multiclass} has none"
             )
         return X
+
+    @only_where(_require_calibration)
+    def predict_proba(self, X) -> np.ndarray:
+        """Predict the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column for each of `classes_`; rows sum to 1, and their largest entries are the labels that `predict`
+            returns.
+
+        Raises
+        ------
+        InputError
+            Training was interrupted before there was a calibration.
+        """
+        X = features_to_predict(self, X)
+        return self.model_.predict_proba(X, n_threads=self.n_threads)
+
+    @only_where(_require_calibration)
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Predict the logarithms of `predict_proba` (n_samples, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))

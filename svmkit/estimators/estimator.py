@@ -1,42 +1,156 @@
-"""What all estimators share: from their parameters to settings, and from a fit to their attributes."""
+"""What all estimators share: their parameters as settings, the attributes of a fit, and how they show themselves."""
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from html import escape
+from typing import Any, TypeVar
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import BaseEstimator, is_regressor
 
-from svmkit.estimators.base import check_names, seed_of, warn_unless_converged
-from svmkit.estimators.callbacks import FitTasks, TakesCallbacks, run_with_tasks
-from svmkit.estimators.fitted import ModelAttributes
-from svmkit.estimators.html import Shown
+from svmkit.data.prepare.features import as_features
+from svmkit.errors import InputError
+from svmkit.estimators.base import (
+    Lacking,
+    check_names,
+    features_to_predict,
+    only_where,
+    seed_of,
+    warn_unless_converged,
+)
+from svmkit.estimators.callbacks import FitTasks, require_callbacks, run_with_tasks
 from svmkit.kernels.functions import Precomputed
+from svmkit.model.model import SVMModel
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
 from svmkit.tasks import Task
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.stream.input import streaming_solver
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
+
+T = TypeVar("T", bound="type[SVMEstimator]")
 
 _SETTINGS = [
     field.name for field in fields(Settings) if field.name not in ("kernel_params", "loss_options", "stop", "seed")
 ]
 _LIMITS = ("max_iter", "max_epochs", "time_limit", "max_support")
 
+# colours come from the page, so that the block can be read on dark ground too
+STYLE = (
+    "margin:.4em 0 .2em;padding:.35em .7em;display:inline-grid;grid-template-columns:auto auto;gap:0 1em;"
+    "font:.85em/1.5 ui-sans-serif,system-ui,sans-serif;color:inherit;background:transparent;"
+    "border:1px solid currentColor;border-radius:4px;opacity:.85"
+)
 
-class SVMEstimator(Shown, TakesCallbacks, ModelAttributes, BaseEstimator):
-    """Base of all estimators, whose parameters are named as in `Settings`; `task` says what they learn."""
+
+def require_stream(estimator: Any, name: str) -> None:
+    """Raise an AttributeError that lists the solvers that learn from streams unless that of the estimator does."""
+    try:
+        streaming_solver(estimator.solver, regresses=is_regressor(estimator))
+    except InputError as error:
+        raise Lacking(f"no {name}: {error}") from None
+
+
+class SVMEstimator(BaseEstimator):
+    """Base of all estimators, which are dataclasses of their parameters; `task` says what they learn.
+
+    `describe` completes the docstrings of its subclasses by these texts.
+
+    Parameters
+    ----------
+    solver : str or Solver, default="auto"
+        The solver; `svmkit plugins` lists their names.
+    solver_options : dict of str to object, default=None
+        Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
+    C : float, default=1.0
+        The weight of the summed losses, > 0.
+    kernel : str, Kernel or callable, default=None
+        The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
+        a solver that needs it.
+    gamma : {"scale", "auto", "msd"} or float, default="scale"
+        The parameter gamma of the kernels that have it.
+    degree : int, default=3
+        The degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        The constant of the polynomial and sigmoid kernels.
+    sampler : str or Sampler, default=None
+        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
+    tol : float, default=1e-3
+        The relative duality gap to reach.
+    stop : str, Criterion or Stop, default=None
+        A rule that replaces `tol`: text such as "abs:1e-6", or criteria joined with |.
+    max_iter : int, default=None
+        The most iterations, for each class pair if there are several.
+    max_epochs : float, default=None
+        The most passes over the training samples, for each class pair if there are several.
+    time_limit : float, default=None
+        The most seconds, shared by the class pairs if there are several.
+    max_support : int, default=None
+        The most support vectors, for each class pair if there are several.
+    scale : {"standard", "minmax", "maxabs"}, default=None
+        The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
+        deviation and does not centre, and "minmax" is refused.
+    memory : str or int, default="1GB"
+        The most memory for kernel rows, in bytes or as text.
+    n_threads : int, default=None
+        The number of threads; None uses all.
+    random_state : int, RandomState or None, default=0
+        The seed of all random choices.
+    warm_start : bool, default=False
+        Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
+        changed or been added; columns, and classes if there are any, must be the same.
+    verbose : int, default=0
+        1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
+
+    Attributes
+    ----------
+    model_ : SVMModel
+        The model, which can be saved.
+    n_features_in_ : int
+        The number of columns of X.
+    support_ : ndarray of shape (n_support,), int
+        The rows of X that have a part in the model, sorted by class if there are classes.
+    support_vectors_, n_support_, dual_coef_ : ndarray
+        The support vectors, their number in each class, and their coefficients, (1, n_support) where there are no
+        classes. Linear solvers keep weights instead.
+    coef_ : ndarray of shape (n_decisions, n_features)
+        The weights of the columns, after scaling, of a model with the linear kernel, whatever the solver.
+    intercept_ : ndarray of shape (n_decisions,)
+        The intercept of each decision.
+    status_ : Status
+        How training ended.
+    n_iter_ : int
+        The number of iterations, over all class pairs.
+    seconds_ : float
+        The seconds of training, checks of the data included.
+    gap_ : float or None
+        The certified relative duality gap, the largest of several class pairs.
+    bound_ : float or None
+        The dual value, a lower bound on the optimum; the sum over all class pairs.
+    certificate_ : list of Certificate
+        The certificate of each class pair, or the only one.
+    history_ : list of History
+        The history of each class pair, or the only one.
+    """
 
     task: Task
     remedy = "raise tol, lower C, or take another solver"
     exhausted = "centre and scale the features, or lower C"
 
+    model_: SVMModel
+    _online: Online | None
+    _weights_only: bool
     solver: Any
     kernel: Any
     stop: Any
     tol: float
+    max_support: int | None
     random_state: Any
     verbose: int
 
@@ -63,7 +177,7 @@ class SVMEstimator(Shown, TakesCallbacks, ModelAttributes, BaseEstimator):
         def work(tasks: FitTasks | None) -> None:
             nonlocal trained
             trained = train(X, y, method, callbacks=tasks, verbose=self.verbose, **options)
-            self._online: Online | None = None
+            self._online = None
             self._take(trained, method)
 
         weights, with_models = options.get("sample_weight"), settings.calibration is None and self.task.is_supervised
@@ -77,8 +191,26 @@ class SVMEstimator(Shown, TakesCallbacks, ModelAttributes, BaseEstimator):
         """Return whether the caller chose a budget of iterations."""
         return any(getattr(self, name, None) is not None for name in ("max_iter", "max_epochs"))
 
-    def _learn(self, online: Online, X: Any, y: Any, sample_weight: Any, method: Method) -> None:
-        """Learn from one more block of samples, and set the fitted attributes."""
+    def _learn(self, stream: Callable[..., Online], X: Any, y: Any, sample_weight: Any) -> None:
+        """Learn from one more block of samples; `stream` makes what learns from the first one."""
+        fitted, online = getattr(self, "model_", None), getattr(self, "_online", None)
+        if fitted is None:
+            check_names(self, X, reset=True)
+        X = as_features(X) if fitted is None else features_to_predict(self, X)
+        method = resolve(self._settings(), self.task)
+        settings = method.settings
+        if online is None:
+            online = stream(
+                solver=method.solver,
+                kernel=method.kernel,
+                C=settings.C,
+                scale=settings.scale,
+                memory=settings.memory,
+                seed=settings.seed,
+                max_support=self.max_support,
+                n_threads=settings.n_threads,
+                start=fitted,
+            )
         learned = online.update(X, y, sample_weight, test=False)
         self._online = online
         cut_short = learned != X.shape[0]
@@ -102,6 +234,91 @@ class SVMEstimator(Shown, TakesCallbacks, ModelAttributes, BaseEstimator):
         self.certificate_: Any = [s.certificate for s in trained.solutions]
         self.history_: Any = [s.history for s in trained.solutions]
 
+    @only_where(require_callbacks)
+    def set_callbacks(self, *callbacks: Any) -> Any:
+        """Set the callbacks of `fit`; none removes them.
+
+        Parameters
+        ----------
+        *callbacks : objects with the protocol of scikit-learn's `FitCallback`
+            Such as `sklearn.callback.ProgressBar()`.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError
+            An object has not the protocol.
+        """
+        from sklearn.callback import CallbackSupportMixin
+
+        return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+    def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
+        """Return the fitted attributes that predictions need."""
+        return {"model_": model, "n_features_in_": model.n_features}
+
+    def _vectors(self, name: str) -> SVMModel:
+        """Return the model, for its attribute `name`; raise AttributeError before `fit` and for a model of weights."""
+        model = getattr(self, "model_", None)
+        if model is None or self._weights_only:
+            why = "it is not fitted" if model is None else f"solver {model.about['solver']} leaves weights, in coef_"
+            raise AttributeError(f"no {name}: {why}")
+        return model
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors (n_sv, n_features), dense or CSR; for a precomputed kernel their row numbers."""
+        return self._vectors("support_vectors_").vectors
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """The number of support vectors of each class, (n_classes,)."""
+        return self._vectors("n_support_").n_support
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """The coefficients of the vectors, (n_classes - 1, n_sv) in scikit-learn's order, or (n_classes, n_sv)."""
+        return self._vectors("dual_coef_").coef
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of the columns for each decision (n_decisions, n_features), with the linear kernel."""
+        model = getattr(self, "model_", None)
+        if model is None or model.kernel.name != "linear":
+            why = "it is not fitted" if model is None else f"that needs the linear kernel, not {model.kernel.name}"
+            raise AttributeError(f"no coef_: {why}")
+        return model.weights
+
+    def _html_with(self, diagram: str) -> str:
+        """Return scikit-learn's diagram with a block below it that says how training ended; as it is before `fit`."""
+        model = getattr(self, "model_", None)
+        if model is None:
+            return diagram
+        solver, choice = str(model.about["solver"]), model.about.get("choice")
+        facts = {
+            "solver": f"{solver}: {choice}" if choice else solver,
+            "status": str(self.status_),
+            "certified gap": "none" if self.gap_ is None else f"{self.gap_:.2g}",
+            "support vectors": f"{len(self.support_):,}",
+            "iterations": f"{self.n_iter_:,}",
+            "training time": f"{self.seconds_:.3g} s",
+        }
+        rows = "".join(f"<span>{escape(name)}</span><b>{escape(value)}</b>" for name, value in facts.items())
+        return f'{diagram}<div class="svmkit-fit" style="{STYLE}">{rows}</div>'
+
+    def _repr_html_inner(self) -> str:
+        return self._html_with(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._html_with(bundle["text/html"])
+        return bundle
+
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_online"}
 
@@ -110,3 +327,29 @@ class SVMEstimator(Shown, TakesCallbacks, ModelAttributes, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
+
+
+def describe(cls: T) -> T:
+    """Decorate an estimator: complete its Parameters and Attributes by the texts of `SVMEstimator`.
+
+    Parameters come in the order of the signature, each with its own text before that of the base. All attributes of the
+    base are taken over.
+    """
+    text, base = (inspect.cleandoc(each.__doc__ or "") for each in (cls, SVMEstimator))
+    for section in ("Parameters", "Attributes") if text else ():  # there are no docstrings under -OO
+        own = _entries(text, section)
+        entries = _entries(base, section) | own
+        if section == "Parameters":
+            by_name = {name: entry for names, entry in entries.items() for name in names.split(", ")}
+            taken = list(dict.fromkeys(by_name[name] for name in inspect.signature(cls).parameters))
+        else:
+            taken = list(entries.values())
+        text = text.replace("\n".join(own.values()), "\n".join(taken))
+    cls.__doc__ = text
+    return cls
+
+
+def _entries(text: str, section: str) -> dict[str, str]:
+    """Return the entries of a section of a docstring by their names, such as "tau, delta"."""
+    lines = text.partition(f"\n{section}\n{'-' * len(section)}\n")[2].partition("\n\n")[0]
+    return {entry.partition(" :")[0]: entry for entry in re.split(r"\n(?=\S)", lines)}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
 from svmkit.estimators.base import features_to_predict, options_by_name
-from svmkit.estimators.estimator import SVMEstimator
+from svmkit.estimators.estimator import SVMEstimator, describe
 from svmkit.tasks import OneClass
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 
 
+@describe
+@options_by_name("nu")
+@dataclass(eq=False, repr=False)
 class SVMOneClass(OutlierMixin, SVMEstimator):
     """Outlier and novelty detection: the one-class SVM with hinge or squared slacks, with a certificate.
 
@@ -37,32 +40,6 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         scores are outliers, as many as weigh at most this share.
     kernel : str, Kernel or callable, default="rbf"
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z).
-    gamma : {"scale", "auto", "msd"} or float, default="scale"
-        The parameter gamma of the kernels that have it.
-    degree : int, default=3
-        The degree of the polynomial kernel.
-    coef0 : float, default=0.0
-        The constant of the polynomial and sigmoid kernels.
-    sampler : str or Sampler, default=None
-        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
-    tol : float, default=1e-3
-        The relative duality gap to reach.
-    stop : str, Criterion or Stop, default=None
-        A rule that replaces `tol`: text such as "abs:1e-6", or criteria joined with |.
-    max_iter : int, default=None
-        The most iterations.
-    time_limit : float, default=None
-        The most seconds.
-    max_support : int, default=None
-        The most support vectors.
-    memory : str or int, default="1GB"
-        The most memory for kernel rows, in bytes or as text.
-    n_threads : int, default=None
-        The number of threads; None uses all.
-    random_state : int, RandomState or None, default=0
-        The seed of all random choices.
-    verbose : int, default=0
-        1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
 
     Attributes
     ----------
@@ -74,18 +51,9 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         The certified value of rho.
     support_ : ndarray of shape (n_support,), int
         The rows of X with alpha > 0.
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-        The support vectors; for a precomputed kernel their row numbers.
-    dual_coef_ : ndarray of shape (1, n_support)
-        Their weights alpha.
-    n_features_in_ : int
-        The number of columns of X.
-    status_ : Status
-        How training ended.
-    n_iter_ : int
-        The number of iterations.
-    seconds_ : float
-        The seconds of training, checks of the data included.
+    support_vectors_, n_support_, dual_coef_ : ndarray
+        The support vectors, for a precomputed kernel their row numbers; their number among outliers and all others, and
+        their weights alpha (1, n_support).
     certificate_ : Certificate
         The certificate.
     gap_ : float
@@ -129,49 +97,26 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     remedy = "raise tol or nu, or take another solver"
     exhausted = "no plane in the kernel's space may keep the samples from the origin: take the RBF kernel"
 
-    @options_by_name("nu")
-    def __init__(
-        self,
-        solver: Any = "auto",
-        *,
-        solver_options: Mapping[str, Any] | None = None,
-        loss: str = "squared_hinge",
-        nu: float = 0.01,
-        contamination: Any = "auto",
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        sampler: Any = None,
-        tol: float = 1e-3,
-        stop: Any = None,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        max_support: int | None = None,
-        memory: Any = "1GB",
-        n_threads: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.solver = solver
-        self.solver_options = solver_options
-        self.loss = loss
-        self.nu = nu
-        self.contamination = contamination
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.sampler = sampler
-        self.tol = tol
-        self.stop = stop
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.max_support = max_support
-        self.memory = memory
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.verbose = verbose
+    solver: Any = "auto"
+    _: KW_ONLY
+    solver_options: Mapping[str, Any] | None = None
+    loss: str = "squared_hinge"
+    nu: float = 0.01
+    contamination: Any = "auto"
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    sampler: Any = None
+    tol: float = 1e-3
+    stop: Any = None
+    max_iter: int | None = None
+    time_limit: float | None = None
+    max_support: int | None = None
+    memory: Any = "1GB"
+    n_threads: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
 
     def fit(self, X, y=None, sample_weight=None) -> SVMOneClass:
         """Train on samples without labels. Ctrl-C keeps the best model so far.

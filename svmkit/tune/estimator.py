@@ -85,8 +85,9 @@ class PathEstimator(BaseEstimator):
     def _fits(self, X, y, Cs: tuple[float, ...]) -> list[Fit]:
         path, t = self.path, self.training
         assert path is not None and t is not None
-        records, own = Records(t.folder), {"solver": path.solver, "kernel": path.kernel, "n_threads": t.threads}
-        method = resolve(replace(t.settings, **own, **path.settings), t.task)
+        records, own = Records(t.folder), path.settings
+        settings = replace(t.settings, solver=path.solver, kernel=path.kernel, n_threads=t.threads, **own)
+        method = resolve(settings, t.task)
         data = TrainingData.of(X, y, method, flags=t.flags)
         watch = as_callbacks(lambda k, n_problems, name: [lambda point: records.stopped])
         fits = path_prepared(data, Cs, method, callbacks=watch)
