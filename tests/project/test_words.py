@@ -15,7 +15,8 @@ import pytest
 import svmkit
 
 MOST_BARE = 80  # functions whose name is a participle or begins with a preposition
-MOST_SILENT = 165  # public functions of four parameters and more without a Parameters section; at the end 0
+MOST_SILENT = 92  # public functions of four parameters and more without a Parameters section, their own or a base's
+DEEPEST = 6  # classes between a class and the base that describes its methods
 MOST_STOPPED = 44  # identifiers with a stop word, once a file; at the end 0
 MOST_LACKING = 0  # public classes and functions without Examples
 
@@ -25,7 +26,7 @@ IRREGULAR = """begun chosen dealt drawn found given held kept known learnt left 
     spelt taken told won written"""  # participles; the regular ones end in "ed"
 STOPPED = """allowance chances crew dealt follower grain ground heed homes kink kinks mend roster tilt told
     Tasks ClassPair"""
-TERMS = {"kink_up", "kink_down"}  # the two kinks of a loss
+TERMS = {"kinks", "kink_up", "kink_down"}  # the two kinks of a loss
 
 ROOT = Path(svmkit.__file__).parent.parent
 FILES = sorted(path for part in ("svmkit", "plugins", "registry") for path in (ROOT / part).rglob("*.py"))
@@ -59,6 +60,33 @@ def is_silent(node: Function) -> bool:
     if taken < 4 or node.name.startswith("_") or re.search("jit|overload", decorators(node)):
         return False
     return "Parameters" not in (ast.get_docstring(node) or "")
+
+
+def described_methods() -> dict[str, set[str]]:
+    """The methods of each class, by its name, whose docstrings have a Parameters section; those of its bases too."""
+    classes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    methods: dict[str, set[str]] = {node.name: set() for node in classes}
+    for node in classes:
+        members = [member for member in node.body if isinstance(member, Function)]
+        methods[node.name] |= {each.name for each in members if "Parameters" in (ast.get_docstring(each) or "")}
+    for _ in range(DEEPEST):
+        for node in classes:
+            for base in node.bases:
+                methods[node.name] |= methods.get(ast.unparse(base).split("[")[0].split(".")[-1], set())
+    return methods
+
+
+def overrides() -> set[Function]:
+    """The methods that stand for one of a base class whose docstring describes the parameters."""
+    methods = described_methods()
+    return {
+        member
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for member in node.body
+        if isinstance(member, Function) and member.name in methods[node.name]
+    }
 
 
 def has_stop_word(name: str) -> bool:
@@ -97,7 +125,8 @@ def test_functions_are_named_by_verbs_and_nouns():
 
 
 def test_public_functions_describe_their_parameters():
-    silent = [place for place, node in FUNCTIONS.items() if is_silent(node)]
+    inherited = overrides()
+    silent = [place for place, node in FUNCTIONS.items() if is_silent(node) and node not in inherited]
     assert len(silent) <= MOST_SILENT, "\n".join(silent)
 
 
@@ -125,7 +154,7 @@ def test_the_rules_tell_names_apart(source, bare, silent):
 
 def test_a_stop_word_is_seen_within_a_name():
     assert all(map(has_stop_word, ("kink", "_crew", "ClassPair", "mend_all", "in_ground")))
-    assert not any(map(has_stop_word, ("kink_up", "background", "grained", "subproblem")))
+    assert not any(map(has_stop_word, ("kink_up", "kinks", "background", "grained", "subproblem")))
 
 
 def test_public_names_have_examples():
