@@ -6,20 +6,28 @@ import asyncio
 import json
 import logging
 import os
+import pickle
 import re
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from svmkit.cluster import Cluster, Needs, scheme_of
+from svmkit.cluster import Cluster, ClusterLost, Needs, WorkerLost, scheme_of
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, SvmkitError, Unavailable, one_line
 from svmkit.runtime import workers as processes
+
+if find_spec("distributed") is not None:
+    from svmkit_dask.cluster import wire
+    from svmkit_dask.cluster.queue import Packed, Queue
+    from svmkit_dask.cluster.watch import SILENCE, Watch
 
 if TYPE_CHECKING:
     from distributed import LocalCluster
@@ -28,6 +36,41 @@ REACH = 7.0  # seconds in which a scheduler must answer
 CLOSE = 5.0  # seconds for a friendly end
 START = 120.0  # seconds that the processes have to begin on a busy machine
 LOOK = 0.1
+PAUSE = 0.05  # seconds between two looks at free workers
+TRIES = 3  # workers that a call is given to, if they end under it
+
+
+@dataclass(eq=False)
+class _Shared:
+    """An object that is sent to workers once; the cluster may lose it with the worker that has it."""
+
+    value: Any
+    at_dask: Any = None
+
+
+@dataclass(eq=False)
+class _Call:
+    """A call that waits for a worker, or is with one."""
+
+    body: bytes
+    numbers: list[int]
+    shared: list[_Shared]
+    began: Callable[[str], Any] | None
+    sent: Callable[[Any], Any] | None
+    future: Future = field(default_factory=Future)
+    lost: list[str] = field(default_factory=list)  # the workers that have ended under it
+    key: str = ""
+    running: asyncio.Task | None = None
+
+    def drop(self) -> None:
+        """Let go of a call that nobody waits for."""
+        if self.running is not None:
+            self.running.cancel()
+
+    def settle(self, value: Any, fine: bool = False) -> None:
+        """End the call with a value or an exception, unless the caller has cancelled it meanwhile."""
+        with suppress(InvalidStateError):
+            (self.future.set_result if fine else self.future.set_exception)(value)
 
 
 class DaskCluster(Cluster):
@@ -35,17 +78,18 @@ class DaskCluster(Cluster):
 
     schemes = ("tcp", "tls", "local", "file")
 
-    def __init__(self, client: Any, address: str, needs: Needs, end: ExitStack) -> None:
-        from svmkit_dask.cluster.queue import Calls, Queue
-        from svmkit_dask.cluster.watch import Watch
-
-        self.client, self.address, self._end = client, address, end
+    def __init__(self, client: Any, address: str, needs: Needs) -> None:
+        self.client, self.address, self.needs, self._end = client, address, needs, ExitStack()
         self._watch = Watch(client, address, needs)
-        self._calls = Calls(Queue(self._watch))
+        self._queue = Queue(self._watch)
+        self._todo: deque[_Call] = deque()
+        self._with: dict[str, _Call] = {}  # by worker
+        self._shared: list[_Shared] = []
+        self._sending = asyncio.Lock()
+        self._over: SvmkitError | None = None
 
     @classmethod
     def open(cls, address: str, needs: Needs) -> DaskCluster:
-        """As in `Cluster`."""
         import dask
         from distributed import Client
         from distributed.utils import silence_logging_cmgr
@@ -63,43 +107,45 @@ class DaskCluster(Cluster):
                 _require_scheduler(address, place)
             client = Client(place, timeout=REACH, set_as_default=False)
             end.callback(client.close, timeout=CLOSE)
-            cluster = cls(client, address, needs, ExitStack())
+            cluster = cls(client, address, needs)
             try:
-                cluster._calls.start()
+                client.subscribe_topic(cluster._queue.name, cluster._pass_on)
+                cluster._watch.wait(cluster._watch.first())
             except BaseException:
-                cluster._calls.close()
+                cluster.close()
                 raise
+            cluster._watch.on_loss = cluster._note_loss
+            cluster._watch.begin(cluster._serve())
             cluster._end = end.pop_all()
             return cluster
 
     @property
     def workers(self) -> Mapping[str, int]:
-        """As in `Cluster`."""
         return {worker: sight.threads for worker, sight in self._watch.workers.items()}
 
-    def submit(
-        self,
-        function: Callable[..., Any],
-        /,
-        *args: Any,
-        began: Callable[[str], Any] | None = None,
-        sent: Callable[[Any], Any] | None = None,
-    ) -> Future[Any]:
-        """As in `Cluster`."""
-        return self._calls.submit(function, args, began, sent)
+    def submit(self, function, /, *args, began=None, sent=None):
+        shared = list(self._shared)
+        body, numbers = wire.pack(function, args, [one.value for one in shared])
+        call = _Call(body, numbers, [shared[k] for k in numbers], began, sent)
+        call.future.add_done_callback(lambda future: future.cancelled() and self._soon(call.drop))
+        if not self._soon(self._enter, call):
+            call.settle(self._over or self._watch.gone())
+        return call.future
 
     @contextmanager
     def sharing(self, *values: Any) -> Iterator[None]:
-        """As in `Cluster`."""
-        with self._calls.sharing(values):
+        ours = [_Shared(value) for value in values]
+        self._shared = [*self._shared, *ours]
+        try:
             yield
+        finally:
+            self._shared = [one for one in self._shared if one not in ours]
 
     def cancel(self) -> None:
-        """As in `Cluster`."""
-        self._calls.cancel()
+        for call in [*self._todo, *self._with.values()]:
+            call.future.cancel()
 
     def training_data(self, parts: Any, *, reading: Reading, **options: Any) -> Any:
-        """As in `Cluster`."""
         from svmkit_dask.cluster.executor import DaskExecutor
         from svmkit_dask.driver.data import make_training_data
         from svmkit_dask.parts.sources import from_paths
@@ -108,48 +154,147 @@ class DaskCluster(Cluster):
         return make_training_data(DaskExecutor(self._watch), sources, **options)
 
     def close(self) -> None:
-        """As in `Cluster`."""
-        self._calls.close()
+        error = ClusterLost(f"scheduler {self.address} was closed")
+        with suppress(Exception):  # of a loop that has ended
+            self._watch.begin(self._fail_all(error)).result(SILENCE)
+        self._over = self._over or error
         self._end.close()
+
+    def _soon(self, function: Callable[..., Any], *args: Any) -> bool:
+        """Have the client's loop call a function; return whether there is a loop."""
+        try:
+            self.client.loop.asyncio_loop.call_soon_threadsafe(function, *args)
+        except RuntimeError:
+            return False
+        return True
+
+    # --- in the client's loop
+
+    async def _serve(self) -> None:
+        watch = self._watch
+        try:
+            async with watch.following():
+                while self._over is None:
+                    watch.require(bool(self._todo or self._with))
+                    self._hand_out()
+                    await asyncio.sleep(PAUSE)
+        except SvmkitError as error:
+            await self._fail_all(error)
+        except Exception as error:  # of the client, whose connection ends at any moment
+            text = f"scheduler {self.address}: {one_line(error)}"
+            await self._fail_all(SvmkitError(text) if watch.is_connected else watch.gone())
+
+    async def _fail_all(self, error: SvmkitError) -> None:
+        """Fail all calls that are left, and those to come."""
+        self._over = self._over or error
+        left = [*self._todo, *self._with.values()]
+        self._todo.clear()
+        self._watch.workers = {}
+        for call in left:
+            call.drop()
+            call.settle(error)
+        self._queue.clear()
+        await asyncio.sleep(0)  # so that the tasks that were cancelled let go of what they have
+
+    def _enter(self, call: _Call) -> None:
+        if self._over is not None:
+            call.settle(self._over)
+            return
+        self._todo.append(call)
+        self._hand_out()
+
+    def _note_loss(self, worker: str) -> None:
+        if worker not in self._with:
+            self.needs.tell(f"worker {worker} has left the cluster")
+
+    def _hand_out(self) -> None:
+        """Give calls to the workers that have none."""
+        for worker in self._watch.workers:
+            while self._todo and self._todo[0].future.cancelled():
+                self._todo.popleft()
+            if not self._todo or self._over is not None:
+                return
+            if worker not in self._with:
+                call = self._with[worker] = self._todo.popleft()
+                call.key = self._queue.key("svmkit-call")
+                call.running = asyncio.ensure_future(self._do(call, worker))
+
+    async def _do(self, call: _Call, worker: str) -> None:
+        """Have a worker do a call, and settle it or put it back."""
+        try:
+            if call.began is not None:
+                await asyncio.to_thread(call.began, worker)
+            shared = [await self._send_shared(one) for one in call.shared]
+            answer = await self._queue.run(worker, Packed(call.key, call.body, call.numbers, shared))
+            fine, value = pickle.loads(answer)
+        except Exception:  # not in its function: its worker, its result or the data that it needs were lost
+            fine, value = False, self._put_back(call, worker)
+        finally:
+            del self._with[worker]
+            self._hand_out()
+        if fine or value is not None:
+            await asyncio.to_thread(call.settle, value, fine)
+
+    def _put_back(self, call: _Call, worker: str) -> SvmkitError | None:
+        """Put a call back whose worker has ended; return the error of one to which that has happened too often."""
+        if self._watch.is_connected:  # else `_serve` ends all calls
+            call.lost.append(worker)
+            if len(call.lost) == TRIES:
+                where = f"({', '.join(call.lost)}), perhaps for their memory"
+                return WorkerLost(f"its workers ended under it {TRIES} times {where}")
+            self.needs.tell(f"worker {worker} was lost; its work goes to another one")
+        self._todo.appendleft(call)
+        return None
+
+    async def _send_shared(self, one: _Shared) -> Any:
+        """Return a shared object as a future of Dask; it is sent anew if the cluster has lost it."""
+        async with self._sending:
+            if one.at_dask is None or one.at_dask.status != "finished":
+                (one.at_dask,) = await self.client.scatter([one.value], hash=False, asynchronous=True)
+            return one.at_dask
+
+    def _pass_on(self, event: tuple[float, Any]) -> None:
+        """Pass on a value that a function has sent."""
+        said = event[1]
+        for call in list(self._with.values()):
+            if call.key == said["key"] and call.sent is not None:
+                call.sent(said["value"])
 
 
 def start_local(n: int, memory: str | int | None) -> LocalCluster:
     """Start a scheduler in this process and n worker processes of one thread, each with this limit on memory."""
     from distributed import LocalCluster
 
-    made: list[LocalCluster] = []
-    failed: list[BaseException] = []
+    made: Future[LocalCluster] = Future()
 
     def make() -> None:
         # threads and processes inherit the mask: Ctrl-C is answered by the main thread of this process alone
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            made.append(
-                LocalCluster(
-                    n_workers=n,
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address=None,
-                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else it wants port 8787 all the same
-                    silence_logs=logging.CRITICAL,
-                    memory_limit=memory or 0,
-                    preload=[__name__],
-                )
+            cluster = LocalCluster(
+                n_workers=n,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else it wants port 8787 all the same
+                silence_logs=logging.CRITICAL,
+                memory_limit=memory or 0,
+                preload=[__name__],
             )
+            made.set_result(cluster)
         except BaseException as error:
-            failed.append(error)
+            made.set_exception(error)
 
-    thread = threading.Thread(target=make, daemon=True)
-    thread.start()
+    threading.Thread(target=make, daemon=True).start()
     give_up = time.monotonic() + START
-    while thread.is_alive() and time.monotonic() < give_up:  # so that signals are heeded
-        thread.join(LOOK)
-    if failed:
-        raise SvmkitError(f"scheduler local:{n}: the workers could not be started: {one_line(failed[0])}") from None
-    if not made:
-        raise SvmkitError(f"scheduler local:{n}: the workers did not start within {START:.0f} s")
-    return made[0]
+    while not wait([made], LOOK).done:  # so that signals are heeded
+        if time.monotonic() > give_up:
+            raise SvmkitError(f"scheduler local:{n}: the workers did not start within {START:.0f} s")
+    error = made.exception()
+    if error is not None:
+        raise SvmkitError(f"scheduler local:{n}: the workers could not be started: {one_line(error)}") from None
+    return made.result()
 
 
 async def dask_setup(worker: Any) -> None:
@@ -204,7 +349,5 @@ def _require_scheduler(address: str, place: str) -> None:
         ) from None
 
 
-try:
-    import distributed  # noqa: F401
-except ImportError:
-    raise Unavailable("needs Dask: pip install 'svmkit[dask]'", DaskCluster) from None
+if find_spec("distributed") is None:
+    raise Unavailable("needs Dask: pip install 'svmkit[dask]'", DaskCluster)

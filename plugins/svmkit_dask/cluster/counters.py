@@ -3,39 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from svmkit_dask.cluster.wire import Reply, peak_memory
-
-
-@dataclass
-class Traffic:
-    """What one message has cost."""
-
-    sent: int = 0  # bytes, before what Dask adds to them
-    received: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # what each worker needed to answer
-    peaks: dict[str, int] = field(default_factory=dict)  # the most bytes of memory that each worker has used so far
-    loaded: list[int] = field(default_factory=list)  # the parts that were loaded
-
-    def add(self, worker: str, reply: Reply) -> None:
-        """Add a reply."""
-        self.seconds[worker] += reply.seconds
-        self.peaks[worker] = reply.peak
-        self.loaded += reply.loaded
-
-
-@dataclass
-class _Kind:
-    """What the messages of one kind have cost."""
-
-    messages: int = 0
-    sent: int = 0
-    received: int = 0
-    wall: float = 0.0
-    compute: float = 0.0
 
 
 class Counters:
@@ -45,46 +17,54 @@ class Counters:
         self.moves = self.brings = 0
         self._loads = [0] * n_parts
         self._began = time.perf_counter()
-        self._kinds: dict[str, _Kind] = defaultdict(_Kind)
+        self._kinds: dict[str, Counter[str]] = defaultdict(Counter)
         self._rounds = [0]  # bytes of each
-        self._busy: dict[str, float] = defaultdict(float)
-        self._peaks: dict[str, int] = {}
+        self._workers: dict[str, dict[str, float]] = {}
 
-    def add(self, do: str, traffic: Traffic, wall: float, n_parts: int) -> None:
-        """Add a message to n_parts parts that took `wall` seconds."""
-        kind = self._kinds[do]
-        kind.messages += 1
-        kind.sent += traffic.sent
-        kind.received += traffic.received
-        kind.wall += wall
-        kind.compute += max(traffic.seconds.values(), default=0.0)
+    def add(self, do: str, wall: float, sent: int, replies: Sequence[tuple[str, Reply, int]]) -> None:
+        """Add a message.
+
+        Parameters
+        ----------
+        do, wall, sent : str, float, int
+            What it asked for, the seconds that it took, and its bytes, before what Dask adds to them.
+        replies : sequence of tuple
+            The address of a worker, what it has answered, and how many bytes that took.
+        """
+        needed: Counter[str] = Counter()
+        received = 0
+        for worker, reply, size in replies:
+            needed[worker] += reply.seconds
+            received += size
+            known = self._workers.setdefault(worker, {"seconds": 0.0, "peak_memory": 0})
+            known["seconds"] += reply.seconds
+            known["peak_memory"] = reply.peak
+            self.brings += len(reply.answers) * (do == "bring")
+            for p in reply.loaded:
+                self._loads[p] += 1
+        compute = max(needed.values(), default=0.0)
+        self._kinds[do].update(messages=1, sent=sent, received=received, wall=wall, compute=compute)
         if do == "propose":
             self._rounds.append(0)
-        self._rounds[-1] += traffic.sent + traffic.received
-        self.brings += n_parts * (do == "bring")
-        for p in traffic.loaded:
-            self._loads[p] += 1
-        for worker, seconds in traffic.seconds.items():
-            self._busy[worker] += seconds
-        self._peaks |= traffic.peaks
+        self._rounds[-1] += sent + received
 
     def details(self) -> dict[str, Any]:
         """Return all of it as a dictionary for JSON; sizes in bytes, times in seconds."""
-        kinds = self._kinds.values()
-        wall, compute = sum(kind.wall for kind in kinds), sum(kind.compute for kind in kinds)
+        total: Counter[str] = Counter()
+        for kind in self._kinds.values():
+            total.update(kind)
+        wall, compute = total["wall"], total["compute"]
         return {
             "rounds": len(self._rounds) - 1,
-            "messages": sum(kind.messages for kind in kinds),
-            "sent": sum(kind.sent for kind in kinds),
-            "received": sum(kind.received for kind in kinds),
+            "messages": total["messages"],
+            "sent": total["sent"],
+            "received": total["received"],
             "bytes_of_rounds": list(self._rounds),
             "seconds": {"compute": compute, "wait": wall - compute, "driver": time.perf_counter() - self._began - wall},
-            "kinds": {name: dict(vars(kind)) for name, kind in self._kinds.items()},
+            "kinds": {name: dict(kind) for name, kind in self._kinds.items()},
             "reloads": sum(max(0, loads - 1) for loads in self._loads),
             "brings": self.brings,
             "moves": self.moves,
-            "workers": {
-                worker: {"seconds": self._busy[worker], "peak_memory": self._peaks[worker]} for worker in self._peaks
-            },
+            "workers": {worker: dict(known) for worker, known in self._workers.items()},
             "peak_memory": peak_memory(),
         }

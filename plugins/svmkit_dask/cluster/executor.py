@@ -5,36 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import dask
 from distributed import Client, Future, get_worker, wait, worker_client
 
 from svmkit.errors import InputError
 from svmkit_dask.cluster import wire
+from svmkit_dask.cluster.queue import Packed
 from svmkit_dask.cluster.watch import Watch
-from svmkit_dask.cluster.workers import PATIENCE, DaskWorkers, PartQueue
-from svmkit_dask.driver.session import Executor, Workers
+from svmkit_dask.cluster.workers import PATIENCE, DaskWorkers, Delivery, PartQueue
+from svmkit_dask.driver.session import Executor
 from svmkit_dask.parts.collections import from_collections, is_collection
-from svmkit_dask.parts.part import Layout, Part
+from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import ChunkPart, Source, from_paths
-from svmkit_dask.worker.features import Space
 
 
 @dataclass(frozen=True)
 class HeldPart(Source):
     """A part that is a result of Dask, such as a chunk of a persisted array; workers pass it on, or make it anew."""
 
-    name: str  # the part in messages
+    name: str
     future: Future | None = field(compare=False)  # the result, a `Source`. It stays with the driver
     key: str  # its key
-    layout: Layout | None = None  # the storage of all parts, once it is known
 
-    def load(self, cache: Path | None, most: int) -> Part:
-        source = self._source()
-        return (source if self.layout is None else source.with_layout(self.layout)).load(cache, most)
+    def _load(self, cache: Path | None, most: int) -> Part:
+        return self._source().load(cache, most)
 
     def _source(self) -> Source:
         """Return the result on a worker, which gets it from the one that has it, or from a task that makes it anew."""
@@ -46,15 +44,28 @@ class HeldPart(Source):
             wait(copy)
             return worker.data[copy.key] if copy.key in worker.data else copy.result()
 
-    def with_layout(self, layout: Layout) -> HeldPart:
-        return replace(self, layout=layout)
-
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"future": None}
 
 
 def _same(source: Source) -> Source:
     return source
+
+
+class _Visit(Delivery):
+    """A function that is called with each of some parts; parameters as for `Executor.map`."""
+
+    together = False
+
+    def __init__(self, queue: PartQueue, function: Any, sources: Sequence[Source], args: tuple) -> None:
+        super().__init__(queue, range(len(sources)))
+        self._bodies = [wire.pack(wire.visit, (function, source, args)) for source in sources]
+
+    def _calls(self, groups):
+        return [Packed(self.queue.key("svmkit-part"), *self._bodies[p]) for _, (p,) in groups]
+
+    def _take(self, group, value, size):
+        return {group[1][0]: value}
 
 
 class DaskExecutor(Executor):
@@ -67,23 +78,14 @@ class DaskExecutor(Executor):
     def map(self, function, sources, *args):
         queue = PartQueue(self.watch, [source.name for source in sources], [1] * len(sources), self.patience)
         queue.placement.worker_of.update(self._places(sources))
-
-        def calls(groups: list[tuple[str, list[int]]]) -> list[tuple[str, bytes, list[int], list[Any]]]:
-            bodies = [wire.pack(wire.visit, (function, sources[p], args)) for _, (p,) in groups]
-            return [(queue.key("svmkit-part"), body, numbers, []) for body, numbers in bodies]
-
         try:
-            answers = queue.deliver(
-                range(len(sources)), calls, lambda group, value, _: {group[1][0]: value}, together=False
-            )
+            answers = _Visit(queue, function, sources, args).send()
         finally:
-            queue.end()
+            queue.clear()
         self._worker_of.update({source.name: queue.placement.worker_of[p] for p, source in enumerate(sources)})
         return [answers[p] for p in range(len(sources))]
 
-    def workers(
-        self, sources: Sequence[Source], sizes: Sequence[int], space: Space, classes: np.ndarray | None
-    ) -> Workers:
+    def workers(self, sources, sizes, space, classes):
         workers = DaskWorkers(self.watch, sources, sizes, space, classes, patience=self.patience)
         workers.queue.placement.worker_of.update(self._places(sources))
         return workers
@@ -96,27 +98,23 @@ class DaskExecutor(Executor):
             for p, source in enumerate(sources)
             if p not in places and isinstance(source, HeldPart) and source.future is not None
         }
+
+        async def ask() -> Mapping[Any, Sequence[str]]:
+            return await self.watch.client.who_has(list(fresh.values()))
+
         has: Mapping[Any, Sequence[str]] = {}
         if fresh:
             with suppress(Exception):  # of a cluster that is gone, which the visit finds out
-                has = self.watch.begin(self._who_has(list(fresh.values()))).result(self.patience)
+                has = self.watch.begin(ask()).result(self.patience)
         return places | {p: has[future.key][0] for p, future in fresh.items() if has.get(future.key)}
 
-    async def _who_has(self, futures: list[Future]) -> Mapping[Any, Sequence[str]]:
-        return await self.watch.client.who_has(futures)
 
-
-def sources_from(client: Client, X: Any, y: Any, sample_weight: Any) -> list[Source]:
+def sources_from(client: Client, X: Any, *given: Any) -> list[Source]:
     """Return the parts of what `fit` of an estimator was given: collections, lists of delayed arrays, or files.
 
-    Parameters
-    ----------
-    client : Client
-        Computes chunks of collections.
-    X, y, sample_weight
-        As for `DaskSVMClassifier.fit`.
+    `given` are y and sample_weight; the client computes chunks of collections.
     """
-    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    first, (y, sample_weight) = X[0] if isinstance(X, list | tuple) and len(X) else X, given
     if isinstance(first, str | os.PathLike):
         if y is not None or sample_weight is not None:
             raise InputError("y and sample_weight go with collections: files hold their labels themselves")
@@ -124,28 +122,18 @@ def sources_from(client: Client, X: Any, y: Any, sample_weight: Any) -> list[Sou
     if y is None:
         raise InputError("y is missing: give the labels beside a collection, as a dask array or a column's name")
     if isinstance(X, list | tuple):
-        return _computed_parts(client, _delayed_parts(X, y, sample_weight))
-    if is_collection(X):  # what is persisted is kept until the parts are asked for
+        lists = [one for one in (X, y, sample_weight) if one is not None]
+        if any(not isinstance(one, list | tuple) or len(one) != len(X) for one in lists) or not len(X):
+            raise InputError("X is a list: y and sample_weight must be lists with as many delayed arrays")
+        part = dask.delayed(ChunkPart, pure=False)
+        parts = [part(f"part {p} of {len(X)}", *arrays) for p, arrays in enumerate(zip(*lists, strict=True), start=1)]
+    elif is_collection(X):  # what is persisted is kept until the parts are asked for
         persisted = [client.persist(one) if is_collection(one) else one for one in (X, y, sample_weight)]
-        return _computed_parts(client, from_collections(*persisted))
-    raise InputError(
-        f"X is {type(X).__name__}, which is in the memory of this process: train it with SVMClassifier, or pass a "
-        "dask array (dask.array.from_array(X, chunks))"
-    )
-
-
-def _computed_parts(client: Client, parts: list[Any]) -> list[Source]:
-    """Have a cluster compute delayed parts, and return what describes them."""
+        parts = from_collections(*persisted)
+    else:
+        raise InputError(
+            f"X is {type(X).__name__}, which is in the memory of this process: train it with SVMClassifier, or pass a "
+            "dask array (dask.array.from_array(X, chunks))"
+        )
     futures, n = client.compute(parts), len(parts)
     return [HeldPart(f"part {p} of {n}", future, future.key) for p, future in enumerate(futures, start=1)]
-
-
-def _delayed_parts(X: Any, y: Any, sample_weight: Any) -> list[Any]:
-    """Return the parts of lists of delayed arrays (or futures), one part for each of them."""
-    import dask
-
-    lists = [X, y] if sample_weight is None else [X, y, sample_weight]
-    if any(not isinstance(one, list | tuple) or len(one) != len(X) for one in lists) or not len(X):
-        raise InputError("X is a list: y and sample_weight must be lists with as many delayed arrays")
-    part = dask.delayed(ChunkPart, pure=False)
-    return [part(f"part {p} of {len(X)}", *arrays) for p, arrays in enumerate(zip(*lists, strict=True), start=1)]

@@ -37,15 +37,9 @@ class Sight(NamedTuple):
 class Watch:
     """The workers as the scheduler sees them; everything but `wait` is done in the loop of the client.
 
-    `needs` is what each worker must have; None takes every worker as it is. `on_loss` is called with the address of
-    each worker that has left.
-
-    Attributes
-    ----------
-    workers : dict of str to Sight
-        The workers that the scheduler knows and that have what they need, by address.
-    answered : float
-        When the scheduler last answered, by `time.monotonic`.
+    `needs` is what each worker must have; None takes every worker as it is. `workers` are those that have it, by
+    address. `on_loss` is called with the address of each worker that has left. `answered` is when the scheduler last
+    answered, by `time.monotonic`.
     """
 
     def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
@@ -87,7 +81,6 @@ class Watch:
 
     async def first(self) -> None:
         """Wait for a first worker; raise InputError if one cannot be used, ClusterLost if none comes in time."""
-        assert self.needs is not None
         report = await self._first_answer()
         if not report:
             self.needs.tell(f"scheduler {self.address} has no workers: waiting up to {self.needs.wait:.0f} s")
@@ -125,12 +118,15 @@ class Watch:
         for worker in before.keys() - self.workers.keys():
             self.on_loss(worker)
 
-    def usable(self, silence: float) -> dict[str, int]:
-        """Return the workers that take work and had a heartbeat in so many seconds, and their numbers of threads."""
+    def usable(self, silence: float | None) -> dict[str, int]:
+        """Return the workers that take work and had a heartbeat in so many seconds, and their numbers of threads.
+
+        None takes all workers that are there.
+        """
         return {
             worker: sight.threads
             for worker, sight in self.workers.items()
-            if not sight.is_paused and self.answered - sight.at <= silence
+            if silence is None or (not sight.is_paused and self.answered - sight.at <= silence)
         }
 
     @property
@@ -140,7 +136,6 @@ class Watch:
 
     def require(self, needed: bool = True) -> None:
         """Raise ClusterLost if the scheduler is gone, or has had no worker for too long while one was needed."""
-        assert self.needs is not None
         now = time.monotonic()
         if not self.is_connected:
             raise self.gone()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +24,10 @@ from svmkit import cluster
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime import threads
-from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own, answer
 from svmkit_dask.worker.features import Space
-from svmkit_dask.worker.rows import Change, Portion, Spec
+from svmkit_dask.worker.rows import Change, Portion, Rows, Spec
 
 _RUNNING = ("executing", "long-running")  # states of a task of Dask for which somebody still waits
 CACHE = "svmkit-parts"  # the folder of decoded rows below the local directory of a worker
@@ -72,14 +72,14 @@ def pack(function: Callable[..., Any], args: tuple, shared: Sequence[Any] = ()) 
 
 
 def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, numbers: list[int], *shared: Any) -> bytes:
-    """Do a call on the worker, which loads the caller's plugin files first; return what `unpack` takes.
+    """Do a call on the worker; return, pickled, whether its function returned, and its value or its exception.
 
     Parameters
     ----------
     key, topic : str
         The name of the task, and the topic of Dask's events by which values are sent that the function sends.
     files, call, numbers, *shared
-        The plugin files, the call as `pack` returns it, and its shared objects.
+        The caller's plugin files, which are loaded first, the call as `pack` returns it, and its shared objects.
     """
     with cluster.enter_surroundings(DaskHere(get_worker(), key, topic)):
         try:
@@ -88,18 +88,6 @@ def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, number
             return cloudpickle.dumps((True, function(*args)))
         except BaseException as error:  # KeyboardInterrupt is how a fit says that nobody waits for it
             return cloudpickle.dumps((False, _portable(error)))
-
-
-def unwrap(call: bytes) -> Any:
-    """Return what a call without shared objects returns, as a result that stays on the worker for others."""
-    function, args = pickle.loads(call)
-    return function(*args)
-
-
-def unpack(answer: bytes) -> tuple[bool, Any]:
-    """Return whether the function of a call returned, and its value or its exception."""
-    fine, value = pickle.loads(answer)
-    return fine, value
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -121,12 +109,10 @@ class DaskHere(cluster.Here):
 
     @property
     def wanted(self) -> bool:
-        """As in `Here`: Dask cancels the tasks of a client that has gone, too."""
-        task = self._worker.state.tasks.get(self._key)
+        task = self._worker.state.tasks.get(self._key)  # Dask cancels the tasks of a client that has gone, too
         return task is not None and task.state in _RUNNING and self._worker.status.name == "running"
 
     def send(self, value: Any) -> None:
-        """As in `Here`."""
         self._worker.log_event(self._topic, {"key": self._key, "value": value})
 
 
@@ -142,13 +128,15 @@ class Origin(NamedTuple):
     n_rows: int  # the number of rows that the part had when its facts were learnt
     share: float  # the part's share of the memory that its worker has for rows
 
-    def portion(self, part: Part) -> Portion:
-        """Return the portion of the part that `source` has made; raise InputError if its rows have changed."""
+    def portion(self, worker: Worker) -> Portion:
+        """Make the portion on a worker; raise InputError if the rows have changed."""
+        source, room = self.source, _room(self, worker.memory_manager.memory_limit)
+        part = source.load(Path(worker.local_directory) / CACHE, room)
         if part.n_rows != self.n_rows:
-            raise InputError(f"{self.source.name}: had {self.n_rows} rows and has {part.n_rows}: it was changed")
+            raise InputError(f"{source.name}: had {self.n_rows} rows and has {part.n_rows}: it was changed")
         portion = Portion.from_part(part, self.space, self.classes)
         if self.classes is not None and (portion.answers < 0).any():
-            raise InputError(f"{self.source.name}: holds labels that it did not hold before: it was changed")
+            raise InputError(f"{source.name}: holds labels that it did not hold before: it was changed")
         return portion
 
 
@@ -173,12 +161,12 @@ class Reply(NamedTuple):
     peak: int  # the most bytes of memory that the process has used so far
 
 
+@dataclass
 class _Cell:
     """Something of a part, and the lock of those who use it."""
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.value: Any = None
+    lock: Any = field(default_factory=threading.RLock)
+    value: Any = None
 
 
 class Held:
@@ -189,43 +177,38 @@ class Held:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self.portions: dict[int, _Cell] = {}
         self.rows: dict[tuple[int, int], _Cell] = {}  # by problem and part
-
-    def cell(self, cells: dict[Any, _Cell], key: Any) -> _Cell:
-        """Return the place of a part, or of its rows in a problem."""
-        with self._lock:
-            return cells.setdefault(key, _Cell())
-
-    def close(self, still: tuple[int, ...]) -> None:
-        """Forget the rows of all problems but these."""
-        with self._lock:
-            for key in [key for key in self.rows if key[0] not in still]:
-                del self.rows[key]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Held, ()
 
 
 def work(call: Call, held: Held, change: Change | None) -> Reply:
-    """Do on a worker what a call asks its parts for; `change` is what is for all parts, and large."""
+    """Do on a worker what a call asks its parts for; `change` is what is for all parts, and large.
+
+    Several threads may do so at once: a dictionary's own methods are atomic, and each cell has a lock.
+    """
     began = time.perf_counter()
-    held.close(call.open)
+    for key in list(held.rows):
+        if key[0] not in call.open:
+            held.rows.pop(key, None)
     answers: dict[int, Any] = {}
     loaded: list[int] = []
     failures: dict[int, BaseException] = {}
     with _all_threads() as worker:
         for p, own in call.own.items():
             try:
-                cell = held.cell(held.rows, (call.problem, p))
-                with cell.lock:
-                    if cell.value is None:
-                        portion = _portion(call, p, worker, held, loaded)
-                        if portion is None:
-                            continue
-                        cell.value = portion.rows(call.spec)
-                    answers[p] = answer(cell.value, call.message, own, change)
+                rows, portion = held.rows.setdefault((call.problem, p), _Cell()), held.portions.setdefault(p, _Cell())
+                with rows.lock:
+                    with portion.lock:
+                        if rows.value is None and portion.value is None and p in call.origins:
+                            portion.value = call.origins[p].portion(worker)
+                            loaded.append(p)
+                    if rows.value is None and portion.value is not None:
+                        rows.value = Rows(portion.value, call.spec)
+                    if rows.value is not None:
+                        answers[p] = answer(rows.value, call.message, own, change)
             except Exception as error:
                 failures[p] = _portable(error)
                 break
@@ -244,18 +227,6 @@ def _all_threads() -> Iterator[Worker]:
     worker = get_worker()
     with threads.using(min(worker.state.nthreads, threads.most())):
         yield worker
-
-
-def _portion(call: Call, p: int, worker: Worker, held: Held, loaded: list[int]) -> Portion | None:
-    """Return a part, which is loaded if it is not held; None if the call does not say how."""
-    cell = held.cell(held.portions, p)
-    with cell.lock:
-        origin = call.origins.get(p)
-        if cell.value is None and origin is not None:
-            cache = Path(worker.local_directory) / CACHE
-            cell.value = origin.portion(origin.source.load(cache, _room(origin, worker.memory_manager.memory_limit)))
-            loaded.append(p)
-        return cell.value
 
 
 def _room(origin: Origin, limit: int | None) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
+import cloudpickle
 import dask
 import numpy as np
 from distributed import Future as Task
@@ -16,8 +19,8 @@ from distributed import Future as Task
 from svmkit.errors import Gone, InputError, SvmkitError, one_line
 from svmkit.runtime import interrupt
 from svmkit_dask.cluster import wire
-from svmkit_dask.cluster.counters import Counters, Traffic
-from svmkit_dask.cluster.queue import TICK, Lost, Queue, release
+from svmkit_dask.cluster.counters import Counters
+from svmkit_dask.cluster.queue import TICK, Lost, Packed, Queue, release
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.driver.session import Workers
 from svmkit_dask.parts.sources import Source
@@ -118,63 +121,45 @@ class PartQueue(Queue):
         self.placement.settle(usable, range(len(self.names)))
         return len(self.placement.level(usable))
 
-    def deliver(
-        self,
-        parts: Sequence[int],
-        calls: Callable[[list[Group]], list[tuple[str, bytes, list[int], list[Any]]]],
-        take: Callable[[Group, Any, int], dict[int, Any]],
-        *,
-        together: bool = True,
-    ) -> dict[int, Any]:
-        """Have all parts worked on, and return the answer of each part, by number.
 
-        Gone is raised once a bound is passed, InputError or SvmkitError if the work on a part failed.
+class Delivery(ABC):
+    """One message on its way to parts, by number; `together` says whether the parts of a worker are one task."""
 
-        Parameters
-        ----------
-        parts : sequence of int
-            The parts.
-        calls : callable
-            Returns the arguments of `run` for the parts of each group, without the worker.
-        take : callable
-            Returns the answers in what a group has returned, whose size in bytes it gets, too. A part that it leaves
-            out is worked on again.
-        together : bool, default=True
-            Whether the parts of a worker are one task.
-        """
-        return self.watch.wait(_Delivery(self, parts, calls, take, together).run())
+    together = True
 
-    def fail(self, p: int, error: BaseException, worker: str) -> NoReturn:
-        """Raise what ended the work on a part."""
-        is_input = isinstance(error, InputError | OSError)
-        text = one_line(error) if is_input else f"{type(error).__name__}: {one_line(error)}"
-        reason = text if text.startswith(self.names[p]) else f"{self.names[p]}: {text}"
-        raise (InputError if is_input else SvmkitError)(f"{reason} (worker {worker})")
-
-
-class _Delivery:
-    """One message on its way to parts; parameters as for `PartQueue.deliver`."""
-
-    def __init__(self, queue: PartQueue, parts: Sequence[int], calls: Any, take: Any, together: bool) -> None:
+    def __init__(self, queue: PartQueue, parts: Sequence[int]) -> None:
         self.queue, self.watch, self.parts = queue, queue.watch, list(parts)
-        self.calls, self.take, self.together = calls, take, together
         self.answers: dict[int, Any] = {}
         self._running: dict[asyncio.Task[bytes], Group] = {}
         self._losses: Counter[int] = Counter()
         self._moved = time.monotonic()  # when there was the last sign of work
 
-    async def run(self) -> dict[int, Any]:
-        """As `PartQueue.deliver`, in the client's loop."""
+    @abstractmethod
+    def _calls(self, groups: list[Group]) -> list[Packed]:
+        """Return the call for each group."""
+
+    @abstractmethod
+    def _take(self, group: Group, value: Any, size: int) -> dict[int, Any]:
+        """Return the answers, by part, in what a group has returned; a part that is left out is worked on again."""
+
+    def send(self) -> dict[int, Any]:
+        """Have all parts worked on, and return the answer of each.
+
+        Gone is raised once a bound is passed, InputError or SvmkitError if the work on a part failed.
+        """
+        return self.watch.wait(self._run())
+
+    async def _run(self) -> dict[int, Any]:
         async with self.watch.following():
             try:
                 while len(self.answers) < len(self.parts):
                     if self.queue.client.status not in ("running", "connecting"):  # it has not come back
                         raise Gone("the scheduler of the cluster has gone away")
-                    self._send()
+                    self._hand_out()
                     if self._running:
                         done, _ = await asyncio.wait(self._running, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
                         for task in done:
-                            self._take(task, self._running.pop(task))
+                            self._note_end(task, self._running.pop(task))
                     else:
                         await asyncio.sleep(TICK / 10.0)
                     self._require()
@@ -183,7 +168,7 @@ class _Delivery:
                 for task in self._running:
                     task.cancel()
 
-    def _send(self) -> None:
+    def _hand_out(self) -> None:
         """Give all parts that no task is to answer to their workers."""
         sent = {p for _, parts in self._running.values() for p in parts}
         left = [p for p in self.parts if p not in sent and p not in self.answers]
@@ -196,26 +181,34 @@ class _Delivery:
             alone = self._losses[p] or not self.together
             groups.setdefault((placement.worker_of[p], p if alone else -1), []).append(p)
         given = [(worker, parts) for (worker, _), parts in groups.items()]
-        for group, (key, *call) in zip(given, self.calls(given), strict=True):
-            self._running[asyncio.ensure_future(self.queue.run(key, group[0], *call))] = group
+        for group, call in zip(given, self._calls(given), strict=True):
+            self._running[asyncio.ensure_future(self.queue.run(group[0], call))] = group
 
-    def _take(self, task: asyncio.Task[bytes], group: Group) -> None:
-        """Take note of a task that has ended."""
+    def _note_end(self, task: asyncio.Task[bytes], group: Group) -> None:
+        """Take over what a task has answered, or that it was lost."""
+        worker, parts = group
         try:
             data = task.result()
         except Lost as lost:
-            self._losses.update(group[1] if lost.is_gone else ())
+            self._losses.update(parts if lost.is_gone else ())
             return
         except Exception as error:
-            raise SvmkitError(f"worker {group[0]}: {type(error).__name__}: {one_line(error)}") from None
+            raise SvmkitError(f"worker {worker}: {type(error).__name__}: {one_line(error)}") from None
         self._moved = time.monotonic()
-        fine, value = wire.unpack(data)
+        fine, value = pickle.loads(data)
         if not fine:
-            self.queue.fail(group[1][0], value, group[0])
-        self.answers |= self.take(group, value, len(data))
+            self._fail(parts[0], value, worker)
+        self.answers |= self._take(group, value, len(data))
+
+    def _fail(self, p: int, error: BaseException, worker: str) -> NoReturn:
+        """Raise what ended the work on a part."""
+        is_input, name = isinstance(error, InputError | OSError), self.queue.names[p]
+        text = one_line(error) if is_input else f"{type(error).__name__}: {one_line(error)}"
+        reason = text if text.startswith(name) else f"{name}: {text}"
+        raise (InputError if is_input else SvmkitError)(f"{reason} (worker {worker})")
 
     def _require(self) -> None:
-        """Raise an exception once a bound is passed."""
+        """Raise Gone once a bound is passed."""
         for p, times in self._losses.items():
             if times >= LOSSES:
                 raise Gone(
@@ -268,23 +261,23 @@ class DaskWorkers(Workers):
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.queue = PartQueue(watch, self.names, np.diff(self.offsets).tolist(), patience)
         self.counters = Counters(len(self.sources))
-        self._problems: dict[int, Spec] = {}
+        self.problems: dict[int, Spec] = {}  # those that are open
         self._numbers = count()
         self._held: dict[str, Task] = {}  # what each worker holds, as a result of Dask
 
     def open(self, spec: Spec) -> int:
         problem = next(self._numbers)
-        self._problems[problem] = spec
+        self.problems[problem] = spec
         return problem
 
     def close(self, problem: int) -> None:
         """Forget a problem; workers do so when they get the next message."""
-        self._problems.pop(problem, None)
+        self.problems.pop(problem, None)
 
     def end(self) -> None:
         """Let workers forget all parts; messages cannot be sent any more."""
-        self._problems.clear()
-        self.queue.end()
+        self.problems.clear()
+        self.queue.clear()
         while self._held:
             release(self._held.popitem()[1])
 
@@ -300,83 +293,73 @@ class DaskWorkers(Workers):
             self.counters.moves += self.queue.level()
         asking = _Asking(self, problem, message, dict(zip(parts, own, strict=True)), change)
         try:
-            answers = self.queue.deliver(parts, asking.calls, asking.take)
+            answers = asking.send()
         finally:
-            asking.end()
-        self.counters.add(message.do, asking.traffic, time.perf_counter() - began, len(answers))
+            for carrier in asking.carriers:
+                self.queue.spend(carrier)
+        self.counters.add(message.do, time.perf_counter() - began, asking.sent, asking.replies)
         return [answers[p] for p in parts]
 
     def details(self) -> dict[str, Any]:
-        """Return what the messages have cost, for JSON."""
         return self.counters.details()
 
     def held_by(self, worker: str) -> Task:
         """Return what a worker holds."""
         held = self._held.get(worker)
         if held is None or held.status in ("cancelled", "lost", "error"):
-            held = self._held[worker] = self.queue.submit(self.queue.key("svmkit-held"), [worker], wire.Held)
+            held = self._held[worker] = self.queue.submit(self.queue.key("svmkit-held"), worker, wire.Held)
         return held
 
-    def call(self, problem: int, message: Message, own: dict[int, Own], lacking: set[int]) -> wire.Call:
-        """Return a message to some parts of a worker, which may have to learn how to make them."""
-        origins = {p: self._origin(p) for p in own if p in lacking}
-        return wire.Call(problem, tuple(self._problems), self._problems[problem], message, own, origins)
-
-    def _origin(self, p: int) -> wire.Origin:
+    def origin(self, p: int) -> wire.Origin:
+        """Return what a worker has to know to make a part."""
         n_rows = int(self.offsets[p + 1] - self.offsets[p])
         return wire.Origin(self.sources[p], self.space, self.classes, n_rows, self.queue.placement.share(p))
 
 
-class _Asking:
-    """A message on its way from the driver to parts; parameters as for `Workers.ask`."""
+class _Asking(Delivery):
+    """A message of a driver; parameters as for `Workers.ask`."""
 
     def __init__(
         self, workers: DaskWorkers, problem: int, message: Message, own: dict[int, Own], change: Change | None
     ) -> None:
+        super().__init__(workers.queue, list(own))
         self.workers, self.problem, self.message, self.own, self.change = workers, problem, message, own, change
-        self.traffic = Traffic()
-        self._carriers: list[Task] = []
+        self.sent, self.replies, self.carriers = 0, list[tuple[str, wire.Reply, int]](), list[Task]()
         self._lacking: set[int] = set()  # parts whose worker has to learn how to make them
-        self._body = b"" if change is None else wire.pack(Change, change)[0]
+        self._body = b"" if change is None else cloudpickle.dumps(change)
 
-    def calls(self, groups: list[Group]) -> list[tuple[str, bytes, list[int], list[Any]]]:
-        """Return a call for each group."""
-        queue, made_calls = self.workers.queue, []
+    def _calls(self, groups):
+        queue, workers, calls = self.queue, self.workers, []
         carried = self._carrier(sorted({worker for worker, _ in groups}))
         for worker, parts in groups:
-            call = self.workers.call(self.problem, self.message, {p: self.own[p] for p in parts}, self._lacking)
-            shared: list[Any] = [self.workers.held_by(worker), *carried]
+            origins = {p: workers.origin(p) for p in parts if p in self._lacking}
+            own, spec = {p: self.own[p] for p in parts}, workers.problems[self.problem]
+            call = wire.Call(self.problem, tuple(workers.problems), spec, self.message, own, origins)
+            shared: list[Any] = [workers.held_by(worker), *carried]
             change = carried[0] if carried else self.change
             body, numbers = wire.pack(wire.work, (call, shared[0], change), shared)
-            self.traffic.sent += len(body)
-            made_calls.append((queue.key(f"svmkit-{self.message.do}"), body, numbers, [shared[k] for k in numbers]))
-        return made_calls
+            self.sent += len(body)
+            calls.append(Packed(queue.key(f"svmkit-{self.message.do}"), body, numbers, [shared[k] for k in numbers]))
+        return calls
 
-    def take(self, group: Group, reply: wire.Reply, size: int) -> dict[int, Any]:
-        """Return the answers of the parts that the worker has."""
+    def _take(self, group, reply, size):
         worker, parts = group
         for p, error in reply.failures.items():
-            self.workers.queue.fail(p, error, worker)
+            self._fail(p, error, worker)
         self._lacking.difference_update(reply.answers)
         self._lacking.update(set(parts) - set(reply.answers))
-        self.traffic.received += size
-        self.traffic.add(worker, reply)
+        self.replies.append((worker, reply, size))
         return reply.answers
-
-    def end(self) -> None:
-        """Let Dask forget the change."""
-        for carrier in self._carriers:
-            self.workers.queue.spend(carrier)
 
     def _carrier(self, to: list[str]) -> list[Task]:
         """Return the task that brings a large change to workers, which pass it on to each other; none for small ones.
 
         Unlike data that are scattered, it is made again by Dask if the worker that holds it is lost.
         """
-        queue, body = self.workers.queue, self._body
-        if not body or len(body) <= INSIDE:
+        queue, body = self.queue, self._body
+        if len(body) <= INSIDE:
             return []
         with dask.config.set({WARNING: "100 GB"}):
-            self._carriers.append(queue.submit(queue.key("svmkit-change"), to, wire.unwrap, body))
-        self.traffic.sent += len(body) * len(to)
-        return self._carriers[-1:]
+            self.carriers.append(queue.submit(queue.key("svmkit-change"), to, pickle.loads, body))
+        self.sent += len(body) * len(to)
+        return self.carriers[-1:]

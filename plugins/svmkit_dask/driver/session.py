@@ -94,7 +94,7 @@ class LocalWorkers(Workers):
     def _rows_of(self, problem: int, p: int) -> Rows:
         """Return the rows of a part in a problem."""
         if (problem, p) not in self._rows:
-            self._rows[problem, p] = self.portions[p].rows(self._specs[problem])
+            self._rows[problem, p] = Rows(self.portions[p], self._specs[problem])
         return self._rows[problem, p]
 
 

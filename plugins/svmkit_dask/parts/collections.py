@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,19 +24,25 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
 
     if not (_is_frame(X) or _is_array(X)):
         raise InputError(f"X is {type(X).__name__}: pass a dask array or dataframe (dask.array.from_array(X, chunks))")
-    X, named = _split(X, {"y": y, "sample_weight": sample_weight})
+    X, columns = _split(X, {"y": y, "sample_weight": sample_weight})
     if _is_frame(X):
-        _require_numbers(X)
-    elif X.ndim != 2:
-        raise InputError(f"X has {X.ndim} dimensions: it needs rows and columns")
-    elif X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    collections = _align({"X": X} | {name: given for name, given in named.items() if given is not None})
-    chunks = {name: _chunks(collection) for name, collection in collections.items()}
-    n = len(chunks["X"])
-    weights = chunks.get("sample_weight", [None] * n)
-    part = dask.delayed(ChunkPart, pure=True)
-    zipped = zip(chunks["X"], chunks["y"], weights, strict=True)
+        from pandas.api.types import is_numeric_dtype
+
+        texts = [str(name) for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)]
+        if texts:  # which the types tell without a look at the rows
+            raise InputError(
+                f"X: {name_columns(texts)} {'hold' if len(texts) > 1 else 'holds'} no numbers: encode such columns "
+                "first (X.categorize() and dask.dataframe.get_dummies), or drop them"
+            )
+    else:
+        X = as_rows(X)
+    collections = _align({"X": X} | {name: given for name, given in columns.items() if given is not None})
+    chunks = {}
+    for name, collection in collections.items():
+        delayed = collection.to_delayed()
+        chunks[name] = delayed if isinstance(delayed, list) else np.asarray(delayed).ravel().tolist()
+    n, part = len(chunks["X"]), dask.delayed(ChunkPart, pure=True)
+    zipped = zip(chunks["X"], chunks["y"], chunks.get("sample_weight", [None] * n), strict=True)
     return [part(f"part {i} of {n}", *three) for i, three in enumerate(zipped, start=1)]
 
 
@@ -48,80 +54,44 @@ def _is_array(collection: Any) -> bool:
     return hasattr(collection, "dask") and hasattr(collection, "chunks")
 
 
-def _split(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _split(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return X without the columns that are named, and these columns."""
-    names = {what: given for what, given in named.items() if isinstance(given, str)}
+    names = {what: name for what, name in given.items() if isinstance(name, str)}
     for what, name in names.items():
         if not _is_frame(X):
             raise InputError(f"{what}={name!r}: only a dask dataframe has columns with names: pass a dask array")
         if name not in X.columns:
             raise InputError(f"{what}={name!r}: X has no such column{meant(name, X.columns)}")
     taken = {what: X[name] for what, name in names.items()}
-    return (X.drop(columns=list(names.values())) if names else X), named | taken
-
-
-def _require_numbers(X: Any) -> None:
-    """Refuse the columns of a dataframe that hold no numbers, which its types tell without a look at the rows."""
-    from pandas.api.types import is_numeric_dtype
-
-    texts = [str(name) for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)]
-    if texts:
-        raise InputError(
-            f"X: {name_columns(texts)} {'hold' if len(texts) > 1 else 'holds'} no numbers: encode such columns first "
-            "(X.categorize() and dask.dataframe.get_dummies), or drop them"
-        )
+    return (X.drop(columns=list(names.values())) if names else X), given | taken
 
 
 def _align(collections: dict[str, Any]) -> dict[str, Any]:
     """Return the collections with as many chunks each, equally long where the lengths are known."""
-    unknown = [name for name, one in collections.items() if _lengths(one) is None]
-    numbers = {_n_chunks(one) for one in collections.values()}
-    if unknown and len(numbers) == 1:
-        return collections  # a chunk that differs is found when it is loaded
-    return _cut_alike(collections | {name: _measure(collections[name]) for name in unknown})
-
-
-def _n_chunks(collection: Any) -> int:
-    """Return the number of chunks of rows; -1 for what is in memory."""
-    if _is_frame(collection):
-        return int(collection.npartitions)
-    return len(collection.chunks[0]) if _is_array(collection) else -1
-
-
-def _lengths(collection: Any) -> tuple[int, ...] | None:
-    """Return the numbers of rows of the chunks; None if they are not known."""
-    if _is_frame(collection):
-        return None
-    if not _is_array(collection):
-        return (len(collection),)
-    known = collection.chunks[0]
-    return None if any(math.isnan(n) for n in known) else tuple(known)
-
-
-def _measure(collection: Any) -> Any:
-    """Return a collection as an array whose chunks have known lengths, which is computed."""
-    if _is_frame(collection):
-        return collection.to_dask_array(lengths=True)
-    return collection.copy().compute_chunk_sizes()
-
-
-def _cut_alike(collections: dict[str, Any]) -> dict[str, Any]:
     import dask.array as da
 
-    rows = collections["X"].chunks[0]
-    n, aligned = sum(rows), {}
+    numbers, measured = set(), {}
     for name, one in collections.items():
-        m = len(one) if not _is_array(one) else one.shape[0]
+        if _is_frame(one):
+            numbers.add(one.npartitions)
+            measured[name] = partial(one.to_dask_array, lengths=True)
+        elif _is_array(one):
+            numbers.add(len(one.chunks[0]))
+            if np.isnan(one.chunks[0]).any():
+                measured[name] = one.copy().compute_chunk_sizes
+        else:
+            numbers.add(-1)  # it is in memory
+    if measured and len(numbers) == 1:
+        return collections  # a chunk that differs is found when it is loaded
+    known = collections | {name: measure() for name, measure in measured.items()}
+    rows, aligned = known["X"].chunks[0], {}
+    n = sum(rows)
+    for name, one in known.items():
+        m = one.shape[0] if _is_array(one) else len(one)
         if m != n:
             raise InputError(f"X has {n:,} rows, but {name} has {m:,}: they must be equally many")
         aligned[name] = one.rechunk({0: rows}) if _is_array(one) else da.from_array(np.asarray(one), chunks=(rows,))
     return aligned
-
-
-def _chunks(collection: Any) -> list[Any]:
-    """Return a collection's chunks of rows as delayed values."""
-    delayed = collection.to_delayed()
-    return list(delayed) if isinstance(delayed, list) else list(np.asarray(delayed).ravel())
 
 
 def is_collection(X: Any) -> bool:
@@ -132,6 +102,13 @@ def is_collection(X: Any) -> bool:
 def as_array(X: Any) -> Any:
     """Return a dask array or dataframe as an array; the lengths of a dataframe's partitions stay unknown."""
     return X if hasattr(X, "chunks") else X.to_dask_array()
+
+
+def as_rows(X: Any) -> Any:
+    """Return a dask array whose chunks hold whole rows; raise InputError unless it has rows and columns."""
+    if X.ndim != 2:
+        raise InputError(f"X has {X.ndim} dimensions: it needs rows and columns")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
 def map_chunks(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width: int | None, dtype: Any) -> Any:
@@ -150,11 +127,7 @@ def map_chunks(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, w
     """
     import dask
 
-    X = as_array(X)
-    if X.ndim != 2:
-        raise InputError(f"X has {X.ndim} dimensions: it needs rows and columns")
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
+    X = as_rows(as_array(X))
     node = dask.delayed(model, pure=True, traverse=False)
     shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
     meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
@@ -163,6 +136,5 @@ def map_chunks(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, w
 
 def _apply_chunk(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
     if not rows.shape[0]:  # a chunk without rows
-        like = function(model, np.zeros((1, rows.shape[1])))
-        return like[:0]
+        return function(model, np.zeros((1, rows.shape[1])))[:0]
     return function(model, rows)

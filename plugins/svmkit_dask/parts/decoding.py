@@ -13,7 +13,6 @@ import numpy as np
 from svmkit.data.formats.layout import integral
 from svmkit.data.formats.svmlight import Stack, read_blocks
 from svmkit.data.prepare.encoding import Encoding
-from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import label_column, refusals
 from svmkit.data.tables.columns import Trouble
@@ -21,9 +20,10 @@ from svmkit.data.tables.readers import Learnt, learn_pieces
 from svmkit.data.tables.table import name_columns
 from svmkit.errors import InputError
 from svmkit_dask.parts.disk import Writer
-from svmkit_dask.parts.part import MemoryPart, Part, Written, csr, cuts, rows_of
+from svmkit_dask.parts.part import MemoryPart, Part, Written, csr
 
 _CELLS = 1 << 20  # cells of a table that are read together
+_ENCODE = "encode such columns as numbers first (pandas.get_dummies on all parts together)"
 _HOLES = "fill them in first (--impute is not available on a cluster), or leave the column out: --drop COL"
 
 
@@ -39,7 +39,7 @@ class Decoder(ABC):
     """A file of one format. What is known of all its rows is there once `pieces` has ended."""
 
     n_features = 1
-    base = 0
+    base = 0  # what is subtracted from the columns of sparse rows
     written = Written()
 
     def __init__(self, path: Path) -> None:
@@ -70,20 +70,17 @@ class TableDecoder(Decoder):
     def __init__(self, path: Path, kind: str, reading: Reading) -> None:
         super().__init__(path)
         if reading.categorical:
-            raise InputError(f"{path}: --categorical is not available on a cluster: {_encode_first()}")
+            raise InputError(f"{path}: --categorical is not available on a cluster: {_ENCODE}")
         self._kind, self._reading = kind, reading
         self.text_labels = False
 
     def pieces(self) -> Iterator[Piece]:
         known: Encoding | None = None
-        for learnt in learn_pieces(
-            self.path, self._kind, reading=self._reading, cells=_CELLS, text_labels=self.text_labels
-        ):
+        how = {"reading": self._reading, "cells": _CELLS, "text_labels": self.text_labels}
+        decimal = None if self.text_labels else self._reading.decimal
+        for learnt in learn_pieces(self.path, self._kind, **how):
             self._require_numbers(learnt)
-            assert learnt.label is not None
-            decimal = None if self.text_labels else self._reading.decimal
             y = label_column.labels(learnt.table, learnt.label, None, True, decimal)
-            assert y is not None
             encoding = learnt.encoding(y.dtype.kind == "U")
             known = known or encoding
             self._require_like(known, encoding, learnt)
@@ -102,7 +99,7 @@ class TableDecoder(Decoder):
             names = [learnt.table.names[column.position] for column in texts]
             raise InputError(
                 f"{self.path}: {name_columns(names)} {'hold' if len(names) > 1 else 'holds'} text, whose categories "
-                f"other parts may not share: {_encode_first()}, or --drop {refusals.as_option(names)}"
+                f"other parts may not share: {_ENCODE}, or --drop {refusals.as_option(names)}"
             )
         if not learnt.columns:
             raise InputError(f"{self.path}: has a label column but no features: all others are empty")
@@ -135,21 +132,14 @@ class NpzDecoder(Decoder):
         from svmkit.data.formats.npz import read_npz
 
         X, y = read_npz(self.path, True)
-        assert y is not None
-        self.n_features, sparse = X.shape[1], is_sparse(X)
-        self.written = Written(by_density=sparse)
-        n, d = X.shape
-        for lo, hi in cuts(n, d, X.dtype.itemsize, X.indptr if sparse else None):
-            rows = rows_of(X, lo, hi)
-            if sparse:
-                arrays = {"data": rows.data, "indices": rows.indices.astype(np.int32, copy=False)}
-                yield Piece(arrays, np.diff(rows.indptr), y[lo:hi])
+        part = MemoryPart(X, y)
+        self.n_features, self.written = part.n_features, Written(by_density=part.is_sparse)
+        for first, rows in part.blocks():
+            answers = y[first : first + rows.shape[0]]
+            if part.is_sparse:
+                yield Piece({"data": rows.data, "indices": rows.indices}, np.diff(rows.indptr), answers)
             else:
-                yield Piece({"rows": rows}, None, y[lo:hi])
-
-
-def _encode_first() -> str:
-    return "encode such columns as numbers first (pandas.get_dummies on all parts together)"
+                yield Piece({"rows": rows}, None, answers)
 
 
 class _MixedLabels(Exception):
@@ -165,7 +155,6 @@ def decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) -> 
     try:
         return _decode(decoder, writer, most)
     except _MixedLabels:
-        assert isinstance(decoder, TableDecoder)
         decoder.text_labels = True
         return _decode(decoder, writer, most)
 
@@ -189,17 +178,26 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
             if disk is None and writer is not None and sum(stack.array.nbytes for stack in held.values()) > most:
                 disk = _spill(writer, held)
                 held.clear()
-        small = _small(counts, answers)
+        y, d = np.concatenate(answers) if answers else np.empty(0), decoder.n_features
+        small = {"answers": integral(y) if y.dtype.kind in "if" else y}
+        if counts:
+            small["counts"] = np.concatenate(counts).astype(np.int64)
         if disk is not None:
-            return disk.finish(small, decoder.n_features, decoder.base, decoder.written)
+            return disk.finish(small, decoder)
         if writer is not None and held:
             with suppress(InputError):  # no room on disk only costs the next load its time
-                _spill(writer, held).finish(small, decoder.n_features, decoder.base, decoder.written)
-        return _memory_part(decoder, held, small)
+                _spill(writer, held).finish(small, decoder)
     except BaseException:
         if disk is not None:
             disk.discard()
         raise
+    arrays = {name: stack.array for name, stack in held.items()}
+    if counts:
+        arrays["indices"] -= np.int32(decoder.base)
+        X = csr((arrays["data"], arrays["indices"], np.append(0, np.cumsum(small["counts"]))), d)
+    else:
+        X = arrays["rows"].reshape(len(y), d) if held else np.empty((0, d))
+    return MemoryPart(X, small["answers"], None, decoder.written)
 
 
 def _spill(writer: Callable[[], Writer], held: dict[str, Stack]) -> Writer:
@@ -208,21 +206,3 @@ def _spill(writer: Callable[[], Writer], held: dict[str, Stack]) -> Writer:
     for name, stack in held.items():
         disk.append(name, stack.array)
     return disk
-
-
-def _small(counts: list[np.ndarray], answers: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the answers of all rows, and the entries of each if they are sparse."""
-    y = np.concatenate(answers) if answers else np.empty(0)
-    y = integral(y) if y.dtype.kind in "if" else y
-    return {"answers": y} | ({"counts": np.concatenate(counts).astype(np.int64)} if counts else {})
-
-
-def _memory_part(decoder: Decoder, held: dict[str, Stack], small: dict[str, np.ndarray]) -> MemoryPart:
-    y, d = small["answers"], decoder.n_features
-    if "counts" not in small:
-        rows = held["rows"].array.reshape(len(y), d) if held else np.empty((0, d))
-        return MemoryPart(rows, y, None, decoder.written)
-    indices = held["indices"].array
-    indices -= np.int32(decoder.base)
-    indptr = np.append(0, np.cumsum(small["counts"]))
-    return MemoryPart(csr(held["data"].array, indices, indptr, d), y, None, decoder.written)

@@ -17,12 +17,12 @@ from svmkit_dask.parts.part import Part, Written
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What gamma and scaling ask of each column."""
+    """What gamma and scaling ask of each column, as arrays (d,); zeros that sparse rows do not store count."""
 
     n: int  # number of rows
-    mean: np.ndarray  # shape (d,): the mean, and the sum of the squared distances from it
-    squares: np.ndarray
-    low: np.ndarray  # shape (d,): the least and the largest value; zeros that sparse rows do not store count
+    mean: np.ndarray
+    squares: np.ndarray  # the sum of the squared distances from the mean
+    low: np.ndarray  # the least and the largest value
     high: np.ndarray
 
     @classmethod
@@ -72,15 +72,9 @@ class Moments:
         """The population variance of each column."""
         return self.squares / self.n
 
-    def to_scaling(self) -> scaling.Moments:
-        """Return the moments as scaling takes them."""
-        return scaling.Moments(self.n, self.low, self.high, self.mean, self.variance)
-
     def is_constant(self, columns: bool) -> bool:
         """Return whether all entries are equal or, with `columns`, those of each column."""
-        if columns:
-            return bool((self.low == self.high).all())
-        return bool(self.low.min() == self.high.max())
+        return bool((self.low == self.high).all() if columns else self.low.min() == self.high.max())
 
 
 def _sparse_range(X: Features) -> tuple[np.ndarray, np.ndarray]:
@@ -124,15 +118,15 @@ class Facts:
     """What the driver must know of a part."""
 
     name: str  # the part in messages
-    n_rows: int  # number of rows and columns
+    n_rows: int
     n_features: int
     n_stored: int  # number of entries that are stored
     is_sparse: bool  # whether the rows are CSR
     dtype: str  # "float32" or "float64"
     written: Written  # what the file leaves open until all parts are known
-    digest: str  # A BLAKE2b hash of features, answers and weights, wherever the rows are held
+    digest: str  # a BLAKE2b hash of features, answers and weights, wherever the rows are held
     answers: Answers | None  # the labels or targets; None without rows
-    moments: Moments  # of the columns
+    moments: Moments
     # bool (n_features,): the columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats
     flags: np.ndarray | None
 
@@ -175,10 +169,9 @@ def facts_of(part: Part, name: str) -> Facts:
 
 def _require_finite_answers(part: Part, name: str) -> None:
     for what, values in (("label", part.answers), ("weight", part.weights)):
-        if values is None or values.dtype.kind != "f" or np.isfinite(values).all():
-            continue
-        row = int(np.argmin(np.isfinite(values)))
-        raise InputError(f"{name}: the {what} of row {row + 1} (counted from 1) is {values[row]}: drop that row")
+        if values is not None and values.dtype.kind == "f" and not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{name}: the {what} of row {row + 1} (counted from 1) is {values[row]}: drop that row")
     if part.weights is not None and part.n_rows and part.weights.min() < 0:
         row = int(np.argmin(part.weights))
         raise InputError(f"{name}: the weight of row {row + 1} (counted from 1) is negative: give weights >= 0")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, as_features, is_sparse
@@ -50,69 +51,36 @@ class Layout:
         if is_sparse(X):
             if shift or width < self.n_features:
                 indices = X.indices + shift if shift else X.indices
-                X = csr(X.data, indices, X.indptr, self.n_features)
+                X = csr((X.data, indices, X.indptr), self.n_features)
             return X if self.is_sparse else X.toarray()
         if width < self.n_features:
             X = np.pad(X, ((0, 0), (shift, self.n_features - width)))
-        if not self.is_sparse:
-            return X
-        from scipy.sparse import csr_array
-
-        return with_int32_indices(csr_array(X))
+        return with_int32_indices(csr_array(X)) if self.is_sparse else X
 
 
 class Part(ABC):
-    """The rows of one partition. It stays in the process that made it; a `Source` makes it anew elsewhere.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-        Number of rows, and of columns; a part of sparse rows may lack the last columns of the whole.
-    is_sparse : bool
-        Whether the rows are CSR.
-    dtype : dtype
-        float32 or float64.
-    answers : ndarray of shape (n_rows,)
-        Labels as they are given, or targets.
-    weights : float64 ndarray of shape (n_rows,) or None
-        The weight of each row; None is a weight of 1.
-    written : Written
-        What the other parts have to settle.
-    """
+    """The rows of one partition. It stays in the process that made it; a `Source` makes it anew elsewhere."""
 
     n_rows: int
-    n_features: int
-    is_sparse: bool
-    dtype: np.dtype
-    answers: np.ndarray
-    weights: np.ndarray | None
-    written: Written
+    n_features: int  # a part of sparse rows may lack the last columns of the whole
+    is_sparse: bool  # whether the rows are CSR
+    dtype: np.dtype  # float32 or float64
+    answers: np.ndarray  # shape (n_rows,): labels as they are given, or targets
+    weights: np.ndarray | None  # float64, shape (n_rows,): None is a weight of 1 for each row
+    written: Written  # what the other parts have to settle
+    is_in_memory = False  # whether the blocks are views of arrays in memory, which stay valid
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
-        """Yield all rows in order, in blocks of at most 64 MiB.
+        """Yield all rows in order, in blocks of at most 64 MiB and at most `rows` rows, each with its first row.
 
-        Parameters
-        ----------
-        rows : int, default=None
-            The most rows of a block, if fewer are wanted.
-
-        Yields
-        ------
-        first : int
-            The row with which the block begins.
-        X : C-contiguous ndarray, or CSR with int32 indices, shape (at most `rows`, n_features)
-            Valid until the next block is asked for. It must not be written to.
+        A block is a C-contiguous ndarray, or CSR with int32 indices. It is valid until the next one is asked for, and
+        must not be written to.
         """
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> Features:
         """Return some rows, by number in any order, in an array of their own; ascending ones are read fastest."""
-
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """The bytes that the part holds in memory."""
 
     def with_layout(self, layout: Layout) -> Part:
         """Return the part in the storage of all parts; the part itself if it has that already."""
@@ -122,11 +90,6 @@ class Part(ABC):
         mine = (self.n_features, self.is_sparse, np.dtype(self.dtype).name)
         return mine == (layout.n_features, layout.is_sparse, layout.dtype) and not layout.shift(self.written)
 
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether the blocks are views of arrays in memory, which stay valid."""
-        return False
-
 
 class MemoryPart(Part):
     """A part whose rows are in memory.
@@ -134,6 +97,8 @@ class MemoryPart(Part):
     X is an array or a scipy sparse container. It is copied only if it is not C-contiguous float32 or float64, or CSR
     with int32 indices, and it may be read-only.
     """
+
+    is_in_memory = True
 
     def __init__(
         self, X: Any, answers: np.ndarray, weights: np.ndarray | None = None, written: Written = Written()
@@ -152,16 +117,6 @@ class MemoryPart(Part):
 
     def take(self, rows: np.ndarray) -> Features:
         return with_int32_indices(self.X[rows])
-
-    @property
-    def nbytes(self) -> int:
-        X, weights = self.X, self.weights
-        arrays = [X.data, X.indices, X.indptr] if self.is_sparse else [X]
-        return sum(array.nbytes for array in (*arrays, self.answers, *(() if weights is None else (weights,))))
-
-    @property
-    def is_in_memory(self) -> bool:
-        return True
 
     def with_layout(self, layout: Layout) -> Part:
         if self._fits(layout) or not self.n_rows:
@@ -187,16 +142,10 @@ class LaidOut(Part):
     def take(self, rows: np.ndarray) -> Features:
         return self._layout.apply(self._part.take(rows), self.written)
 
-    @property
-    def nbytes(self) -> int:
-        return self._part.nbytes
 
-
-def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> Any:
-    """Return a CSR array of these arrays, which are known to be canonical, without a look at them."""
-    from scipy.sparse import csr_array
-
-    X = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features), copy=False)
+def csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], n_features: int) -> Any:
+    """Return a CSR array of data, indices and pointers that are known to be canonical, without a look at them."""
+    X = csr_array(arrays, shape=(len(arrays[2]) - 1, n_features), copy=False)
     X.has_canonical_format = True
     return X
 
@@ -206,7 +155,7 @@ def rows_of(X: Features, lo: int, hi: int) -> Features:
     if not is_sparse(X):
         return X[lo:hi]
     begin, end = X.indptr[lo], X.indptr[hi]
-    return csr(X.data[begin:end], X.indices[begin:end], X.indptr[lo : hi + 1] - begin, X.shape[1])
+    return csr((X.data[begin:end], X.indices[begin:end], X.indptr[lo : hi + 1] - begin), X.shape[1])
 
 
 def cuts(
@@ -216,12 +165,10 @@ def cuts(
 
     Parameters
     ----------
-    n_rows, n_features, itemsize : int
-        The shape of the rows, and the bytes of a number.
+    n_rows, n_features, itemsize, rows : int
+        The shape of all rows, the bytes of a number, and the most rows of a block.
     indptr : ndarray of shape (n_rows + 1,) or None
         The row pointers of sparse rows, whose entries then decide.
-    rows : int, default=None
-        The most rows of a block.
     """
     most = rows or n_rows
     if indptr is None:

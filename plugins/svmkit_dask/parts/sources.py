@@ -6,7 +6,7 @@ import glob
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -26,12 +26,12 @@ from svmkit_dask.parts.disk import DiskPart, Writer, open_sound
 from svmkit_dask.parts.part import Layout, MemoryPart, Part
 
 
+@dataclass(frozen=True)
 class Source(ABC):
     """A description of one part, `name` in messages, that travels between processes."""
 
-    name: str
+    layout: Layout | None = field(default=None, kw_only=True)  # the storage of all parts, once it is known
 
-    @abstractmethod
     def load(self, cache: Path | None, most: int) -> Part:
         """Make the part.
 
@@ -39,38 +39,39 @@ class Source(ABC):
         of a part whose rows take more than `most` bytes always. A part that cannot be read, or a cache that cannot be
         written, raises InputError in one line that names the part.
         """
+        part = self._load(cache, most)
+        return part if self.layout is None else part.with_layout(self.layout)
 
     @abstractmethod
+    def _load(self, cache: Path | None, most: int) -> Part:
+        """Make the part in a storage of its own."""
+
     def with_layout(self, layout: Layout) -> Source:
         """Return the description of the same part in the storage of all parts (`Summary.layout`)."""
+        return replace(self, layout=layout)
 
 
 @dataclass(frozen=True)
 class FilePart(Source):
-    """A part that is a file, which each worker has at the same path."""
+    """A part that is a file, which each worker has at the same path; a table is read as `reading` says."""
 
-    path: Path  # the file
-    reading: Reading  # how a table is to be read
-    layout: Layout | None = None  # the storage of all parts, once it is known
+    path: Path
+    reading: Reading
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """The path."""
         return str(self.path)
 
-    def load(self, cache: Path | None, most: int) -> Part:
+    def _load(self, cache: Path | None, most: int) -> Part:
         try:
-            part = self._load(cache, most)
+            return self._read(cache, most)
         except FileNotFoundError as err:
             raise InputError(f"{self.path}: no such file: check the path, which every worker must have") from err
         except OSError as err:
             raise InputError(f"{self.path}: cannot be opened: {err.strerror or err}") from err
-        return part if self.layout is None else part.with_layout(self.layout)
 
-    def with_layout(self, layout: Layout) -> FilePart:
-        return replace(self, layout=layout)
-
-    def _load(self, cache: Path | None, most: int) -> Part:
+    def _read(self, cache: Path | None, most: int) -> Part:
         if _is_blank(self.path):
             return MemoryPart(np.empty((0, 1)), np.empty(0))
         if cache is None:
@@ -80,7 +81,7 @@ class FilePart(Source):
             part = self._decode_file(cache, most)
         if isinstance(part, DiskPart):
             if part.decoded <= most:
-                return part.load_into_memory()
+                return MemoryPart(part.take(np.arange(part.n_rows)), part.answers, None, part.written)
             part.remake = partial(self._decode_file, cache, 0)
         return part
 
@@ -110,16 +111,14 @@ class FilePart(Source):
 
 @dataclass(frozen=True, eq=False)
 class ChunkPart(Source):
-    """A part that is one chunk of Dask collections; the worker that makes it has the chunk."""
+    """A part that is one chunk of Dask collections; the worker that makes it has the chunk, whatever its size."""
 
-    name: str  # the part in messages
-    X: Any  # the chunk of the features
-    y: Any  # the chunk of the labels or targets
-    weight: Any = None  # the chunk of the rows' weights
-    layout: Layout | None = None  # the storage of all parts, once it is known
+    name: str
+    X: Any
+    y: Any  # labels or targets
+    weight: Any = None  # the rows' weights
 
-    def load(self, cache: Path | None, most: int) -> Part:
-        """Make the part, in memory whatever its size: the chunk is there already."""
+    def _load(self, cache: Path | None, most: int) -> Part:
         try:
             n = self.X.shape[0]
             X = _numbers(self.X) if n else np.empty((0, max(1, self.X.shape[1])))
@@ -131,13 +130,9 @@ class ChunkPart(Source):
                         f"X has {n} rows, but {what} has {len(values)}: give both the same chunks, or call "
                         "compute_chunk_sizes() on both first"
                     )
-            part: Part = MemoryPart(X, y, weights)
+            return MemoryPart(X, y, weights)
         except InputError as err:
             raise InputError(f"{self.name}: {err}") from err
-        return part if self.layout is None else part.with_layout(self.layout)
-
-    def with_layout(self, layout: Layout) -> ChunkPart:
-        return replace(self, layout=layout)
 
 
 def _numbers(X: Any) -> Any:

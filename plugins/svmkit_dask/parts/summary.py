@@ -13,6 +13,7 @@ import numpy as np
 
 from svmkit.data.classes import quantity_of_counts
 from svmkit.data.formats.layout import DENSE_FROM, integral
+from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
@@ -20,7 +21,7 @@ from svmkit.data.tables.table import name_columns
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import gamma_of_moments
-from svmkit_dask.parts.facts import MOST_LABELS, Answers, Facts, Moments
+from svmkit_dask.parts.facts import MOST_LABELS, Facts, Moments
 from svmkit_dask.parts.part import Layout, places
 
 
@@ -28,23 +29,11 @@ class Summary:
     """The whole of the parts, from the facts of each of them before the layout is known.
 
     InputError names the parts that do not belong together: dense ones of different columns, or labels of two kinds.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The parts in messages.
-    offsets : tuple of int
-        The number of the first row of each part among all rows, and behind the last part the number of rows.
-    filled : tuple of int
-        The parts with rows, by their place in `facts`; parts without rows take part in nothing.
-    notes : tuple of str
-        What a user should know: the parts without rows.
-    layout : Layout
-        The storage that all parts get, with `Part.with_layout` or `Source.with_layout`.
+    Row r of part p has the number offsets[p] + r among all rows. `filled` are the parts with rows, by number; the
+    others, which `notes` name, take part in nothing. All parts get the storage `layout`.
     """
 
     def __init__(self, facts: Sequence[Facts]) -> None:
-        self.names = tuple(one.name for one in facts)
         self.offsets = (0, *accumulate(one.n_rows for one in facts))
         self.n_rows = self.offsets[-1]
         self.filled = tuple(i for i, one in enumerate(facts) if one.n_rows)
@@ -52,11 +41,17 @@ class Summary:
         empty = [one.name for one in facts if not one.n_rows]
         self.notes = tuple(f"{name}: has no rows and is left out" for name in empty)
         if not self.filled:
-            raise InputError(
-                f"{', '.join(empty[:3]) or 'no part'}: no rows in any of {len(facts)} parts: check the data"
-            )
+            named = ", ".join(empty[:3]) or "no part"
+            raise InputError(f"{named}: no rows in any of {len(facts)} parts: check the data")
         _require_columns(self._facts)
-        _require_one_kind(self._facts)
+        first = self._facts[0]
+        other = next((one for one in self._facts if one.answers.is_text != self._is_text), None)
+        if other is not None:  # labels are text in some parts and numbers in others
+            text, number = (first, other) if self._is_text else (other, first)
+            raise InputError(
+                f"{text.name}: its labels are text ({_example(text)}), but numbers in {number.name} "
+                f"({_example(number)}): give all parts labels of one kind"
+            )
         self.layout = _layout(self._facts)
         self.n_features = self.layout.n_features
 
@@ -64,7 +59,13 @@ class Summary:
     def classes(self) -> np.ndarray:
         """The labels of all parts, as `encode_labels` sorts them; InputError if they are no classes, or only one."""
         for one in self._facts:
-            _require_discrete(one)
+            values = one.answers.values
+            if values is not None and values.dtype.kind == "f" and (values != np.floor(values)).any():
+                odd = values[values != np.floor(values)][0]
+                raise InputError(
+                    f"{one.name}: Unknown label type: continuous. A label is {odd}, no class label: use whole numbers "
+                    "or text"
+                )
         values = self._values
         if values is None or len(values[0]) > MOST_LABELS:
             raise InputError(
@@ -83,9 +84,7 @@ class Summary:
         """The number of rows of each class: int64, shape (n_classes,)."""
         counts = np.zeros(len(self.classes), dtype=np.int64)
         for one in self._facts:
-            answers = _answers(one)
-            assert answers.values is not None
-            counts[places(self.classes, answers.values)] += answers.counts
+            counts[places(self.classes, one.answers.values)] += one.answers.counts
         return counts
 
     @cached_property
@@ -98,7 +97,7 @@ class Summary:
     @cached_property
     def targets(self) -> tuple[float, float, float]:
         """The least, the largest and the mean target; InputError if the targets are text, or all the same."""
-        answers = [_answers(one) for one in self._facts]
+        answers = [one.answers for one in self._facts]
         if self._is_text:
             raise InputError(
                 f"{self._facts[0].name}: regression needs numbers as targets, y holds {_example(self._facts[0])}: for "
@@ -131,8 +130,9 @@ class Summary:
             return Preprocessing()
         flags = [one.flags for one in self._facts if one.flags is not None]  # the 0/1 columns, if all parts are tables
         common = np.logical_and.reduce(flags) if len(flags) == len(self._facts) else None
-        moments = self._moments.to_scaling()
-        return Preprocessing(scaling=Scaling.from_moments(scale, moments, sparse=self.layout.is_sparse, flags=common))
+        m, is_sparse = self._moments, self.layout.is_sparse
+        moments = scaling.Moments(m.n, m.low, m.high, m.mean, m.variance)
+        return Preprocessing(scaling=Scaling.from_moments(scale, moments, sparse=is_sparse, flags=common))
 
     def mean(self, preprocessing: Preprocessing) -> np.ndarray:
         """Return the mean of each column of all rows after preprocessing: float64, shape (n_features,)."""
@@ -159,55 +159,26 @@ class Summary:
 
     @property
     def _is_text(self) -> bool:
-        return _answers(self._facts[0]).is_text
+        return self._facts[0].answers.is_text
 
     @cached_property
     def _values(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The different answers and how often each occurs; None if there are too many."""
-        pairs = [(one.values, one.counts) for one in map(_answers, self._facts)]
-        if any(values is None for values, _ in pairs):
+        answers = [one.answers for one in self._facts]
+        if any(each.values is None for each in answers):
             return None
-        kinds = {values.dtype.kind for values, _ in pairs if values is not None}
-        together = np.concatenate([values for values, _ in pairs if values is not None])
+        kinds = {each.values.dtype.kind for each in answers}
+        together = np.concatenate([each.values for each in answers])
         if "f" in kinds and len(kinds) > 1:
             together = integral(together)  # as if the labels had been read from one file
         values, place = np.unique(together, return_inverse=True)
-        counts = np.bincount(place.ravel(), np.concatenate([counts for _, counts in pairs if counts is not None]))
+        counts = np.bincount(place.ravel(), np.concatenate([each.counts for each in answers]))
         return values, counts.astype(np.int64)
-
-
-def _answers(one: Facts) -> Answers:
-    """Return the summary of the answers of a part that has rows."""
-    assert one.answers is not None
-    return one.answers
 
 
 def _example(one: Facts) -> str:
     """Return an answer of a part, for messages."""
-    answers = _answers(one)
-    return f"{answers.low:g}" if answers.values is None else repr(answers.values[0].item())
-
-
-def _require_discrete(one: Facts) -> None:
-    values = _answers(one).values
-    if values is None or values.dtype.kind != "f" or (values == np.floor(values)).all():
-        return
-    odd = values[values != np.floor(values)][0]
-    raise InputError(
-        f"{one.name}: Unknown label type: continuous. A label is {odd}, no class label: use whole numbers or text"
-    )
-
-
-def _require_one_kind(facts: Sequence[Facts]) -> None:
-    """Refuse labels that are text in some parts and numbers in others."""
-    first = facts[0]
-    other = next((one for one in facts if _answers(one).is_text != _answers(first).is_text), None)
-    if other is not None:
-        text, number = (first, other) if _answers(first).is_text else (other, first)
-        raise InputError(
-            f"{text.name}: its labels are text ({_example(text)}), but numbers in {number.name} ({_example(number)}): "
-            "give all parts labels of one kind"
-        )
+    return f"{one.answers.low:g}" if one.answers.values is None else repr(one.answers.values[0].item())
 
 
 def _require_columns(facts: Sequence[Facts]) -> None:
@@ -215,8 +186,7 @@ def _require_columns(facts: Sequence[Facts]) -> None:
     fixed = [one for one in facts if not one.is_sparse]
     for one in facts if fixed else ():
         first = fixed[0]
-        wrong = one.n_features > first.n_features if one.is_sparse else one.n_features != first.n_features
-        if wrong:
+        if one.n_features > first.n_features or (one.n_features < first.n_features and not one.is_sparse):
             raise InputError(
                 f"{one.name}: has {one.n_features:,} feature columns, but {first.name} has {first.n_features:,}: "
                 "give all parts the same columns"
@@ -229,7 +199,6 @@ def _require_columns(facts: Sequence[Facts]) -> None:
 def _require_same_table(first: Facts, one: Facts) -> None:
     """Refuse a table whose columns have other names, another order or other dates than those of the first table."""
     mine, other = one.written.encoding, first.written.encoding
-    assert mine is not None and other is not None
     if mine.header and other.header:
         if mine.columns != other.columns:
             odd = [name for name in mine.columns if name not in other.columns]

