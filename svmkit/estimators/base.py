@@ -48,7 +48,7 @@ def options_by_name(first: str) -> Callable[[type[T]], type[T]]:
                 raise TypeError(f"{name} has no option {key!r}{close}{own}")
             init(self, *args, **options)
 
-        cls.__init__ = checked  # type: ignore[assignment, method-assign]
+        cls.__init__ = checked  # type: ignore[method-assign]
         return cls
 
     return decorate

@@ -14,7 +14,7 @@ from svmkit.errors import InputError
 from svmkit.estimators.base import column_or_1d, features_to_predict, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.tasks import Regression
-from svmkit.training.stream.regression import OnlineRegression
+from svmkit.training.stream.online import OnlineRegression
 
 
 @describe

@@ -6,7 +6,7 @@ from sklearn.metrics import r2_score
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.training.stream.regression import OnlineRegression
+from svmkit.training.stream.online import OnlineRegression
 
 
 def data(m=2000, seed=0):

@@ -22,19 +22,9 @@ from svmkit.solver.selection import by_name
 
 
 def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> LearnsFromStreams:
-    """Return a solver that learns from streams, of classes or of quantities.
+    """Return a solver, built if it is a name, that learns from streams, of quantities if it `regresses`.
 
-    Parameters
-    ----------
-    solver : str or Solver
-        The solver, built if it is a name.
-    regresses : bool, default=False
-        Whether it has to regress.
-
-    Raises
-    ------
-    InputError
-        The solver cannot do so; the message lists the solvers that can.
+    Raises InputError, which lists the solvers that can, for any other one.
     """
 
     def able(kind: Any) -> bool:
@@ -80,32 +70,17 @@ def codes_among(classes: np.ndarray, y: Any, n_samples: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StreamInput:
-    """The form that the samples of a stream are brought into, settled by its first block. Columns may grow.
+    """The form that the samples of a stream are brought into, settled by its first block; columns may grow.
 
     A block makes a new `StreamInput` (`after`), so that a refused block leaves nothing behind.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        As given until a block has settled it, resolved from then on.
-    scale : str or None, default=None
-        The kind of scaling to fit: "standard", "minmax", "maxabs", or None.
-    preprocessing : Preprocessing, default=Preprocessing()
-        The scaling, once it is fitted; streams have no holes.
-    n_features : int, default=0
-        The number of columns of the widest block so far.
-    sparse : bool, default=False
-        Whether samples are kept as CSR.
-    settled : bool, default=False
-        Whether a block or a model has settled the attributes above.
     """
 
-    kernel: Kernel
-    scale: str | None = None
-    preprocessing: Preprocessing = field(default_factory=Preprocessing)
-    n_features: int = 0
-    sparse: bool = False
-    settled: bool = False
+    kernel: Kernel  # as given until a block has settled it, resolved from then on
+    scale: str | None = None  # the kind of scaling to fit
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)  # the scaling; streams have no holes
+    n_features: int = 0  # of the widest block so far
+    sparse: bool = False  # whether samples are kept as CSR
+    settled: bool = False  # whether a block or a model has settled all of this
 
     @classmethod
     def of_model(cls, model: SVMModel) -> StreamInput:
@@ -121,13 +96,7 @@ class StreamInput:
         return self.preprocessing.scaling
 
     def after(self, X: Features) -> StreamInput:
-        """Return the form once the block X has arrived.
-
-        Raises
-        ------
-        InputError
-            Scaling or gamma cannot be computed from the first block.
-        """
+        """Return the form once the block X has arrived; raise InputError where it gives no scaling or gamma."""
         if not self.settled:
             preprocessing, features = Preprocessing.fit(X, scale=self.scale)
             return replace(
@@ -147,18 +116,7 @@ class StreamInput:
         return replace(self, preprocessing=self.preprocessing.widen(n_features), n_features=n_features)
 
     def bring(self, X: Features) -> tuple[Features, Features]:
-        """Bring a block into this form.
-
-        Returns
-        -------
-        X, scaled : ndarray or csr_array of shape (n_samples, n_features)
-            The block before and after scaling.
-
-        Raises
-        ------
-        InputError
-            Scaling overflows.
-        """
+        """Return a block in this form, before and after scaling; raise InputError if scaling overflows."""
         X = pad_or_refuse_columns(X, self.n_features, pad=True)
         if sp.issparse(X) != self.sparse:
             X = sp.csr_array(X) if self.sparse else X.toarray()

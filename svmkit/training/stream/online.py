@@ -10,26 +10,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from svmkit import plugins
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.labels import as_labels
+from svmkit.data.prepare.targets import as_targets
 from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.objective import describe_objective
-from svmkit.model.one_vs_one import class_pairs, signed_pair
+from svmkit.model.one_vs_one import class_pairs, pair_coefficients, signed_pair
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.selection import defaults
 from svmkit.solver.solution import Solution, Status
-from svmkit.tasks import Answers, task_named
+from svmkit.tasks import Answers, Classification, Regression, Task
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
+from svmkit.training.settings import Method, Settings
 from svmkit.training.stream.input import StreamInput, codes_among, require_streamable, streaming_solver
-from svmkit.training.stream.start import begin, require_kind
-from svmkit.training.stream.subproblem import WAITING, OnlinePair, Rows, joined
-from svmkit.training.weights import require_C, training_weights
+from svmkit.training.stream.subproblem import WAITING, OnlinePair, Rows, join
+from svmkit.training.weights import training_weights
 
 
 class Online:
@@ -92,7 +94,7 @@ class Online:
     (4, [0, 1])
     """
 
-    task: ClassVar[str] = "classify"
+    task: ClassVar[Task] = Classification()
     _counts: ClassVar[tuple[str, ...]] = ("tested", "correct")  # of the predictions of blocks before they are learned
 
     def __init__(
@@ -110,36 +112,64 @@ class Online:
         n_threads: int | None = None,
         start: SVMModel | None = None,
     ) -> None:
-        self.solver = streaming_solver(solver, regresses=task_named(self.task).has_targets)
-        require_streamable(self.solver, kernel, class_weight, max_support)
-        require_C(C)
-        self.classes = self._announce(classes)
-        training_weights(np.empty(0, dtype=np.int64), self.classes, class_weight, None)
-        self.C, self.class_weight = C, class_weight
-        self.input = StreamInput(kernel, scale) if start is None else StreamInput.of_model(start)
-        self.pairs = self._new_pairs(parse_bytes(memory), seed=seed, max_support=max_support)
-        self.n_threads = n_threads
+        given = dict(C=C, class_weight=class_weight, scale=scale, memory=memory, seed=seed, n_threads=n_threads)
+        self._set_up(classes, solver, kernel, max_support, start, **given)
+
+    def _set_up(
+        self, classes: Any, solver: Any, kernel: Kernel, max_support: int | None, start: SVMModel | None, **given: Any
+    ) -> None:
+        """Check the options, of which `given` are fields of `Settings`, and make the class pairs."""
+        self.solver: Any = streaming_solver(solver, regresses=self.task.has_targets)
+        require_streamable(self.solver, kernel, given.get("class_weight"), max_support)
+        settings = Settings(solver=self.solver, kernel=kernel, **given)
+        self.method = Method(settings, self.task, self.solver, kernel, None)
+        self.classes = _announced(classes) if self.task.has_classes else np.empty(0)
+        training_weights(np.empty(0, dtype=np.int64), self.classes, settings.class_weight, None)
+        self.input = StreamInput(kernel, settings.scale) if start is None else StreamInput.of_model(start)
+        n_classes = len(self.classes)
+        signed = [signed_pair(a, b, n_classes) for a, b in class_pairs(n_classes)] or [(0, 0)]
+        memory = max(1, parse_bytes(settings.memory) // len(signed))
+        self.pairs = [OnlinePair(*pair, self.method, memory=memory, max_support=max_support) for pair in signed]
         self.samples = self.before = self.received = self.tested = self.correct = 0
-        self.seen = np.zeros(max(len(self.classes), 1), dtype=np.int64)
+        self.seen = np.zeros(max(n_classes, 1), dtype=np.int64)
         self.history = History()
         self._warned = False
         if start is not None:
-            require_kind(start, self.task, self.classes, kernel.name)
-            self.before, self.received, self.seen = begin(self.pairs, start, self.solver, self.input, C, class_weight)
+            self._begin(start)
 
-    def _announce(self, classes: Any) -> np.ndarray:
-        """Return the announced labels, sorted."""
-        announced = np.unique(as_labels(classes, n_samples=np.size(classes)))
-        if len(announced) < 2:
-            raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
-        return announced
-
-    def _new_pairs(self, memory: int, **options: Any) -> list[OnlinePair]:
-        """Return the class pairs, which share the memory."""
-        pairs = class_pairs(len(self.classes))
-        share = max(1, memory // len(pairs))
-        signed = [signed_pair(a, b, len(self.classes)) for a, b in pairs]
-        return [OnlinePair(plus, minus, self.solver, memory=share, **options) for plus, minus in signed]
+    def _begin(self, model: SVMModel) -> None:
+        """Go on from a model; its vectors count as the first samples. Raise InputError for one of another kind."""
+        task, kernel = self.task.name, self.method.kernel.name
+        if model.task != task:
+            raise InputError(f"cannot go on from a model that was trained to {model.task}, to {task}")
+        if not np.array_equal(model.classes, self.classes) or model.kernel.name != kernel:
+            raise InputError(
+                f"cannot go on from a model of the classes {', '.join(map(str, model.classes))} with the kernel "
+                f"{model.kernel.name}: classes and kernel must be the same"
+            )
+        codes = np.repeat(np.arange(len(model.n_support)), model.n_support)
+        self.before, self.received = int(model.about.get("n_samples", 0)), len(codes)
+        seen = round(self.before * 2 / max(len(model.classes), 2))
+        if self.solver.problem_of(self.input.kernel, model.task).is_linear:
+            for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
+                pair.begin_weights(w, float(intercept), seen)
+            self.seen = np.ones(len(self.seen), dtype=np.int64)
+            return
+        made = model.about.get("solver")
+        if made in plugins.names("solver") and plugins.build("solver", made).problem_of(model.kernel, task).is_linear:
+            raise InputError(
+                f"cannot go on from a model of {made} with {self.solver.name}: it has weights of the columns and no "
+                f"support vectors; go on with {made}, or start anew"
+            )
+        settings = self.method.settings
+        weights = settings.C * training_weights(codes, model.classes, settings.class_weight, None)
+        for (a, b), pair in zip(class_pairs(len(model.classes)), self.pairs, strict=True):
+            at, coef = pair_coefficients(model.coef, codes, a, b)
+            at, coef = at[coef != 0.0], coef[coef != 0.0]
+            if len(at):
+                rows = Rows(model.vectors[at], pair.signs(codes[at]), weights[at], at)
+                pair.begin(rows, coef, self.input.kernel, seen)
+        self.seen = model.n_support.astype(np.int64)
 
     def update(self, X, y, sample_weight=None, *, test: bool = True, until: Callable[[], bool] = lambda: False) -> int:
         """Learn from a block of samples.
@@ -175,7 +205,8 @@ class Online:
         X = as_features(X)
         codes, targets = self._answers(y, X.shape[0])
         with np.errstate(over="ignore"):
-            weights = self.C * training_weights(codes, self.classes, self.class_weight, sample_weight)
+            class_weight = self.method.settings.class_weight
+            weights = self.method.settings.C * training_weights(codes, self.classes, class_weight, sample_weight)
         if not np.isfinite(weights).all():
             raise InputError("C times class and sample weight must be finite for every sample: lower C or the weights")
         require_finite(X)
@@ -217,7 +248,7 @@ class Online:
         undo: list[Callable[[], None]],
     ) -> int:
         """Learn from a block; return how many samples were learned from, and add to `undo` what undoes it."""
-        with threads.using(self.n_threads), interrupt.catching() as flag:
+        with threads.using(self.method.settings.n_threads), interrupt.catching() as flag:
             before = bool(flag)
             if test and self.received:
                 self._test(self.model().predict(X), codes if targets is None else targets)
@@ -313,20 +344,75 @@ class Online:
         """Return the model, and the numbers of its support vectors in the stream."""
         if not self.received:
             raise InputError("no samples have arrived: there is no model yet")
-        rows, models = joined(self.pairs)
+        rows, decisions = join(self.pairs)
         if rows is None:
             rows = Rows(self.input.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
-        X = pad_or_refuse_columns(rows.X, self.input.n_features, pad=True)
-        data = self._data(X, rows)
-        parts = (part for d in models for part in (d.intercept, d.coef, d.w) if part is not None)
+        X, form, settings = (
+            pad_or_refuse_columns(rows.X, self.input.n_features, pad=True),
+            self.input,
+            self.method.settings,
+        )
+        answers = Answers(
+            self.classes, rows.y.astype(np.int64), np.zeros(len(rows.y)) if self.task.has_targets else None
+        )
+        data = TrainingData(X, X, answers, rows.C, form.kernel, form.preprocessing, 0, self.task)
+        parts = (part for d in decisions for part in (d.intercept, d.coef, d.w) if part is not None)
         if not all(np.isfinite(part).all() for part in parts):
             raise NotFinite(self.solver.name)
-        objective = describe_objective(self.solver, data.kernel, self.task, getattr(self, "epsilon", None))
-        about = {"solver": self.solver.name, "C": float(self.C), "objective": objective}
-        model, support = data.model(models, about)
+        objective = describe_objective(self.solver, data.kernel, self.task.name, settings.epsilon)
+        about = {"solver": self.solver.name, "C": float(settings.C), "objective": objective}
+        model, support = data.model(decisions, about)
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]
 
-    def _data(self, X: Any, rows: Rows) -> TrainingData:
-        """Return the support vectors X (n, n_features), with class codes as `rows.y`, as training data."""
-        answers, form = Answers(self.classes, rows.y), self.input
-        return TrainingData(X, X, answers, rows.C, form.kernel, form.preprocessing, 0)
+
+def _announced(classes: Any) -> np.ndarray:
+    """Return the announced labels, sorted."""
+    announced = np.unique(as_labels(classes, n_samples=np.size(classes)))
+    if len(announced) < 2:
+        raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
+    return announced
+
+
+class OnlineRegression(Online):
+    """A regression function that learns from blocks of samples, each looked at once, in the order of arrival.
+
+    The first block settles what the first block of an `Online` settles, and the unit of the targets, which is that of
+    the steps. The options are those of `Online`, without classes and their weights, and `epsilon`, half the width of
+    the tube within which an error costs nothing; the solver has to regress: sgd, pegasos, folos. `score` is the R2 of
+    predictions that were made before their samples were learned.
+    """
+
+    task: ClassVar[Task] = Regression()
+    _counts: ClassVar[tuple[str, ...]] = ("tested", "_squares", "_mean", "_spread")
+
+    def __init__(
+        self,
+        *,
+        solver: str | Solver = defaults.STREAM_OF_TARGETS,
+        kernel: Kernel,
+        max_support: int | None = None,
+        start: SVMModel | None = None,
+        **given: Any,
+    ) -> None:
+        self._squares = self._mean = self._spread = 0.0  # of errors; of targets, with their mean (Welford)
+        self._set_up((), solver, kernel, max_support, start, **given)
+
+    def _answers(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        targets = as_targets(y, n_samples=n_samples, varied=False)
+        return np.zeros(n_samples, dtype=np.int64), targets
+
+    def _test(self, predicted: np.ndarray, targets: np.ndarray) -> None:
+        n, mean = len(targets), float(targets.mean())
+        total, step = self.tested + n, mean - self._mean
+        self._squares += float(np.square(predicted - targets).sum())
+        self._spread += float(np.square(targets - mean).sum()) + step * step * self.tested * n / total
+        self._mean += step * n / total
+        self.tested = total
+
+    @property
+    def accuracy(self) -> None:
+        return None
+
+    @property
+    def score(self) -> float | None:
+        return 1.0 - self._squares / self._spread if self._spread > 0.0 else None

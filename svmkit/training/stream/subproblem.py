@@ -16,27 +16,16 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
-from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
+from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.step_info import StepInfo
+from svmkit.training.settings import Method
 
 WAITING = 1024  # the most rows, or those of a larger block, that wait for the other class; the last ones are kept
 
 
 class Rows(NamedTuple):
-    """Samples of a stream.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        The features.
-    y : ndarray of shape (n,), float64
-        The labels -1.0 and +1.0, or the targets.
-    C : ndarray of shape (n,), float64
-        The weight of each sample's loss.
-    ids : ndarray of shape (n,), int
-        The numbers of the samples in the stream.
-    """
+    """Samples of a stream: features X (n, d), labels or targets y, weights C of the losses, and their numbers."""
 
     X: Any
     y: np.ndarray
@@ -48,100 +37,47 @@ class Rows(NamedTuple):
         return Rows(*(part[at] for part in self))
 
 
-def stack(parts: list[Any]) -> Any:
-    """Stack matrices of one storage vertically; early rows, which lack the last columns, are padded with zeros."""
-    width = max(X.shape[1] for X in parts)
-    wide = [pad_or_refuse_columns(X, width, pad=True) for X in parts]
-    if len(wide) == 1:
-        return wide[0]
-    return sp.vstack(wide, format="csr") if sp.issparse(wide[0]) else np.vstack(wide)
-
-
-def below(parts: list[Rows]) -> Rows:
-    """Return all of the samples as one `Rows`, in the order given."""
-    facts = zip(*(rows[1:] for rows in parts), strict=True)
-    return Rows(stack([rows.X for rows in parts]), *(np.concatenate(column) for column in facts))
+def stack(parts: list[Rows]) -> Rows:
+    """Return all samples in the order given; early rows, which lack the last columns, are padded with zeros."""
+    width = max(rows.X.shape[1] for rows in parts)
+    wide = [pad_or_refuse_columns(rows.X, width, pad=True) for rows in parts]
+    X = wide[0] if len(wide) == 1 else sp.vstack(wide, format="csr") if sp.issparse(wide[0]) else np.vstack(wide)
+    return Rows(X, *(np.concatenate(column) for column in zip(*(rows[1:] for rows in parts), strict=True)))
 
 
 @dataclass(frozen=True)
 class Arriving(Sampler):
-    """Draws the points from `first` on, once and in order.
-
-    Attributes
-    ----------
-    first : int, default=0
-        The first point that is drawn.
-    seen : int, default=0
-        The number of samples of the stream that were learned from before.
-    """
+    """Draws the points from `first` on, once and in order, after `before` samples of the stream."""
 
     name: ClassVar[str] = "arriving"
     first: int = 0
-    seen: int = 0
-
-    @property
-    def before(self) -> int:
-        return self.seen
+    before: int = 0
 
     def draws(self, y: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
         yield np.arange(self.first, len(y))
 
 
 class OnlinePair:
-    """The state of the solver of one class pair, and its current problem.
+    """The state of the solver of one class pair, or of a regression, and its current problem.
 
-    Parameters
-    ----------
-    plus, minus : int
-        The codes of the classes with the labels +1 and -1.
-    solver : LearnsFromStreams
-        The solver.
-    memory : int
-        The budget of kernel rows in bytes.
-    seed : int
-        The seed of the solver's random choices.
-    max_support : int or None
-        The limit on support vectors; None is no limit.
-    epsilon : float or None, default=None
-        Half the width of the tube of regression, whose samples all have the code `plus`; None for two classes.
-
-    Attributes
-    ----------
-    rows : Rows or None
-        The samples of the current problem; None before there is one.
-    waiting : Rows or None
-        The samples that wait until the other class arrives.
-    seen : int
-        The number of samples of the stream that were learned from, samples of the model that it started from included.
-    n_iter, kernel_values : int
-        The iterations and the kernel values so far.
-    dropped : int
-        The number of samples that were dropped while the other class had not arrived.
-    seconds : float
-        The time of learning.
+    Samples of the class `plus` have the label +1, those of `minus` -1; in regression all have the code `plus`. `memory`
+    is the budget of kernel rows in bytes, `max_support` the limit on support vectors, if there is one.
     """
 
-    def __init__(
-        self,
-        plus: int,
-        minus: int,
-        solver: LearnsFromStreams,
-        *,
-        memory: int,
-        seed: int,
-        max_support: int | None,
-        epsilon: float | None = None,
-    ) -> None:
-        self.plus, self.minus, self.epsilon = plus, minus, epsilon
-        self.solver, self.memory, self.max_support = solver, memory, max_support
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, plus: int, minus: int, method: Method, *, memory: int, max_support: int | None) -> None:
+        self.plus, self.minus, self.method = plus, minus, method
+        self.solver: Any = method.solver
+        self.memory, self.max_support, self.has_classes = memory, max_support, method.task.has_classes
+        self.rng = np.random.default_rng(method.settings.seed)
         self.state: Any = None
         self.problem: Problem | None = None
         self.rows: Rows | None = None  # the samples of the problem
         self.waiting: Rows | None = None  # the samples that wait for the other class
         self.start: DecisionFunction | None = None  # the linear model to start from
         self.info: StepInfo | None = None
-        self.n_iter = self.dropped = self.kernel_values = self.seen = 0
+        self.dropped = 0  # samples that were passed over while the other class had not arrived
+        self.seen = 0  # samples of the stream that were learned from, those of the model at its start included
+        self.n_iter = self.kernel_values = 0
         self.seconds = 0.0
 
     @property
@@ -155,7 +91,7 @@ class OnlinePair:
 
     def _lacks_class(self, rows: Rows) -> bool:
         """Return whether one of the two classes has not arrived."""
-        return self.epsilon is None and bool((rows.y == rows.y[0]).all())
+        return self.has_classes and bool((rows.y == rows.y[0]).all())
 
     def restorer(self) -> Callable[[], None]:
         """Return a function that undoes what `learn` does from now on; the solver then starts at the model so far."""
@@ -178,27 +114,15 @@ class OnlinePair:
             self.solver.limit_support(self.state, self.max_support)
 
     def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
-        """Make a step for each new sample, in order.
+        """Make a step for each new sample, in order; return how many are left because `until` returned True.
 
-        Parameters
-        ----------
-        new : Rows
-            The new samples. They wait as long as there is no sample of the other class.
-        kernel : Kernel
-            The resolved kernel.
-        until : callable
-            The steps end once it returns True, but not before the first samples of both classes were learned from: with
-            fewer there would be no model.
-
-        Returns
-        -------
-        int
-            The number of new samples that were not learned from because `until` returned True.
+        They wait as long as there is no sample of the other class. The steps do not end before the first samples of
+        both classes were learned from: with fewer there would be no model.
         """
         began = time.perf_counter()
-        rows = new if self.waiting is None else below([self.waiting, new])
+        rows = new if self.waiting is None else stack([self.waiting, new])
         members = self.members
-        problem_rows = below([self.rows.take(members), rows]) if self.rows is not None and len(members) else rows
+        problem_rows = stack([self.rows.take(members), rows]) if self.rows is not None and len(members) else rows
         if self._lacks_class(problem_rows):
             room = max(WAITING, len(new.y))
             self.dropped += max(0, len(rows.y) - room)
@@ -207,7 +131,7 @@ class OnlinePair:
         self.rows, self.waiting = problem_rows, None
         least = 0
         if self.state is None:
-            least = 1 if self.epsilon is not None else int(np.argmax(rows.y != rows.y[0])) + 1
+            least = 1 if not self.has_classes else int(np.argmax(rows.y != rows.y[0])) + 1
         left = self._steps(len(problem_rows.y) - len(rows.y), kernel, until, least=least)
         self.seconds += time.perf_counter() - began
         return min(left, len(new.y))
@@ -236,11 +160,7 @@ class OnlinePair:
         # float32 kernel rows stay float32: the cached ones would have to be computed again
         kept = self.problem.gram.dtype if self.problem and self.problem.gram.dtype == np.float32 else None
         gram = Gram(kernel, self.rows.X, memory=self.memory, dtype=kept)
-        y, costs = self.rows.y, self.rows.C
-        if self.epsilon is None:
-            problem = self.solver.pose(gram, y, costs)
-        else:
-            problem = self.solver.pose_regression(gram, y, costs, self.epsilon)
+        problem = self.method.pose(self.solver, gram, self.rows.y, self.rows.C)
         draws = Draws(Arriving(first, self.seen), problem.y, self.rng)
         if self.state is None:
             self.solver.check(problem)
@@ -275,51 +195,36 @@ class OnlinePair:
         return point, self.problem.bound(objective)
 
     def decision_function(self) -> tuple[Rows | None, DecisionFunction]:
-        """Return the support vectors and the decision function over them.
+        """Return the support vectors, None as long as there is no problem, and the decision function over them.
 
-        Returns
-        -------
-        rows : Rows or None
-            The support vectors; None as long as there is no problem.
-        decision : DecisionFunction
-            As long as samples of one class only have arrived, a constant that decides for this class.
+        As long as samples of one class only have arrived, it is a constant that decides for this class.
         """
         if self.problem is None or self.rows is None:
             constant = DecisionFunction(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
             return None, self.start or constant
-        found = self.problem.decision_function(*self.solution()).restrict(np.arange(self.problem.m))
-        assert found.rows is not None
-        return self.rows.take(found.rows), found
+        decision = self.problem.decision_function(*self.solution()).restrict(np.arange(self.problem.m))
+        assert decision.rows is not None
+        return self.rows.take(decision.rows), decision
 
 
-def joined(pairs: list[OnlinePair]) -> tuple[Rows | None, list[DecisionFunction]]:
-    """Join the models of all class pairs.
+def join(pairs: list[OnlinePair]) -> tuple[Rows | None, list[DecisionFunction]]:
+    """Return the support vectors of all class pairs, each of them once, and the decision functions over them.
 
-    Parameters
-    ----------
-    pairs : list of OnlinePair
-        The class pairs, in order.
-
-    Returns
-    -------
-    rows : Rows or None
-        The support vectors of all class pairs, each of them once, with class codes as `y`; None if there are none.
-    decisions : list of DecisionFunction
-        The decision function of each class pair, whose `rows` are positions in the support vectors above.
+    The rows have class codes as `y`, and are None if there are none; `rows` of the decision functions are positions
+    there.
     """
-    found = [pair.decision_function() for pair in pairs]
+    models = [pair.decision_function() for pair in pairs]
+    decisions = [decision for _, decision in models]
     parts = [
         rows._replace(y=np.where(rows.y > 0, pair.plus, pair.minus))
-        for pair, (rows, _) in zip(pairs, found, strict=True)
+        for pair, (rows, _) in zip(pairs, models, strict=True)
         if rows is not None
     ]
     if not parts:
-        return None, [replace(decision, rows=np.empty(0, dtype=np.int64)) for _, decision in found]
-    every = below(parts)
+        return None, [replace(decision, rows=np.empty(0, dtype=np.int64)) for decision in decisions]
+    every = stack(parts)
     _, first, place = np.unique(every.ids, return_index=True, return_inverse=True)
-    decisions = [decision for _, decision in found]
-    ends = np.cumsum([len(decision.coef) for decision in decisions])
+    places = np.split(place, np.cumsum([len(decision.coef) for decision in decisions])[:-1])
     if any(decision.w is not None for decision in decisions):
         decisions = [replace(d, w=np.zeros(0)) if d.w is None else d for d in decisions]
-    places = np.split(place, ends[:-1])
     return every.take(first), [replace(d, rows=at) for d, at in zip(decisions, places, strict=True)]
