@@ -134,7 +134,7 @@ _WHAT = _panel(
     _row("compare", "solvers", str, None, "Names joined by commas; with --spec, a choice among its solvers."),
     _row("compare", "spec", str, None, "YAML file: data, splits, solvers with options, kernels, C, gamma, seeds, stop "
          "rules."),
-    _row("compare", "option", list[str], [], "SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", "-o"),
+    _row("compare", "option", list[str], [], "SOLVER.KEY=VALUE, kernel.KEY=VALUE, or KEY=VALUE of --loss.", "-o"),
     _row("compare", "test", str, None, "Test set of a single DATA; default DATA.t if any."),
     _row("compare", "test_size", float, None, "Fraction of each set held out instead."),
     _row("compare", "splits", int, None, "Hold out that often, with fresh seeds; --test-size is 0.25 by default.",
@@ -142,7 +142,7 @@ _WHAT = _panel(
     _row("compare", "cv", int, None, "Hold out each of that many folds, stratified by class.", min=2),
     _row("compare", "metrics", str, None, "Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, "
          "test_accuracy, test_r2, test_rmse, test_mae, test_log_loss, test_brier_score (--calibrate), test_metric "
-         "(--metric); default all."),
+         "(--metric), train_outliers, test_outliers (--task outliers); default all."),
 )  # fmt: skip
 _SOLVING = _panel(
     "Solving",
@@ -204,8 +204,8 @@ _RUN = _panel(
          "category."),
     _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "
          "regress: the label is a quantity. Default: numbers with fractions or of many values are a quantity, other "
-         "labels are classes. train alone: outliers, a model of normal rows without labels, of which --nu (0.1) is the "
-         "fraction of outliers at most."),
+         "labels are classes. train and compare: outliers, a model of normal rows without labels, of which --nu (0.1) "
+         "is the fraction of outliers at most."),
     _row("compare", "metric", str, None, METRIC),
     _row("compare", "repeat", int, None, "Seeds 0 to N-1; default 1.", min=1),
     _row("compare", "jobs", int, 1, "Cells side by side, which then disturb each other's times.", min=1),
@@ -238,7 +238,7 @@ _MODEL = _panel(
     _row("tune", "C", float, None, "Weight of the summed losses where it is not searched; default 1.", "-C"),
     _row("compare", "C", list[float], None, "Weight of the summed losses; several values make several problems.", "-C"),
     _row("curve", "C", float, None, "Weight of the summed losses; default 1.", "-C"),
-    _row("train tune", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as tau=0.9; "
+    _row("train tune compare", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as tau=0.9; "
          "default the solver's."),
     _row("train tune curve", "kernel", str, None, KERNEL),
     _row("compare", "kernel", str, None, "Default rbf, or linear when a solver needs it."),
@@ -251,6 +251,7 @@ _MODEL = _panel(
     _row("compare curve", "scale", str, None, f"{SCALE}."),
     _row("train tune compare curve", "epsilon", float, None, "Of regression: errors up to it, in units of the target, "
          "cost nothing.", show_default=f"{EPSILON:g}"),
+    _row("compare", "nu", list[float], None, "Of nu-SVC, nu-SVR and outliers; several values make several problems."),
     _row("train", "nu", float, None, "nu-SVC and nu-SVR (smo, fcsmo, auto): the fraction of rows with a loss at most, "
          "of support vectors at least."),
     _row("train tune compare curve", "class_weight", str, None, "balanced, or LABEL=WEIGHT,..."),

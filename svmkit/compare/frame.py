@@ -42,6 +42,7 @@ COLUMNS = {
     "suboptimality": NUMBER,
     **dict.fromkeys(("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric"), NUMBER),
     "metric": TEXT,
+    **dict.fromkeys(("train_outliers", "test_outliers"), NUMBER),
     "key": TEXT,
 }
 """The columns of `results_frame` and their types; missing values are <NA> in counts and texts and NaN in numbers."""
@@ -82,6 +83,8 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
             What was measured on the test rows, as far as it applies; accuracies are shares of 1.
         metric : string
             The name of `test_metric`.
+        train_outliers, test_outliers : float64
+            The shares of the training rows and of the test rows that a model of outliers calls outliers.
         key : string
             The hash of the run's settings.
 

@@ -32,6 +32,8 @@ TITLES = {
     "test_log_loss": "log loss",
     "test_brier_score": "Brier score",
     "test_metric": "metric",
+    "train_outliers": "outliers",
+    "test_outliers": "test outliers",
 }
 TESTED = ("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric")
 """The metrics of predictions on test rows, whose spread is that over the splits."""
@@ -287,7 +289,7 @@ def _beginning(names: list[str]) -> str:
 
 def as_shown(metric: str, value: float) -> float:
     """Return a value as the tables show it: values that look equal there are ties."""
-    if metric in TESTED and metric not in _DIGITS:
+    if metric.endswith("outliers") or (metric in TESTED and metric not in _DIGITS):
         return round(value, 4)
     if metric == "fit_s":
         return round(value, decimals(value))

@@ -15,7 +15,7 @@ from svmkit.errors import InputError
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
     """Hold out samples at random to test on: train and test, both in the order of the data.
 
-    Raises InputError if no sample is held out, or the data have no labels.
+    Raises InputError if no sample is held out, or the data have no labels by which to stratify.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     stratify : bool, default=True
         Hold out this share of each class and keep at least one sample of each; else the share of all samples.
     """
-    y = _labels(data)
     rng = np.random.default_rng(seed)
     if stratify:
+        y = _labels(data)
         held: list[np.ndarray] = []
         for label in np.unique(y):
             members = rng.permutation(np.flatnonzero(y == label))
@@ -49,7 +49,7 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     """Hold out one of several folds, which together are all samples: train and test, both in the order of the data.
 
     Raises InputError: a class, or without `stratify` the data, has fewer samples than there are folds, or the data have
-    no labels.
+    no labels by which to stratify.
 
     Parameters
     ----------
@@ -64,12 +64,11 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    y = _labels(data)
     if not stratify:
         if data.n_samples < n_folds:
             raise InputError(f"{data.name} has {data.n_samples} rows, too few for {n_folds} folds: give fewer folds")
         return _hold_out_fold(data, KFold(n_folds, shuffle=True, random_state=seed), number)
-    labels, counts = np.unique(y, return_counts=True)
+    labels, counts = np.unique(_labels(data), return_counts=True)
     if counts.min() < n_folds:
         rare = labels[counts.argmin()]
         raise InputError(
@@ -83,9 +82,9 @@ def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
 
     Classes have about their shares, and at least one row each as soon as there are as many rows as classes.
     """
-    y, rng = _labels(data), np.random.default_rng(seed)
-    place = rng.random(data.n_samples)
-    if data.task != REGRESS:
+    rng = np.random.default_rng(seed)
+    place, y = rng.random(data.n_samples), data.y
+    if y is not None and data.task != REGRESS:
         for label in np.unique(y):
             members = np.flatnonzero(y == label)
             ranks = rng.permutation(len(members))  # the first row of each class comes first of all

@@ -149,6 +149,10 @@ class Task(ABC):
         about = {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
         return about if settings.loss is None else about | {"loss": settings.loss.name, **settings.loss.params}
 
+    def formulation(self, solver: Any, kernel: Kernel, settings: Any) -> str:
+        """Return the objective in words, such as "hinge, free bias"; equal words mean equal objectives."""
+        return solver.formulation(kernel, self.name)
+
     def limits_support(self, settings: Any) -> bool:
         """Return whether a solver may hand over to one that improves within a limit on support vectors."""
         return False

@@ -96,6 +96,9 @@ class OneClass(Task):
     def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
         return {"nu": float(NU if settings.nu is None else settings.nu), "loss": self.loss(solver, settings)}
 
+    def formulation(self, solver, kernel, settings):
+        return f"one class, {self.loss(solver, settings).replace('_', ' ')}"
+
     def limits_support(self, settings: Any) -> bool:
         return settings.loss == "squared_hinge"
 

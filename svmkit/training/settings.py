@@ -155,6 +155,11 @@ class Method:
         given, epsilon = self.settings.loss, self.settings.epsilon
         return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.name, epsilon)
 
+    @property
+    def formulation(self) -> str:
+        """The objective in words, such as "hinge, free bias"."""
+        return self.task.formulation(self.solver, self.kernel, self.settings)
+
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
         return self.task.problem_type(self.solver, self.kernel if kernel is None else kernel, self.settings)

@@ -73,3 +73,14 @@ def test_solvers_on_quantities_and_on_classes(svmkit):
     assert of["iris", "smo", 0]["test_r2"] is None and "score" not in of["iris", "smo", 0]["history"]
     again = svmkit("compare", "diabetes", "iris", "--solvers", "smo,smol2", *HELD_OUT)
     assert "8 of 8 cells were finished before" in again.err
+
+
+def test_a_loss_of_the_command_line_and_a_solver_that_does_not_take_it(svmkit):
+    args = ("diabetes", "--solvers", "smo,fcsmo,swap", "--loss", "quantile", "-o", "tau=0.9", "--scale", "standard")
+    done = svmkit("compare", *args, "--test-size", 0.3, "--tol", 1e-5, "--no-track", "--json")
+    smo, fcsmo, swap = (json.loads(line) for line in done.out.splitlines())
+    assert done.code == 1 and swap["status"] == "failed" and "swap does not take loss=quantile" in swap["reason"]
+    assert smo["formulation"] == fcsmo["formulation"] == "quantile tau=0.9, free bias"
+    assert smo["objective"] == pytest.approx(fcsmo["objective"], rel=3e-5) and smo["params"]["tau"] == 0.9
+    refused = svmkit("compare", *args, "--loss", "hubr", "--no-track")
+    assert (refused.code, refused.out) == (2, "") and "did you mean huber" in refused.err

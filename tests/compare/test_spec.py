@@ -182,3 +182,53 @@ def test_a_file_and_sections_of_the_caller(tmp_path):
     assert (spec.name, spec.extra) == ("mine", {"published": {"a": 1}})
     with pytest.raises(InputError, match="cannot read"):
         load_spec(tmp_path / "none.yaml")
+
+
+# --- losses
+
+
+def losses(**raw):
+    cells = read({"data": ["diabetes"], "solvers": ["smo", "fw"]} | raw).cells()
+    return {cell.solver: cell.settings["solver"].get("loss") for cell in cells}
+
+
+def test_a_loss_of_all_solvers_of_a_set_or_of_one():
+    tau = {"name": "quantile", "tau": 0.9}
+    assert losses() == {"smo": None, "fw": None}
+    assert losses(loss=tau) == {"smo": tau, "fw": tau}  # fw does not take it, and says so in its cell
+    assert losses(data={"diabetes": {"loss": "huber"}}, loss=tau)["smo"] == "huber"
+    own = {"smo": {"loss": "absolute_error"}, "fw": {"loss": "none"}, "fcsmo": {"options": {"loss": "huber"}}}
+    assert losses(solvers=own, loss=tau) == {"smo": "absolute_error", "fw": None, "fcsmo": None}
+    (cell,) = read({"data": ["diabetes"], "solvers": ["smo"], "loss": tau}).cells()
+    assert (cell.training.loss, cell.training.loss_options) == ("quantile", {"tau": 0.9})
+    assert cell.key != read({"data": ["diabetes"], "solvers": ["smo"]}).cells()[0].key
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ({"loss": "hubr"}, ["loss='hubr' is not known (did you mean huber?)", "squared_error"]),
+        ({"loss": {"tau": 1}}, ["data.diabetes.loss lacks its name"]),
+        ({"loss": 3}, ["data.diabetes.loss should be a map"]),
+        ({"loss": {"name": "quantile", "delta": 1}}, ["no option 'delta'", "it has tau", "with delta: huber"]),
+        ({"loss": {"name": "quantile", "tau": 1}}, ["0 < tau < 1"]),
+        ({"loss": "huber", "solvers": ["fw", "swap"]}, ["taken by none of fw, swap; with it: ", " smo,"]),
+        ({"loss": "huber", "task": "classify"}, ["huber is for regression; losses of classes: hinge"]),
+        ({"solvers": {"fw": {"loss": "huber"}}}, ["solver fw does not take loss=huber; it takes", "with huber: "]),
+        ({"solvers": {"smo": {"loss": "huber", "options": {"loss": "hinge"}}}}, ["loss is given twice"]),
+        ({"loss": "huber", "task": "outliers"}, ["loss must be hinge or squared_hinge, not 'huber'"]),
+        ({"loss": {"name": "hinge", "tau": 1}, "task": "outliers"}, ["no options for outliers: leave tau out"]),
+    ],
+)
+def test_what_is_wrong_with_a_loss(raw, words):
+    with pytest.raises(InputError) as caught:
+        read({"data": ["diabetes"], "solvers": ["smo", "fw"]} | raw)
+    assert "\n" not in str(caught.value) and all(part in str(caught.value) for part in words), caught.value
+
+
+def test_the_settings_of_a_cell_are_those_of_its_entries():
+    raw = {"data": {"diabetes": {"epsilon": 5, "task": "regress", "scale": "standard"}}, "C": 3, "gamma": 0.5}
+    (cell,) = read(raw | {"solvers": {"a": {"solver": "smo", "options": {"shrinking": False}}}, "seeds": [7]}).cells()
+    given = cell.training
+    assert (given.solver, given.solver_options, given.seed) == ("smo", {"shrinking": False}, 7)
+    assert (given.C, given.epsilon, given.scale, given.kernel.gamma) == (3.0, 5.0, "standard", 0.5)

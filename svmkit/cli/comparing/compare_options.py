@@ -16,15 +16,15 @@ from svmkit.cli.options import (
 )
 from svmkit.cluster import scheme_of
 from svmkit.compare.plan.spec import Spec, load_spec, read
-from svmkit.data.classes import TASKS
 from svmkit.errors import InputError
 from svmkit.runtime import files
 from svmkit.scoring.metric import require_metric
+from svmkit.tasks import TASKS
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = (
     *("data", "test", "test_size", "splits", "cv", "strict"),
-    *("C", "epsilon", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
+    *("C", "nu", "loss", "epsilon", "kernel", "gamma", "degree", "coef0", "impute", "scale", "class_weight"),
     *("calibrate", "multiclass", "tol", "stop", "memory", "option", "metrics", "metric"),
     *("label", "decimal", "encoding", "drop", "only", "categorical", "task"),
 )
@@ -101,7 +101,8 @@ class CompareOptions(Options):
         """
         if self.spec:
             return load_spec(self.spec)
-        own, kernel = self._own_options()
+        own, kernel, of_loss = self._own_options()
+        loss = {"name": self.loss, **of_loss} if of_loss else self.loss
         raw: dict[str, Any] = {
             "name": "comparison",
             "data": [str(name) for name in self.data or ()],
@@ -112,6 +113,8 @@ class CompareOptions(Options):
         named = {
             "gamma": list(self.gamma or ()),
             "C": list(self.C or ()),
+            "nu": list(self.nu or ()),
+            "loss": loss,
             "multiclass": list(self.multiclass or ()),
             "impute": self.impute,
             "scale": self.scale,
@@ -130,19 +133,22 @@ class CompareOptions(Options):
         raw |= {key: value for key, value in named.items() if value not in (None, [])}
         return read(raw | ({"metrics": _split(self.metrics)} if self.metrics else {}))
 
-    def _own_options(self) -> tuple[dict[str, dict[str, str]], Any]:
-        """Return the options of each solver, and the kernel: a name, a map with its parameters, or None by default."""
+    def _own_options(self) -> tuple[dict[str, dict[str, str]], Any, dict[str, str]]:
+        """Return the options of each solver; the kernel, as a name, a map or None by default; the options of --loss."""
         own: dict[str, dict[str, str]] = {name: {} for name in self.names}
         given = {"degree": self.degree, "coef0": self.coef0}
         of_kernel = {key: value for key, value in given.items() if value is not None}
+        of_loss: dict[str, str] = {}
+        places = {"kernel": of_kernel, **({} if self.loss is None else {"": of_loss}), **own}
         for key, value in key_values(self.option, "-o").items():
-            solver, dot, name = key.partition(".")
-            if not dot or solver not in (*own, "kernel"):
+            solver, _, name = key.rpartition(".")
+            if solver not in places:
+                alone = "" if self.loss is None else ", or KEY of --loss"
                 raise InputError(
-                    f"-o {key}={value}: write SOLVER.KEY=VALUE with one of {', '.join(own)}, or kernel.KEY"
+                    f"-o {key}={value}: write SOLVER.KEY=VALUE with one of {', '.join(own)}, or kernel.KEY{alone}"
                 )
-            (of_kernel if solver == "kernel" else own[solver])[name] = value
-        return own, {"name": self.kernel or "rbf", **of_kernel} if of_kernel else self.kernel
+            places[solver][name] = value
+        return own, {"name": self.kernel or "rbf", **of_kernel} if of_kernel else self.kernel, of_loss
 
 
 def _split(text: str | None) -> list[str]:

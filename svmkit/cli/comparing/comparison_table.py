@@ -17,12 +17,22 @@ WIDE = 160  # characters in a line if there is no terminal
 GAP = 2  # characters between columns
 PRIORITY = (
     *("fit_s", "gap", "suboptimality", "test_metric", "test_accuracy", "test_r2", "test_rmse", "test_mae"),
-    *("test_log_loss", "test_brier_score", "n_support", "n_iter", "kernel_values", "objective"),
+    *(
+        "train_outliers",
+        "test_outliers",
+        "test_log_loss",
+        "test_brier_score",
+        "n_support",
+        "n_iter",
+        "kernel_values",
+        "objective",
+    ),
 )
 _SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
           "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}",
           "test_r2": "{:.4f}", "test_rmse": "{:.5g}", "test_mae": "{:.5g}", "test_metric": "{:.4f}",
-          "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}"}  # fmt: skip
+          "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}",
+          "train_outliers": "{:.2%}", "test_outliers": "{:.2%}"}  # fmt: skip
 _SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "test_metric": "{:.4f}", "n_support": "{:,.0f}",
            "test_r2": "{:.4f}", "test_rmse": "{:.2g}", "test_mae": "{:.2g}",
            "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}"}  # fmt: skip

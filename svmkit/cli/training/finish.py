@@ -14,7 +14,7 @@ from svmkit.cli.evaluating import probabilities, quality
 from svmkit.cli.evaluating.measurement import Measurement, measure
 from svmkit.cli.training import lineage
 from svmkit.cli.training.sets import Sets
-from svmkit.cli.training.tracked import formulation, run_params
+from svmkit.cli.training.tracked import run_params
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
@@ -222,7 +222,7 @@ def _result(job: Job, fitted: Fit, record: RunRecord, parts: Mapping[str, Measur
     one_class = _outlier_scores(method, fitted)
     if one_class:
         one_class |= {f"{name}_outliers": parts.get(name, none).outliers for name in ("train", "test")}
-        one_class |= {"problem": method.problem_type().name, "formulation": formulation(method)}
+        one_class |= {"problem": method.problem_type().name, "formulation": method.formulation}
     return record.result() | one_class | {
         "params": settings | method.solver.params,
         "train_accuracy": record.train_accuracy,

@@ -67,12 +67,4 @@ def run_params(options: TrainOptions, method: Method, kernel: Kernel, data: Data
     params = tracking.params(method.solver, kernel, C, replace(data, task=None), **given)
     nu = task.about(method.solver, method.settings, C)["nu"]
     shown = {"solver": params["solver"], "kernel": params["kernel"], "nu": nu}  # first in comparisons of runs
-    return shown | {k: v for k, v in params.items() if k not in ("C", "log10_C")} | {"formulation": formulation(method)}
-
-
-def formulation(method: Method) -> str:
-    """Return the objective in words, such as "hinge, free bias"."""
-    if method.task.is_supervised:
-        return method.solver.formulation(method.kernel, method.task.name)
-    loss = method.task.about(method.solver, method.settings, method.settings.C)["loss"]
-    return f"one class, {loss.replace('_', ' ')}"
+    return shown | {k: v for k, v in params.items() if k not in ("C", "log10_C")} | {"formulation": method.formulation}

@@ -18,27 +18,28 @@ import svmkit
 from svmkit import tracking
 from svmkit.compare.cells.store import FAILED, names
 from svmkit.compare.plan import advice, calibration
-from svmkit.compare.plan.entries import build_solver
 from svmkit.compare.plan.sets import Sets, prepare
-from svmkit.compare.plan.spec import Cell, sampler_of
+from svmkit.compare.plan.spec import Cell
+from svmkit.data import Dataset
 from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.model.calibration import FOLDS
+from svmkit.model.model import SVMModel
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
+from svmkit.scoring.scores import Scores
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Iterations, Seconds, Stop, Support, parse_stop
+from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
 from svmkit.tasks import task_named
 from svmkit.tracking import RunRecord
-from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.settings import Method, resolve
 from svmkit.training.train import train
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
-EPSILON = 0.1  # half the width of the tube of regression where the comparison gives none
 CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
 
 
@@ -111,67 +112,59 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
 
 
 def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
-    """Fit a cell.
+    """Fit the cell that `get_ready` was called for, for `limit` seconds, and return its record so far.
 
-    Parameters
-    ----------
-    cell : Cell
-        The cell that `get_ready` was called for.
-    limit : float
-        Budget in seconds.
-    curve : bool
-        Whether test accuracy is measured as the model grows.
-
-    Returns
-    -------
-    dict of str to object
-        The record so far; a fit that is refused or fails has status "failed" and a reason.
+    With `curve`, test accuracy is measured as the model grows. A fit that is refused or fails has status "failed".
     """
     record = names(cell) | {"time_limit": limit, "svmkit": svmkit.__version__, "settings": cell.settings}
     sets, data = _bench.sets, cell.settings["data"]
     assert sets is not None
+    rows = sets.train
     try:
-        method = _method(cell, stop=_rules(cell) | Seconds(limit))
-        solver, kernel = method.solver, method.kernel
-        classes, codes = answers(sets.train)
-        _bench.metric = metric_for(data.get("metric"), classes, codes, data.get("class_weight"))
+        method = _method(cell, stop=cell.training.rules | Seconds(limit))
+        _bench.metric = _metric(method, rows, data.get("metric"))
+        validation = sets.test if curve and method.task.is_supervised else None
         with _collect_notes() as notes:
-            fitted = train(
-                sets.train.X,
-                sets.train.y,
-                method,
-                flags=sets.train.flags,
-                validation=sets.test if curve else None,
-            )
+            fitted = train(rows.X, rows.y, method, flags=rows.flags, validation=validation)
     except Exception as error:  # a third party's solver may raise anything
         return failure(record, error)
-    rows = sets.train
-    _bench.trained = RunRecord(solver, kernel, fitted, rows.name, rows.n_samples, rows.n_features)
+    _bench.trained = RunRecord(method.solver, method.kernel, fitted, rows.name, rows.n_samples, rows.n_features)
     advised = [advice.advise(cell, sets), standard_note(data["scale"], rows.X)]
-    taken = (
-        rows.notes[-1:] if task_named(rows.task).has_targets and data.get("task") is None else ()
-    )  # the label as a quantity
+    taken = rows.notes[-1:] if method.task.has_targets and data.get("task") is None else ()  # the label as a quantity
     notes = [*_bench.notes, *taken, *filter(None, advised), *notes]
-    return record | plain(_result(_bench.trained, sets)) | ({"notes": notes} if notes else {})
+    return record | plain(_result(_bench.trained, sets, method)) | ({"notes": notes} if notes else {})
+
+
+def _metric(method: Method, rows: Dataset, name: str | None) -> Metric | None:
+    """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
+    if method.task.is_supervised:
+        return metric_for(name, *answers(rows), method.settings.class_weight)
+    if rows.y is not None:
+        truth = method.task.encode_truth(rows.y, rows.n_samples)
+        return metric_for(name or method.task.metric, truth.classes, truth.codes)
+    if name is not None:
+        raise InputError(f"metric {name} needs labels of -1 for an outlier and 1 for all others: leave it out")
+    return None
 
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
     """Return the record with the accuracy on the test rows, and log the cell as a run unless `tracking` is None."""
     trained, sets = _bench.trained, _bench.sets
     assert trained is not None and sets is not None
+    model = trained.fitted.model
+    if model.finds_outliers:
+        record["train_outliers"] = float(np.mean(model.predict(sets.train.X) < 0))
     if sets.test is not None:
-        assert sets.test.y is not None
         began = time.perf_counter()
-        model, metric = trained.fitted.model.widened(sets.test.n_features), _bench.metric
+        model = model.widened(sets.test.n_features)
         predicted = model.predict(sets.test.X)
         record["predict_s"] = time.perf_counter() - began
-        scores = scores_of(model, predicted, sets.test.y)
-        record |= {"test_accuracy": scores.accuracy, "test_scores": plain(scores.summary())}
-        if isinstance(scores, QuantityScores):
-            record |= plain({"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae})
-        record |= plain(calibration.test_scores(model, sets.test, sets.train))
-        if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
-            record["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
+        if model.finds_outliers:
+            record["test_outliers"] = float(np.mean(predicted < 0))
+        scores = None
+        if sets.test.y is not None:
+            scores = scores_of(model, predicted, sets.test.y)
+            record |= plain(_test_scores(model, scores, sets))
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _collect_notes() as notes:
@@ -179,6 +172,19 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         if notes:
             record["notes"] = [*record.get("notes", []), *notes]
     return record
+
+
+def _test_scores(model: SVMModel, scores: Scores | QuantityScores, sets: Sets) -> dict[str, Any]:
+    """Return what the predictions of the test rows are worth, by the keys of a record."""
+    assert sets.test is not None and sets.test.y is not None
+    known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
+    if isinstance(scores, QuantityScores):
+        known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
+    known |= calibration.test_scores(model, sets.test, sets.train)
+    metric = _bench.metric
+    if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
+        known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
+    return known
 
 
 def failure(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
@@ -191,17 +197,21 @@ def failure(record: dict[str, Any], error: BaseException | str) -> dict[str, Any
     return record | {"status": FAILED, "reason": " ".join(reason.split())}
 
 
-def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
+def _result(trained: RunRecord, sets: Sets, method: Method) -> dict[str, Any]:
     """Return the record of a cell without its name: the outcome of the run and its history."""
-    fitted, solver = trained.fitted, trained.solver
+    fitted = trained.fitted
+    outliers = {} if method.task.is_supervised else {"train_outliers": None, "test_outliers": None}
     return trained.result() | {
+        "problem": method.problem_type().name,
+        "formulation": method.formulation,
         "classes": [str(label) for label in fitted.model.classes],
         "label_column": sets.train.encoding.label_facts if sets.train.encoding else None,
         "solve_s": sum(solution.seconds for solution in fitted.solutions),
-        "kernel_values": None if solver.external else fitted.kernel_values,  # unknown for other software
+        "kernel_values": None if trained.solver.external else fitted.kernel_values,  # unknown for other software
         "test_accuracy": None,
         "test_scores": None,
         **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
+        **outliers,
         **calibration.UNKNOWN | {"calibration": calibration.calibration_facts(fitted)},
         "metric": None if _bench.metric is None else _bench.metric.about(),
         "test_metric": None,
@@ -213,100 +223,74 @@ def _result(trained: RunRecord, sets: Sets) -> dict[str, Any]:
 
 def _method(cell: Cell, **changes: Any) -> Method:
     """Return the method of a cell, with changes of its settings."""
-    how, data = cell.settings["solver"], cell.settings["data"]
     assert _bench.sets is not None
-    settings = Settings(
-        solver=build_solver(f"solvers.{cell.solver}", how),
-        kernel=_bench.sets.kernel,
-        C=data["C"],
-        epsilon=data.get("epsilon", EPSILON),
-        multiclass=data.get("multiclass", "ovo"),
-        class_weight=data.get("class_weight"),
-        impute=data.get("impute"),
-        scale=data["scale"],
-        memory=data["memory"],
-        calibration=how.get("calibrate"),
-        stop=_rules(cell),
-        sampler=sampler_of(how),
-        seed=cell.seed,
-    )
-    return resolve(replace(settings, **changes), _bench.sets.train.task)
-
-
-def _rules(cell: Cell) -> Stop:
-    return Stop(()) | parse_stop(cell.settings["stop"])
+    return resolve(replace(cell.training, kernel=_bench.sets.kernel, **changes), _bench.sets.train.task)
 
 
 def _warm(sets: Sets, cell: Cell) -> None:
     """Take a few steps on a few samples of each class, with float64 kernel rows (small sets) and float32 rows."""
-    y = sets.train.y
-    assert y is not None
-    rows = np.arange(min(len(y), WARM_ROWS))
-    if not task_named(sets.train.task).has_targets:
-        classes, codes = np.unique(y, return_inverse=True)
+    rows, train_rows, test = np.arange(min(sets.train.n_samples, WARM_ROWS)), sets.train, sets.test
+    if task_named(train_rows.task).has_classes:
+        assert train_rows.y is not None
+        classes, codes = np.unique(train_rows.y, return_inverse=True)
         if len(classes) < 2:
             return  # the fit itself reports it
         few = [np.flatnonzero(codes == c)[: max(FOLDS, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
         rows = np.sort(np.concatenate(few))
-    test = sets.test
+    y = None if train_rows.y is None else train_rows.y[rows]
+    # limits on support vectors, which a solver applies in compiled code of its own
+    limits = Stop(tuple(rule for rule in cell.training.rules.criteria if isinstance(rule, Support)))
+    stop = limits | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS)
     for memory in ("1GB", 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                stop = _budgets_of(cell) | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS)
                 method = _method(cell, stop=stop, memory=memory, class_weight=None, seed=0)
-                fitted = train(sets.train.X[rows], y[rows], method, flags=sets.train.flags)
+                fitted = train(train_rows.X[rows], y, method, flags=train_rows.flags)
                 if test is not None:
                     fitted.model.widened(test.n_features).predict(test.X[:WARM_ROWS])
             except Exception:
                 return  # the fit itself reports the fault
 
 
-def _budgets_of(cell: Cell) -> Stop:
-    """Return the limits on support vectors of a cell, which its solver applies in compiled code of its own."""
-    return Stop(tuple(rule for rule in _rules(cell).criteria if isinstance(rule, Support)))
-
-
 def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, parent: Tracking) -> str | None:
     """Log the cell as a run of its own; return its id, or None if the store failed."""
-    data, solver, fitted = cell.settings["data"], trained.solver, trained.fitted
-    regresses = task_named(sets.train.task).has_targets
+    solver, fitted, method = trained.solver, trained.fitted, _method(cell)
+    kernel, settings, data = fitted.model.kernel, cell.settings, sets.train
+    about = method.task.about(solver, method.settings, method.settings.C)
+    given = {key: settings["data"].get(key) for key in ("impute", "scale", "memory", "class_weight", "multiclass")}
     params = tracking.params(
         solver,
-        fitted.model.kernel,
-        data["C"],
-        sets.train,
-        stop=cell.settings["stop"],
+        kernel,
+        method.settings.C,
+        replace(data, task=data.task if method.task.is_supervised else None),
+        stop=settings["stop"],
         seed=cell.seed,
-        sampler=str(sampler_of(cell.settings["solver"]) or solver.sampler_for(fitted.model.kernel)),
-        impute=data.get("impute"),
-        scale=data["scale"],
-        memory=data["memory"],
+        sampler=str(method.sampler or solver.sampler_for(kernel)),
         time_limit=record["time_limit"],
-        class_weight=data.get("class_weight"),
-        task=sets.train.task if regresses else None,
-        epsilon=data.get("epsilon", EPSILON) if regresses else None,
-        calibrate=cell.settings["solver"].get("calibrate"),
-        multiclass=data.get("multiclass"),
+        task=None if method.task.has_classes else method.task.name,
+        calibrate=settings["solver"].get("calibrate"),
+        **given,
+        **{key: value for key, value in about.items() if key not in ("C", "loss")},
     )
-    tags = (
-        tracking.tags(solver)
-        | {
-            "svmkit.set": cell.data,
-            "svmkit.label": cell.solver,
-            "svmkit.status": record["status"],
-        }
-        | ({} if cell.split is None else {"svmkit.split": str(cell.split)})
-    )
+    params |= {"formulation": method.formulation}
+    tags = tracking.tags(solver) | {
+        "svmkit.set": cell.data,
+        "svmkit.label": cell.solver,
+        "svmkit.status": record["status"],
+    }
+    tags |= {} if cell.split is None else {"svmkit.split": str(cell.split)}
     tracker = tracking.tracker(parent.uri, parent.experiment)
     split = None if cell.split is None else f"split {cell.split}"
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, split, str(cell.seed)]))
-    tracker.start(title, params, tags, sets.train, parent=parent.parent)
-    counted = {"n_iter": fitted.n_iter} | ({} if solver.external else {"kernel_values": fitted.kernel_values})
-    counted |= {key: record[key] for key in calibration.SCORES}
+    tracker.start(title, params, tags, data, parent=parent.parent)
+    counted: dict[str, Any] = {"n_iter": fitted.n_iter} | (
+        {} if solver.external else {"kernel_values": fitted.kernel_values}
+    )
+    counted |= {key: record.get(key) for key in (*calibration.SCORES, "train_outliers", "test_outliers")}
     if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
         counted[f"test/{record['metric']['name']}"] = record["test_metric"]
-    trained.log(tracker, trained.model(sets.train.encoding), sets.train.X[:5], more=counted)
+    trained.log(tracker, trained.model(data.encoding), data.X[:5], more=counted)
     tracker.end()
     return tracker.run_id
 

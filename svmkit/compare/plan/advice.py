@@ -5,25 +5,27 @@ The rules know no solver by name: they use what a solver declares of itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from svmkit import plugins
-from svmkit.compare.plan.entries import build_kernel, build_solver
 from svmkit.compare.plan.sets import Sets
-from svmkit.compare.plan.spec import Cell, sampler_of
+from svmkit.compare.plan.spec import Cell
 from svmkit.data.classes import CLASSIFY
 from svmkit.data.places.sources import find
+from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Full, Sampler
-from svmkit.solver.task import Task
-from svmkit.tasks import task_named
+from svmkit.solver.selection import by_name
+from svmkit.solver.task import Task as SolverTask
+from svmkit.tasks import Task, task_named
+from svmkit.training.settings import Settings
 
 FEW = 20  # the memory holds fewer than one kernel row in so many: most rows are computed again and again
 BY_COLUMNS = 5_000  # samples from which on a linear problem is solved by columns in less time than by kernel values
@@ -33,7 +35,7 @@ LINE = 4  # bytes of a sample's line, at least
 
 
 def advice(
-    solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler | None = None, task: str = CLASSIFY
+    solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler | None = None, task: str | Task = CLASSIFY
 ) -> str | None:
     """Return in one sentence why a solver is the wrong tool, and which ones are better; None if nothing is known.
 
@@ -49,25 +51,29 @@ def advice(
         Budget of kernel rows in bytes.
     sampler : Sampler, default=None
         Which points each step looks at; None is the solver's own sampler.
-    task : {"classify", "regress"}, default="classify"
+    task : str or Task, default="classify"
         What is learnt.
     """
-    problem = _problem(type(solver), kernel, task)
+    problem = _problem(solver, kernel, task)
     if problem is None or problem.is_linear:  # a solver without such a problem is refused when it runs
         return None
     if kernel.name == "linear":
         if m < BY_COLUMNS:
             return None
-        able = _able(kernel, lambda kind: _is_linear(kind, kernel, task) and kind.certified)
+        able = _able(kernel, lambda one: _is_linear(_problem(one, kernel, task)) and one.certified)
         return (
-            f"it solves the linear problem by kernel values of {m:,} samples; solvers that work on the columns are "
-            f"faster, with a regularised bias: {able}"
+            None
+            if not able
+            else (
+                f"it solves the linear problem by kernel values of {m:,} samples; solvers that work on the columns are "
+                f"faster, with a regularised bias: {able}"
+            )
         )
-    solver = solver.solver_for(Task(problem, kernel, m, memory))
+    solver = solver.solver_for(SolverTask(problem, kernel, m, memory))
     rows = memory // (VALUE * m)
     if solver.reads is not Reads.ROWS or not isinstance(sampler or solver.sampler_for(kernel), Full) or FEW * rows >= m:
         return None
-    able = _able(kernel, lambda kind: kind.reads is Reads.BLOCKS and _problem(kind, kernel, task) is not None)
+    able = _able(kernel, lambda one: one.reads is Reads.BLOCKS and _problem(one, kernel, task) is not None)
     return (
         f"its steps read single kernel rows, and the memory holds {rows:,} of {m:,}; give more memory, or a solver "
         f"that reads blocks of them: {able}"
@@ -76,42 +82,46 @@ def advice(
 
 def advise(cell: Cell, sets: Sets) -> str | None:
     """Return the advice for a cell, whose sets are loaded."""
-    assert sets.train.y is not None
-    m = sets.train.n_samples
-    if not task_named(sets.train.task).has_targets:
+    m, task = sets.train.n_samples, task_named(sets.train.task)
+    if task.has_classes:
+        assert sets.train.y is not None
         _, counts = np.unique(sets.train.y, return_counts=True)
         m = int(np.sort(counts)[-2:].sum())
-    solver, kernel, sampler = _parts(cell)
-    memory = parse_bytes(cell.settings["data"]["memory"])
-    return advice(solver, kernel, m, memory, sampler, sets.train.task or CLASSIFY)
+    return _advice(cell, m, task)
 
 
 def may_have(cell: Cell) -> bool:
     """Return whether there can be advice for a cell, judged by the size of its file without reading it."""
-    solver, kernel, sampler = _parts(cell)
     source = find(cell.settings["data"]["source"])
     if not isinstance(source, Path):
         return False  # built-in sets are small
     packed = PACKED if source.suffix in (".bz2", ".gz", ".xz", ".npz", ".parquet") else 1
     most = max(1, packed * source.stat().st_size // LINE)
-    return advice(solver, kernel, most, parse_bytes(cell.settings["data"]["memory"]), sampler) is not None
+    return _advice(cell, most, task_named(cell.settings["data"].get("task"))) is not None
 
 
-def _parts(cell: Cell) -> tuple[Solver, Kernel, Sampler | None]:
-    how, data = cell.settings["solver"], cell.settings["data"]
-    return build_solver(cell.solver, how), build_kernel(cell.data, data["kernel"]), sampler_of(how)
+def _advice(cell: Cell, m: int, task: Task) -> str | None:
+    given = cell.training
+    solver, sampler = by_name.solver(given.solver, given.solver_options), by_name.sampler(given.sampler)
+    return advice(solver, given.kernel, m, parse_bytes(given.memory), sampler, task)
 
 
-def _problem(kind: type[Solver], kernel: Kernel, task: str) -> type[Problem] | None:
-    return kind.regression_for(kernel) if task_named(task).has_targets else kind.problem_for(kernel)
+def _problem(solver: Solver, kernel: Kernel, task: str | Task) -> type[Problem] | None:
+    """Return the type of problem that a solver minimises for a task; None if it has none."""
+    try:
+        problem = task_named(task).problem_type(solver, kernel, Settings())
+    except InputError:
+        return None
+    if task_named(task).is_supervised or issubclass(problem, (solver.problem, *solver.further)):
+        return problem
+    return None
 
 
-def _is_linear(kind: type[Solver], kernel: Kernel, task: str) -> bool:
-    problem = _problem(kind, kernel, task)
+def _is_linear(problem: type[Problem] | None) -> bool:
     return problem is not None and problem.is_linear
 
 
-def _able(kernel: Kernel, fits: Any) -> str:
+def _able(kernel: Kernel, fits: Callable[[Solver], bool]) -> str:
     """Return the names of svmkit's own solvers that fit and can take the kernel."""
-    own = plugins.solvers_where(lambda kind: not kind.external and fits(kind))
-    return ", ".join(name for name in own if all(n.holds(kernel) for n in plugins.load("solver", name).requires))
+    names = plugins.solvers_where(lambda kind: not kind.external and all(n.holds(kernel) for n in kind.requires))
+    return ", ".join(name for name in names if fits(by_name.solver(name)))

@@ -1,4 +1,4 @@
-"""The calibration of a cell, and what its probabilities are worth on the test rows."""
+"""The calibration of a model, and what its probabilities are worth on the test rows."""
 
 from __future__ import annotations
 
@@ -8,37 +8,14 @@ import numpy as np
 
 from svmkit.data import Dataset
 from svmkit.data.classes import answers
-from svmkit.errors import InputError
-from svmkit.model.calibration import require_kind
 from svmkit.model.model import SVMModel
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.tasks import task_named
 from svmkit.training.result import Fit
 
 SCORES = ("test_log_loss", "test_brier_score")
 UNKNOWN = dict.fromkeys(("calibration", *SCORES, "test_reliability"))
 """The keys of a record on probabilities, of a cell without them."""
-
-
-def require_calibration(where: str, entry: dict[str, Any], task: Any = None) -> None:
-    """Check the key `calibrate` of an entry; raise InputError if it is no kind, or the task has no probabilities."""
-    kind = entry.get("calibrate")
-    if kind in (None, "none"):
-        return
-    try:
-        require_kind(kind)
-    except InputError as error:
-        raise InputError(f"{where}.calibrate: {error}") from None
-    if task_named(task).has_targets:
-        raise InputError(f"{where}: quantities have no probabilities: leave calibrate out")
-
-
-def with_calibration(how: dict[str, Any], shared: Any) -> dict[str, Any]:
-    """Return a solver's settings with its own calibration, else the shared one; "none" leaves no key."""
-    kind = how.get("calibrate", shared)
-    rest = {key: value for key, value in how.items() if key != "calibrate"}
-    return rest if kind in (None, "none") else rest | {"calibrate": kind}
 
 
 def calibration_facts(fitted: Fit) -> dict[str, Any] | None:

@@ -1,47 +1,36 @@
-"""The entries of a comparison: the solvers, the problems of a data set, and whether they go together."""
+"""The entries of a comparison: the problems of a data set, the settings of a training, and whether they go together."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 from svmkit import plugins
 from svmkit.compare.plan import fields, testing
-from svmkit.data.classes import TASKS
 from svmkit.data.prepare import imputing, scaling
 from svmkit.data.prepare.reading import Reading
-from svmkit.data.prepare.targets import require_epsilon
-from svmkit.errors import InputError
+from svmkit.errors import InputError, meant
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.gram import parse_bytes
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import canonical_name, loss_names, make_loss
+from svmkit.model.calibration import require_kind
 from svmkit.scoring.metric import require_metric
-from svmkit.solver.base import Solver
-from svmkit.solver.requirements import Requires
 from svmkit.solver.selection import by_name
+from svmkit.tasks import TASKS, task_named
 from svmkit.training.settings import Settings, resolve
-from svmkit.training.weights import require_C
 
-_DATA = {
-    *("source", "rows", "n_features", "label", "positive", "solvers", "sampler"),
-    *("test", "splits", "cv", "strict", "metric"),
-    *("kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight", "memory"),
-    *("calibrate", "multiclass", "decimal", "encoding", "drop", "only", "categorical", "task"),
-}
+OPTIONS = ("C", "nu", "epsilon", "multiclass", "class_weight", "impute", "scale", "memory")
+"""The options of training that a set has, by their names in `Settings`."""
+OF_SOLVERS = ("sampler", "calibrate", "loss")
+"""The options that a solver has, or else its set."""
+OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "task")
+SHARED = ("test", "splits", "cv", "strict", "metric", "kernel", "gamma", *OPTIONS, "calibrate", "loss", *OF_A_TABLE)
+"""The keys that a set has, or else the spec for all sets."""
+_DATA = {"source", "rows", "n_features", "positive", "solvers", "sampler", *SHARED}
+_AXES = ("kernel", "gamma", "C", "nu", "multiclass")  # each combination of their values is a problem of its own
 MOST = 10_000  # the most problems of one set: three lists of a hundred values would give a million
-
-
-def build_solver(where: str, how: dict[str, Any]) -> Solver:
-    """Build the solver of a `solvers` entry. Raises InputError: the solver, an option or the sampler is unknown."""
-    try:
-        by_name.sampler(how.get("sampler"))
-        return plugins.build("solver", str(how["solver"]), how["options"])
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
-def needs_linear(how: dict[str, Any]) -> bool:
-    """Return whether the solver takes the linear kernel only."""
-    return Requires.LINEAR_KERNEL in plugins.load("solver", str(how["solver"])).requires
 
 
 def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -52,46 +41,71 @@ def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in shared.items() if key not in replaced} | own
 
 
+def join_solver(about: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a solver with what the problem gives to solvers that have no such option of their own."""
+    shared = {
+        key: about[key] for key in OF_SOLVERS if key in about and not (key == "loss" and "loss" in how["options"])
+    }
+    joined = shared | {key: value for key, value in how.items() if key not in ("stops", "repeats")}
+    return {key: value for key, value in joined.items() if key == "sampler" or value not in (None, "none")}
+
+
+def training_settings(about: dict[str, Any], how: dict[str, Any], **more: Any) -> Settings:
+    """Return the settings of a training on a problem, `about`, with a solver, `how`, whose entries are joined."""
+    loss = fields.named("loss", how["loss"]) if "loss" in how else {"name": None}
+    return Settings(
+        solver=str(how["solver"]),
+        solver_options=how["options"],
+        loss=loss["name"],
+        loss_options={key: value for key, value in loss.items() if key != "name"},
+        calibration=how.get("calibrate"),
+        sampler=how.get("sampler"),
+        **{key: about[key] for key in OPTIONS if key in about},
+        **more,
+    )
+
+
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
-    """Return the problems of a set by title: a checked entry for each combination of kernel, gamma, C and multiclass.
+    """Return the problems of a set by title: a checked entry for each combination of the values of `_AXES`.
 
     `entry` has the keys that all sets share, too. Raises InputError: a key or value cannot be used, or there are more
     than `MOST` problems.
     """
     where = f"data.{name}"
     fields.require_keys(where, entry, set(), _DATA)
-    common = {"source": name, "scale": "none", "memory": "1GB"} | {
-        key: value for key, value in entry.items() if key not in ("kernel", "gamma", "C", "multiclass", "splits", "cv")
-    }
+    several: dict[str, Any] = {key: entry[key] for key in ("splits", "cv") if key in entry}
+    common = {"source": name, "scale": "none", "memory": "1GB"}
+    common |= {key: value for key, value in entry.items() if key not in (*_AXES, *several)}
     _check_common(where, common)
-    common["test"] = testing.test_of(where, common, {key: entry[key] for key in ("splits", "cv") if key in entry})
-    modes = [str(mode) for mode in fields.as_list(entry.get("multiclass", "ovo"))]
-    default_kernel = "linear" if "crammer_singer" in modes else default_kernel
-    kernels = [_kernel(where, value) for value in fields.as_list(entry.get("kernel", default_kernel))]
-    gammas = fields.as_list(entry["gamma"]) if "gamma" in entry else [None]
-    Cs = [fields.number(f"{where}.C", C, positive=True) for C in fields.as_list(entry.get("C", 1.0))]
-    for key, values in (("kernel", kernels), ("gamma", gammas), ("C", Cs), ("multiclass", modes)):
-        if not values:
+    common["test"] = testing.test_of(where, common, several)
+
+    def values(key: str, default: Any, read: Callable[[str, Any], Any]) -> list:
+        listed = fields.as_list(entry.get(key, default))
+        if not listed:
             raise InputError(f"{where}.{key} must not be empty: leave it out")
-    if len(kernels) * len(gammas) * len(Cs) * len(modes) > MOST:
-        raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma, C and multiclass: give fewer")
+        return [None if value is default is None else read(f"{where}.{key}", value) for value in listed]
+
+    modes = values("multiclass", "ovo", lambda _, value: str(value))
+    axes = {
+        "kernel": values("kernel", "linear" if "crammer_singer" in modes else default_kernel, _kernel),
+        "gamma": values("gamma", None, lambda _, value: value),
+        "C": values("C", 1.0, fields.positive),
+        "nu": values("nu", None, fields.positive),
+        "multiclass": modes,
+    }
+    if math.prod(map(len, axes.values())) > MOST:
+        raise InputError(f"{where}: more than {MOST} combinations of kernel, gamma, C, nu and multiclass: give fewer")
     by_title: dict[str, dict] = {}
-    for kernel, gamma, C, mode in product(kernels, gammas, Cs, modes):
-        chosen = dict(kernel)
-        if gamma is not None:
-            if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
-                raise InputError(f"{where}: kernel {kernel['name']} has no gamma: leave it out")
-            if {"gamma", "sigma"} & set(kernel):
-                raise InputError(f"{where}: gamma is given twice: leave it out beside the kernel's own")
-            chosen["gamma"] = gamma
-        _check_multiclass(where, mode, build_kernel(where, chosen), common.get("task"))
-        parts = [kernel["name"]] * (len(kernels) > 1) + [f"gamma={gamma}"] * (len(gammas) > 1)
-        parts += [f"C={C:g}"] * (len(Cs) > 1) + [mode] * (len(modes) > 1)
-        title = " ".join([name, *parts])
+    for kernel, gamma, C, nu, mode in product(*axes.values()):
+        shown = (kernel["name"], f"gamma={gamma}", f"C={C:g}", f"nu={nu}", mode)
+        title = " ".join([name, *(text for text, listed in zip(shown, axes.values(), strict=True) if len(listed) > 1)])
         if title in by_title:
             raise InputError(f"{where}: the same kernel, gamma, C and multiclass come twice ({title}): leave one out")
         # cells of class pairs keep the keys that they had before there were other problems of many classes
-        by_title[title] = common | {"kernel": chosen, "C": C} | ({} if mode == "ovo" else {"multiclass": mode})
+        chosen = {"nu": nu, "multiclass": None if mode == "ovo" else mode}
+        problem = common | {"kernel": _with_gamma(where, kernel, gamma), "C": C}
+        by_title[title] = problem | {key: value for key, value in chosen.items() if value is not None}
+        _check_problem(where, by_title[title])
     return by_title
 
 
@@ -99,19 +113,16 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
     """Build the kernel of an entry {name, gamma | sigma, ...}; `msd` is the number of which "2 * msd" is a multiple."""
     params = {key: value for key, value in entry.items() if key != "name"}
     if "sigma" in params:
-        sigma = fields.number(f"{where}.kernel.sigma", params.pop("sigma"), positive=True)
-        params["gamma"] = 1.0 / (2.0 * sigma**2)
+        params["gamma"] = 1.0 / (2.0 * fields.positive(f"{where}.kernel.sigma", params.pop("sigma")) ** 2)
     factor, times, _ = str(params.get("gamma", "")).partition("*")
     if times:
-        params["gamma"] = fields.number(f"{where}.kernel.gamma", factor.strip(), positive=True) * msd
-    try:
+        params["gamma"] = fields.positive(f"{where}.kernel.gamma", factor.strip()) * msd
+    with fields.located(where):
         return plugins.build("kernel", entry["name"], params)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
-def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> None:
-    """Raise InputError when the solver cannot take the kernel of the problem, or has no such problem of all classes.
+def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> bool:
+    """Return whether the solver takes the loss that its set gives; raise InputError for all else that does not fit.
 
     Parameters
     ----------
@@ -120,28 +131,65 @@ def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any
     about, how : dict of str to object
         Their entries.
     """
-    kernel = build_kernel(f"data.{name}", about["kernel"])
-    try:
-        built = build_solver(f"solvers.{solver}", how)
-        method = resolve(Settings(solver=built, kernel=kernel, multiclass=about.get("multiclass", "ovo")))
-        method.solver.check_kernel(kernel)
-    except InputError as error:
-        raise InputError(f"data.{name}, solvers.{solver}: {error}") from None
+    where, used, kernel = (
+        f"data.{name}, solvers.{solver}",
+        join_solver(about, how),
+        build_kernel(f"data.{name}", about["kernel"]),
+    )
+    task, loss = about.get("task"), used.pop("loss", None)
+    if "calibrate" in used:
+        with fields.located(f"{where}.calibrate"):
+            require_kind(used["calibrate"])
+        if task_named(task).has_targets:
+            raise InputError(f"{where}: quantities have no probabilities: leave calibrate out")
+    with fields.located(where):
+        resolve(training_settings(about, used, kernel=kernel), task).solver.check_kernel(kernel)
+        if loss is None:
+            return True
+        settings = training_settings(about, used | {"loss": loss}, kernel=kernel)
+        if not task_named(task).is_supervised:
+            if settings.loss_options:
+                raise InputError(
+                    f"loss={settings.loss} has no options for outliers: leave {', '.join(settings.loss_options)} out"
+                )
+            resolve(settings, task)
+            return True
+        name = str(settings.loss)
+        made = make_loss(name, task or loss_type(name).task, settings.loss_options, epsilon=settings.epsilon)
+        kind = plugins.load("solver", used["solver"])
+        if how.get("loss") is not None:
+            kind.loss_option(made)  # raises for one that the solver does not take
+        return kind.takes_loss(made)
+
+
+def loss_type(name: str) -> type[Loss]:
+    """Return the loss of a name, whatever its task; of a name for two tasks, that of classification."""
+    known = plugins.names("loss")
+    canonical = name if name in known else canonical_name(name, "regress")
+    if canonical not in known:
+        raise InputError(f"loss={name!r} is not known{meant(name, known)}; there are: {', '.join(loss_names())}")
+    return plugins.load("loss", canonical)
+
+
+def _check_problem(where: str, entry: dict[str, Any]) -> None:
+    kernel = build_kernel(where, entry["kernel"])
+    with fields.located(where):
+        given = {key: entry[key] for key in OPTIONS if key in entry}
+        resolve(Settings(kernel=kernel, **given), entry.get("task"))
 
 
 def _check_common(where: str, entry: dict[str, Any]) -> None:
     testing.require_source(where, entry["source"])
-    kinds = ("none", *scaling.KINDS)
-    fields.require_known(f"{where}.scale", [entry["scale"]], kinds)
+    fields.require_known(f"{where}.scale", [entry["scale"]], ("none", *scaling.KINDS))
     if entry.get("impute") in (None, "none"):
         entry.pop("impute", None)  # cells without it keep the keys that they had before there was imputing
     else:
         fields.require_known(f"{where}.impute", [entry["impute"]], ("none", *imputing.KINDS))
     if not isinstance(entry.get("strict", False), bool):
         raise InputError(f"{where}.strict should be true or false, not {entry['strict']!r}")
-    parse_bytes(entry["memory"])
     if "metric" in entry:
-        entry["metric"] = _metric(where, entry["metric"])
+        with fields.located(f"{where}.metric"):
+            entry["metric"] = require_metric(str(entry["metric"]))
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
         entry["solvers"] = [str(name) for name in fields.as_list(entry["solvers"])]
@@ -151,32 +199,17 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     fields.require_known(f"{where}.task", [entry[key] for key in ("task",) if key in entry], TASKS)
     if "epsilon" in entry:
         entry["epsilon"] = fields.number(f"{where}.epsilon", entry["epsilon"])
-        require_epsilon(entry["epsilon"])
+    if "loss" in entry and entry["loss"] is not None:
+        fields.named(f"{where}.loss", entry["loss"])
     for key in ("drop", "only", "categorical"):
         if key in entry:
             entry[key] = [fields.column(f"{where}.{key}", name) for name in fields.as_list(entry[key])]
-    try:
+    with fields.located(where):
         Reading.from_options(entry)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
     weight = entry.get("class_weight")
     if weight not in (None, "balanced"):
         for label, value in fields.as_map(f"{where}.class_weight", weight).items():
-            require_C(fields.number(f"{where}.class_weight.{label}", value, positive=True))
-
-
-def _check_multiclass(where: str, mode: str, kernel: Kernel, task: str | None) -> None:
-    try:
-        resolve(Settings(kernel=kernel, multiclass=mode), task)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
-def _metric(where: str, name: Any) -> str:
-    try:
-        return require_metric(str(name))
-    except InputError as error:
-        raise InputError(f"{where}.metric: {error}") from None
+            fields.positive(f"{where}.class_weight.{label}", value)
 
 
 def first_rows(where: str, entry: dict[str, Any]) -> slice:
@@ -190,15 +223,23 @@ def first_rows(where: str, entry: dict[str, Any]) -> slice:
 
 
 def _kernel(where: str, entry: Any) -> dict[str, Any]:
-    entry = {"name": entry} if isinstance(entry, str) else dict(fields.as_map(f"{where}.kernel", entry))
-    if not isinstance(entry.get("name"), str):
-        raise InputError(f"{where}.kernel lacks its name")
+    entry = fields.named(where, entry)
     options = plugins.options(plugins.load("kernel", entry["name"]))
-    fields.require_known(
-        f"{where}.kernel", set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key"
-    )
+    fields.require_known(where, set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key")
     if {"gamma", "sigma"} <= set(entry):
-        raise InputError(f"{where}.kernel has both gamma and sigma: leave one out")
+        raise InputError(f"{where} has both gamma and sigma: leave one out")
     if entry["name"] == "precomputed":
+        where = where.removesuffix(".kernel")
         raise InputError(f"{where}: kernel precomputed takes kernel values, not data: compare it from Python")
     return entry
+
+
+def _with_gamma(where: str, kernel: dict[str, Any], gamma: Any) -> dict[str, Any]:
+    """Return the entry of a kernel with the gamma that stands beside it; None leaves it as it is."""
+    if gamma is None:
+        return dict(kernel)
+    if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
+        raise InputError(f"{where}: kernel {kernel['name']} has no gamma: leave it out")
+    if {"gamma", "sigma"} & set(kernel):
+        raise InputError(f"{where}: gamma is given twice: leave it out beside the kernel's own")
+    return kernel | {"gamma": gamma}

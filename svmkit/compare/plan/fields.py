@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,28 @@ def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: 
         raise InputError(
             f"{where}: unknown {what} {', '.join(unknown)}{hint}; known: {', '.join(map(str, right)) or 'none'}"
         )
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Put a place before the message of an InputError that is raised within the block."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def named(where: str, value: Any) -> dict[str, Any]:
+    """Return NAME or {name: NAME, ...} as the latter; raise InputError for any other value."""
+    entry = {"name": value} if isinstance(value, str) else dict(as_map(where, value))
+    if not isinstance(entry.get("name"), str):
+        raise InputError(f"{where} lacks its name")
+    return entry
+
+
+def positive(where: str, value: Any) -> float:
+    """Return the value as a finite float > 0; raise InputError for any other value."""
+    return number(where, value, positive=True)
 
 
 def number(where: str, value: Any, *, positive: bool = False) -> float:

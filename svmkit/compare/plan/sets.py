@@ -24,8 +24,6 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.tasks import task_named
 
-OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "task")
-
 
 @dataclass(frozen=True)
 class Sets:
@@ -49,26 +47,32 @@ class Sets:
 def prepare(settings: dict[str, Any]) -> Sets:
     """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
     where = f"data.{settings['source']}"
-    holes, n_features = "impute" in settings, settings.get("n_features")
-    train = load(settings["source"], n_features=n_features, reading=Reading.from_options(settings), holes=holes)
-    train = with_task(train, CLASSIFY if "positive" in settings else settings.get("task"))
+    task, reading = settings.get("task"), Reading.from_options(settings)
+    how: dict[str, Any] = {"holes": "impute" in settings, "labelled": task_named(task).is_supervised}
+    train = load(settings["source"], n_features=settings.get("n_features"), reading=reading, **how)
+    if how["labelled"]:
+        train = with_task(train, CLASSIFY if "positive" in settings else task)
+    else:
+        train = replace(train, task=task)
     train = part(train, first_rows(where, settings))
-    test, stratify = settings["test"], not task_named(train.task).has_targets
+    test, stratify = settings["test"], train.y is not None and not task_named(train.task).has_targets
     held: Dataset | None = None
     if isinstance(test, dict) and "cv" in test:
         train, held = fold(train, test["fold"], test["cv"], test["seed"], stratify=stratify)
     elif isinstance(test, dict):
         train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", stratify))
     elif test is not None:
-        wider = not (settings.get("strict", False) or holes or train.encoding)
-        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, holes=holes)
+        wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
+        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, **how)
         held = with_labels_like(held, train)
     if "sample" in settings:  # of a learning curve: the test rows stay the same
         train = sample(train, *settings["sample"])
     if "positive" in settings:
         train = _one_against_rest(train, settings["positive"])
         held = held and _one_against_rest(held, settings["positive"], must=False)
-    if holes:
+    if not how["labelled"]:
+        train, held = _with_known_labels(train), held and _with_known_labels(held)
+    if how["holes"]:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     return Sets(train, held, _kernel(where, settings, train))
 
@@ -80,6 +84,8 @@ def label_of(settings: dict[str, Any]) -> str | None:
     kind = None if isinstance(place, str) else kind_of(place, reading.charset)
     if isinstance(place, str) or kind not in ("table", "parquet"):
         return None
+    if not task_named(settings.get("task")).is_supervised:
+        return None  # which column is the label, if any, shows when the table is read
     from svmkit.data.tables.readers import label_of  # here: a comparison of svmlight files needs nothing of it
 
     return label_of(place, str(kind), reading)
@@ -102,11 +108,21 @@ def _digest(path: str, modified: int) -> str:
 
 
 def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Dataset:
-    assert data.y is not None
+    if data.y is None:
+        raise InputError(f"{data.name} has no labels, of which positive could name one: leave positive out")
     chosen = data.y.astype(str) == str(positive)
     if must and not chosen.any():
         raise InputError(f"{data.name} has no label {positive!r}; it has {', '.join(map(str, np.unique(data.y)[:20]))}")
     return replace(data, y=np.where(chosen, 1, -1))
+
+
+def _with_known_labels(data: Dataset) -> Dataset:
+    """Return data of outliers without labels that are not those of outliers, -1, and of all others, 1."""
+    try:
+        task_named(data.task).encode_truth(data.y, data.n_samples)
+    except InputError:
+        return replace(data, y=None)
+    return data
 
 
 def _kernel(where: str, settings: dict[str, Any], train: Dataset) -> Kernel:

@@ -6,7 +6,8 @@
         source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
         file lacks the last columns; label : column of a table; positive : this label against the rest;
         decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;
-        task : classify, where each of many numbers is a class, or regress, where a few numbers are quantities;
+        task : classify, where each of many numbers is a class, or regress, where a few numbers are quantities, or
+        outliers, where no labels are learnt from; those of -1 (outliers) and 1, if there are any, are compared with;
         solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
         test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
         impute : what fills holes, median, most_frequent, indicator or none (default);
@@ -15,12 +16,14 @@
         the training set does not have;
         kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
         gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
+        loss : a name or {name, tau | delta | ...}, of solvers that name none themselves; default the solver's own;
         epsilon : half the width of the tube of regression, default 0.1;
+        nu : nu-SVC and nu-SVR, and with task outliers the fraction of outliers at most, default 0.1;
         multiclass : ovo (default), ovr or crammer_singer, the problems of more than two classes;
-        kernel, gamma, C and multiclass may be lists: each combination is a problem of its own
+        kernel, gamma, C, nu and multiclass may be lists: each combination is a problem of its own
         calibrate : sigmoid, isotonic or none (default): probabilities, whose log loss and Brier score are measured
     plugins     Python files with solvers, kernels or samplers, from the folder of the spec; each runs as code
-    solvers:    names, or NAME: {solver, options, sampler, calibrate, stops, repeats}
+    solvers:    names, or NAME: {solver, options, sampler, calibrate, loss, stops, repeats}
         solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this solver
     stop:       a rule as `svmkit train --stop` spells it, several joined by " | ", or LABEL: rule; default gap:1e-3
     seeds       a number of seeds (default 1), or a list of them
@@ -36,32 +39,32 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from svmkit import plugins
 from svmkit.compare.plan import entries, fields, testing
-from svmkit.compare.plan.calibration import SCORES, require_calibration, with_calibration
-from svmkit.compare.plan.sets import OF_A_TABLE, digests
+from svmkit.compare.plan.calibration import SCORES
+from svmkit.compare.plan.sets import digests
 from svmkit.errors import InputError
+from svmkit.losses.base import Loss
+from svmkit.solver.base import Solver
+from svmkit.solver.requirements import Requires
 from svmkit.solver.selection import by_name
-from svmkit.solver.stopping import parse_stop
+from svmkit.solver.stopping import Stop, parse_stop
+from svmkit.training.settings import Settings
 
 METRICS = (
     *("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy"),
-    *("test_r2", "test_rmse", "test_mae", *SCORES, "test_metric"),
+    *("test_r2", "test_rmse", "test_mae", *SCORES, "test_metric", "train_outliers", "test_outliers"),
 )
 TIME_LIMIT = 300.0
 MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
-_SHARED = (
-    *("test", "splits", "cv", "strict", "metric", "kernel", "gamma", "C", "epsilon", "impute", "scale", "class_weight"),
-    *("memory", "calibrate", "multiclass"),
-    *OF_A_TABLE,
-)
-_TOP = {"name", "about", "plugins", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *_SHARED}
-_SOLVER = {"solver", "options", "sampler", "calibrate", "stops", "repeats"}
+_TOP = {"name", "about", "plugins", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *entries.SHARED}
+_SOLVER = {"solver", "options", "stops", "repeats", *entries.OF_SOLVERS}
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,13 @@ class Cell:
     @property
     def key(self) -> str:
         return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def training(self) -> Settings:
+        """The settings of the training; where gamma is a multiple of a rule, the kernel takes its number from data."""
+        about, how = self.settings["data"], self.settings["solver"]
+        kernel, stop = entries.build_kernel(self.data, about["kernel"]), Stop(()) | parse_stop(self.settings["stop"])
+        return entries.training_settings(about, how, kernel=kernel, stop=stop, seed=self.seed)
 
     @property
     def name(self) -> str:
@@ -186,20 +196,13 @@ class Spec:
         return [len(self.seeds), *(how.get("repeats", 1) for how in self.solvers.values())]
 
     def _settings(self, about: dict[str, Any], solver: str, label: str, seed: int) -> dict[str, Any]:
-        how = self.solvers[solver]
-        sampler = str(how.get("sampler", about.get("sampler"))).partition(":")[0]
+        how = entries.join_solver(about, self.solvers[solver])
+        sampler = str(how.get("sampler")).partition(":")[0]
         used = {"solver": how["solver"], "kernel": about["kernel"]["name"], "sampler": sampler}
         own = {f"{k} {name}": f.sha256 for k, name in used.items() for f in plugins.files_of(**{k: name})}
-        return {
-            "data": {"files": digests(about)}
-            | {key: value for key, value in about.items() if key not in ("solvers", "sampler", "calibrate")},
-            "solver": {key: about[key] for key in ("sampler",) if key in about}
-            | with_calibration(
-                {key: value for key, value in how.items() if key not in ("stops", "repeats")}, about.get("calibrate")
-            ),
-            "stop": self.stop[label],
-            "seed": seed,
-        } | ({"plugins": own} if own else {})
+        data = {key: value for key, value in about.items() if key not in ("solvers", *entries.OF_SOLVERS)}
+        settings = {"data": {"files": digests(about)} | data, "solver": how, "stop": self.stop[label], "seed": seed}
+        return settings | ({"plugins": own} if own else {})
 
 
 def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
@@ -247,24 +250,27 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
     for name, how in solvers.items():
         fields.require_known(f"solvers.{name}.stops", how.get("stops", []), stop)
     metrics = _metrics(raw.get("metrics"))
-    linear = any(entries.needs_linear(how) for how in solvers.values())
-    shared = {key: raw[key] for key in _SHARED if key in raw}
+    kinds = [plugins.load("solver", str(how["solver"])) for how in solvers.values()]
+    kernel = "linear" if any(Requires.LINEAR_KERNEL in kind.requires for kind in kinds) else "rbf"
+    shared = {key: raw[key] for key in entries.SHARED if key in raw}
     data: dict[str, dict] = {}
     for name, entry in _as_entries("data", raw["data"]).items():
         fields.require_known(f"data.{name}.solvers", fields.as_list((entry or {}).get("solvers", [])), solvers)
-        data |= entries.problems(name, entries.join(shared, entry or {}), "linear" if linear else "rbf")
+        data |= entries.problems(name, entries.join(shared, entry or {}), kernel)
         if len(data) > MOST:
             raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
         asked_for = {"test_accuracy": "accuracy", "test_r2": "R2", "test_rmse": "RMSE", "test_mae": "MAE"}
-        asked_for |= {"test_log_loss": "log loss", "test_brier_score": "Brier score"}
+        asked_for |= {"test_log_loss": "log loss", "test_brier_score": "Brier score", "test_outliers": "outliers"}
         measured = next((asked_for[key] for key in metrics or () if key in asked_for), None)
         if measured and about["test"] is None:
             raise InputError(f"data.{name} has no test split and {measured} is asked for: give test, or leave it out")
-        for solver in about.get("solvers", solvers):
-            entries.check_pair(name, about, solver, solvers[solver])
-            how = with_calibration(solvers[solver], about.get("calibrate"))
-            require_calibration(f"data.{name}, solvers.{solver}", how, about.get("task"))
+        chosen = about.get("solvers", solvers)
+        takers = {solver: entries.check_pair(name, about, solver, solvers[solver]) for solver in chosen}
+        if takers and not any(takers.values()):
+            loss = entries.loss_type(fields.named("loss", about["loss"])["name"])
+            able = ", ".join(plugins.solvers_where(partial(_takes, loss=loss)))
+            raise InputError(f"data.{name}: loss={loss.name} is taken by none of {', '.join(takers)}; with it: {able}")
     spec = Spec(
         name=str(raw.get("name", "comparison")),
         about=str(raw.get("about", "")).strip(),
@@ -284,6 +290,10 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
     if not spec.cells():
         raise InputError("there is nothing to compare: no set has a solver and a stop rule")
     return spec
+
+
+def _takes(solver: type[Solver], loss: type[Loss]) -> bool:
+    return solver.takes_loss(loss)
 
 
 def _plugin_files(raw: Any, folder: Path) -> list[Path]:
@@ -321,7 +331,13 @@ def _solvers(raw: Any) -> dict[str, dict]:
         if "repeats" in how:
             fields.count(f"{where}.repeats", how["repeats"], most=MOST)
         how["options"] = {str(k): v for k, v in fields.as_map(f"{where}.options", how["options"]).items()}
-        entries.build_solver(where, how)
+        with fields.located(where):
+            by_name.sampler(how.get("sampler"))
+            plugins.build("solver", str(how["solver"]), how["options"])
+        if how.get("loss") is not None:
+            fields.named(f"{where}.loss", how["loss"])
+            if "loss" in how["options"]:
+                raise InputError(f"{where}: loss is given twice: leave it out of the options")
         if "stops" in how:
             how["stops"] = [str(label) for label in fields.as_list(how["stops"])]
         checked[name] = how
@@ -351,13 +367,9 @@ def _metrics(raw: Any) -> tuple[str, ...] | None:
     spelt = {"time": "fit_s", "accuracy": "test_accuracy", "metric": "test_metric"}
     spelt |= {"support": "n_support", "iterations": "n_iter"}
     spelt |= {key.removeprefix("test_"): key for key in ("test_r2", "test_rmse", "test_mae", *SCORES)}
+    spelt["outliers"] = "train_outliers"
     names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
     fields.require_known("metrics", names, METRICS, what="metric")
     if not names:
         raise InputError("metrics is empty: leave it out to see all")
     return tuple(names)
-
-
-def sampler_of(settings: dict[str, Any]) -> Any:
-    """Return the sampler that a cell's solver settings name; None stands for the solver's own sampler."""
-    return by_name.sampler(settings.get("sampler"))

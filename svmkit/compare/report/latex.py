@@ -18,8 +18,11 @@ _HEADS = {
     "n_support": r"vectors",
     "test_accuracy": r"accuracy (\%)",
     "test_r2": r"$R^2$",
+    "train_outliers": r"outliers (\%)",
+    "test_outliers": r"test outliers (\%)",
 }
-_METRICS = ("fit_s", "gap", "suboptimality", "n_support", *TESTED)  # in the order of the columns
+_PERCENT = ("test_accuracy", "train_outliers", "test_outliers")
+_METRICS = ("fit_s", "gap", "suboptimality", "n_support", *TESTED, *_PERCENT[1:])  # in the order of the columns
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -120,10 +123,10 @@ def _cell(row: Row, metric: str) -> str:
         return "--"
     if metric in ("gap", "suboptimality"):
         return _power(as_shown(metric, mean))
-    percent = 100.0 if metric == "test_accuracy" else 1.0
-    digits = 2 if metric == "test_accuracy" else decimals(mean) if metric == "fit_s" else 4 if metric in TESTED else 0
+    percent = 100.0 if metric in _PERCENT else 1.0
+    digits = 2 if metric in _PERCENT else decimals(mean) if metric == "fit_s" else 4 if metric in TESTED else 0
     text = f"{percent * mean:.{digits}f}"
-    wide = metric in ("fit_s", "test_accuracy", "n_support", *TESTED)
+    wide = metric in ("fit_s", "n_support", *TESTED, *_PERCENT)
     return f"${text} \\pm {percent * spread:.{digits}f}$" if wide and spread is not None else f"${text}$"
 
 

@@ -159,6 +159,8 @@ def value(row: Row, metric: str) -> str:
         return NONE
     if metric == "test_accuracy":
         return f"{100 * mean:.2f}" + (f" ± {100 * spread:.2f}" if spread is not None else "")
+    if metric.endswith("outliers"):
+        return f"{mean:.2%}" + (f" ± {spread:.2%}" if spread is not None else "")
     if metric in ("test_rmse", "test_mae"):
         return f"{mean:.5g}" + (f" ± {spread:.2g}" if spread is not None else "")
     if metric in ("test_r2", "test_metric", *SCORES):
