@@ -13,18 +13,8 @@ from svmkit.solver.task import Task
 class Choice:
     """The class pairs that one solver trains.
 
-    Attributes
-    ----------
-    solver : str
-        The name of the solver.
-    why : str
-        The reason, in words.
-    n_pairs : int
-        The number of class pairs.
-    n_samples : int
-        The number of samples of the largest of them.
-    what : str, default="class pairs"
-        What these problems are, where they are no class pairs.
+    There are `n_pairs` of them, the largest of `n_samples` samples; `why` is the reason in words, and `what` says what
+    these problems are.
     """
 
     solver: str
@@ -44,12 +34,12 @@ def in_words(choices: Sequence[Choice]) -> str | None:
     return ", ".join(map(str, choices)) or None
 
 
-def choices(solver: Solver, tasks: list[Task], multiclass: str = "ovo") -> list[Choice]:
+def choices(solver: Solver, tasks: list[Task], has_class_pairs: bool = True) -> list[Choice]:
     """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver."""
-    what = "class pairs" if multiclass == "ovo" else "classes against the rest"
-    found: dict[tuple[str, str], list[int]] = {}
+    what = "class pairs" if has_class_pairs else "classes against the rest"
+    sizes: dict[tuple[str, str], list[int]] = {}
     for task in tasks:
         if why := solver.reason_for(task):
-            found.setdefault((solver.solver_for(task).name, why), []).append(task.m)
-    told = [Choice(name, why, len(sizes), max(sizes), what) for (name, why), sizes in found.items()]
-    return sorted(told, key=lambda choice: -choice.n_pairs)
+            sizes.setdefault((solver.solver_for(task).name, why), []).append(task.m)
+    chosen = [Choice(name, why, len(ms), max(ms), what) for (name, why), ms in sizes.items()]
+    return sorted(chosen, key=lambda choice: -choice.n_pairs)

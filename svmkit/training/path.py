@@ -15,8 +15,7 @@ from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method, Settings, resolve
-from svmkit.training.subproblems.one import Start
-from svmkit.training.subproblems.part import Part
+from svmkit.training.subproblems.one import Part, Start
 from svmkit.training.subproblems.time_budget import TimeBudget, rests
 from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.subproblems.validation import Held
@@ -53,8 +52,8 @@ def c_path(
     watch : callable, default=None
         As for `fit`; it is called with "a vs b, C=1", and counts every C of every class pair.
     **options
-        As for `fit`: solver, epsilon, multiclass, sampler, stop, class_weight, impute, scale, memory, seed, n_threads,
-        start, validation. The stop rules hold for each C on its own, and `start` for the smallest.
+        As for `fit`, all but checkpoint, calibration and verbose. The stop rules hold for each C on its own, and
+        `start` for the smallest.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
 from svmkit.model.calibration import require_kind
+from svmkit.model.objective import describe_objective
 from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
@@ -30,53 +31,9 @@ from svmkit.training.weights import require_C
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """All that a training needs to know besides the data, whoever asks for it.
+    """All that a training needs to know besides the data, whoever asks for it; `svmkit.fit` says more of each field.
 
-    Parameters
-    ----------
-    solver : str or Solver, default="auto"
-        The solver, by name or as an instance.
-    solver_options : mapping of str to object, default=None
-        Options of a solver that is given by its name.
-    kernel : str, Kernel or callable, default=None
-        The kernel; None is rbf, or linear for a solver that needs it.
-    kernel_params : mapping of str to object, default=None
-        Values of gamma, degree and coef0, for a kernel that is given by its name.
-    loss : str or Loss, default=None
-        The loss; None is that of the solver.
-    loss_options : mapping of str to object, default=None
-        Options of a loss that is given by its name, such as tau.
-    C : float, default=1.0
-        The weight of the summed losses, > 0.
-    nu : float, default=None
-        nu in place of C or epsilon; of a one-class model its nu.
-    epsilon : float, default=0.1
-        Half the width of the tube of regression.
-    contamination : "auto" or float, default="auto"
-        The share of training samples that a one-class model calls outliers; "auto" leaves it to nu.
-    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
-        The subproblems of more than two classes.
-    class_weight : {"balanced"} or dict of label to float, default=None
-        The weight of each class.
-    impute, scale : str, default=None
-        The preparation of the features.
-    memory : str or int, default="1GB"
-        The most memory for kernel rows.
-    calibration : {"sigmoid", "isotonic"}, default=None
-        How decisions become probabilities.
-    stop : Criterion or Stop, default=None
-        When to stop; None is a gap of 1e-3.
-    sampler : str or Sampler, default=None
-        Which points each step looks at; None is the solver's own sampler.
-    seed : int, default=0
-        The seed of all random choices.
-    n_threads : int, default=None
-        The number of threads; None uses all.
-
-    Raises
-    ------
-    InputError
-        A value cannot be used, whatever the data and the solver are.
+    InputError is raised for a value that cannot be used, whatever the data and the solver are.
 
     Examples
     --------
@@ -85,22 +42,22 @@ class Settings:
     """
 
     solver: str | Solver = "auto"
-    solver_options: Mapping[str, Any] | None = None
-    kernel: Any = None
-    kernel_params: Mapping[str, Any] | None = None
-    loss: str | Loss | None = None
-    loss_options: Mapping[str, Any] | None = None
+    solver_options: Mapping[str, Any] | None = None  # of a solver that is given by its name
+    kernel: Any = None  # a name, a Kernel or a callable; None is rbf, or linear for a solver that needs it
+    kernel_params: Mapping[str, Any] | None = None  # gamma, degree and coef0 of a kernel that is given by its name
+    loss: str | Loss | None = None  # None is that of the solver
+    loss_options: Mapping[str, Any] | None = None  # of a loss that is given by its name, such as tau
     C: float = 1.0
-    nu: float | None = None
+    nu: float | None = None  # in place of C or epsilon; of a one-class model its nu
     epsilon: float = 0.1
-    contamination: Any = "auto"
+    contamination: Any = "auto"  # the share of samples that a one-class model calls outliers; "auto" leaves it to nu
     multiclass: str = "ovo"
     class_weight: str | dict | None = None
     impute: str | None = None
     scale: str | None = None
     memory: str | int = "1GB"
     calibration: str | None = None
-    stop: Criterion | Stop | None = None
+    stop: Criterion | Stop | None = None  # None is a gap of 1e-3
     sampler: str | Sampler | None = None
     seed: int = 0
     n_threads: int | None = None
@@ -127,27 +84,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Method:
-    """The objects that do the work of a training, as `resolve` finds them.
-
-    Attributes
-    ----------
-    settings : Settings
-        What they come from.
-    task : Task
-        What is learnt.
-    solver : Solver
-        The solver, or the one that chooses a solver for each subproblem.
-    kernel : Kernel
-        The kernel; its gamma may still be a rule such as "scale".
-    sampler : Sampler or None
-        The points that each step looks at; None is the solver's own sampler.
-    """
+    """The objects that do the work of a training, as `resolve` finds them for the settings and the task."""
 
     settings: Settings
     task: Task
-    solver: Solver
-    kernel: Kernel
-    sampler: Sampler | None
+    solver: Solver  # or one that chooses a solver for each subproblem
+    kernel: Kernel  # its gamma may still be a rule such as "scale"
+    sampler: Sampler | None  # None is the solver's own
 
     @property
     def loss(self) -> Loss:
@@ -160,6 +103,10 @@ class Method:
         """The objective in words, such as "hinge, free bias"."""
         return self.task.formulation(self.solver, self.kernel, self.settings)
 
+    def objective(self, kernel: Kernel) -> dict[str, Any]:
+        """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
+        return describe_objective(self.solver, kernel, self.task.name, self.settings.epsilon)
+
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
         return self.task.problem_type(self.solver, self.kernel if kernel is None else kernel, self.settings)
@@ -170,24 +117,10 @@ class Method:
 
 
 def resolve(settings: Settings, task: str | Task | None = None) -> Method:
-    """Return the solver, the kernel and the sampler that settings name, for a task.
+    """Return the solver, the kernel and the sampler that settings name for a task; None is classification.
 
-    Parameters
-    ----------
-    settings : Settings
-        The settings.
-    task : str or Task, default=None
-        What is learnt; None is classification.
-
-    Returns
-    -------
-    Method
-        The objects that do the work.
-
-    Raises
-    ------
-    InputError
-        A name or an option is not known, or two of them do not go together; the message lists what does.
+    Raises InputError where a name or an option is not known, or two of them do not go together; the message lists what
+    does.
     """
     task = task_named(task)
     task.require(settings)

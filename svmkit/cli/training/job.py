@@ -63,7 +63,7 @@ def run(options: TrainOptions) -> Outcome:
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric)
-    choice = in_words(choices(method.solver, solver_tasks(method, data), data.multiclass))
+    choice = in_words(choices(method.solver, solver_tasks(method, data), data.has_class_pairs))
     params = run_params(options, method, data.kernel, sets.train) | ({"choice": choice} if choice else {})
     with tracked(
         options, f"{method.solver.name} {sets.train.name}", params, tracking.tags(method.solver), sets.train

@@ -18,7 +18,6 @@ from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
-from svmkit.model.objective import describe_objective
 from svmkit.model.one_vs_one import class_pairs, pair_coefficients, signed_pair
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
@@ -359,7 +358,7 @@ class Online:
         parts = (part for d in decisions for part in (d.intercept, d.coef, d.w) if part is not None)
         if not all(np.isfinite(part).all() for part in parts):
             raise NotFinite(self.solver.name)
-        objective = describe_objective(self.solver, data.kernel, self.task.name, settings.epsilon)
+        objective = self.method.objective(data.kernel)
         about = {"solver": self.solver.name, "C": float(settings.C), "objective": objective}
         model, support = data.model(decisions, about)
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]

@@ -1,4 +1,4 @@
-"""The training of many small class pairs in few calls of compiled code (`svmkit.solver.smo.pairs`)."""
+"""The training of many small class pairs at a time: many in a call of compiled code, or one in each thread."""
 
 from __future__ import annotations
 
@@ -23,45 +23,21 @@ from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Gap, Stop
 from svmkit.training.callbacks import Callbacks
 from svmkit.training.data import TrainingData
-from svmkit.training.subproblems.one import SubproblemTrainer
-from svmkit.training.subproblems.part import Part
-from svmkit.training.subproblems.side_by_side import WORK
+from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
 
+WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads
 BUDGET = 6e6  # kernel values and entries of vectors that a call may compute and read: some milliseconds
 MOST = 1 << 22  # samples of all class pairs that a thread has results of at a time
 
 
 class AtOnce:
-    """Trains class pairs for one C, in several threads, those with most samples first.
+    """Trains class pairs `ks`, which keep their kernel rows, for one C, those with most samples first.
 
-    Parameters
-    ----------
-    data : TrainingData
-        The data.
-    ks : list of int
-        The class pairs, all of which keep their kernel rows.
-    solver : Solver
-        Their solver, which has code for many class pairs (`Solver.for_pairs`).
-    C : float
-        The weight of the summed losses.
-    goal : Goal
-        What the stop rules ask for.
-    flag : Flag
-        Whether a signal asks to end. The first class pair begins nevertheless.
-    callbacks : Callbacks
-        Those whose `on_trained` hears how many class pairs are trained.
-
-    Attributes
-    ----------
-    parts : dict of int to Part
-        The result of each class pair that began. Where the certificate does not prove the gap, its status says that
-        the solve was interrupted.
-
-    Raises
-    ------
-    InputError
-        C or a sample weight cannot be used, or a kernel value is beyond float64.
+    The solver has code for many class pairs (`Solver.for_pairs`). The first one begins even if `flag` is raised; the
+    callbacks hear how many are trained. `parts` has the result of each that began: where the certificate does not prove
+    the gap, its status says that the solve was interrupted. InputError is raised if C or a sample weight cannot be
+    used, or a kernel value is beyond float64.
     """
 
     def __init__(
@@ -198,17 +174,53 @@ def at_once(
     if solver.for_pairs() is None:
         return
     known = [k for k in ks if trainer.solvers[k] is solver]
-    found = AtOnce(data, known, solver, C, goal, flag, trainer.callbacks).parts
-    for k, part in found.items():
+    for k, part in AtOnce(data, known, solver, C, goal, flag, trainer.callbacks).parts.items():
         parts[k] = part
         trainer.interrupted |= bool(flag)
         if part.solution.status is not Status.CONVERGED and not trainer.interrupted:
             solution = part.solution
-            later = trainer.train(
-                trainer.subproblem(k),
-                C,
-                budget=budget,
-                start=Progress(solution.point, solution.n_iter, 0.0, part.seconds),
-            )
+            start = Progress(solution.point, solution.n_iter, 0.0, part.seconds)
+            later = trainer.train(trainer.subproblem(k), C, budget=budget, start=start)
             parts[k] = part.continued(later)
             trainer.note_end(later, flag)
+
+
+def side_by_side(
+    trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
+) -> None:
+    """Train class pairs in several threads, those with most samples first.
+
+    Each class pair gets the share of its size in the time of all threads; the first one begins whatever is left.
+
+    Parameters
+    ----------
+    trainer, ks, C, parts, flag : object
+        As for `at_once`.
+    budget : TimeBudget
+        The seconds that are left.
+    """
+    if not ks:
+        return
+    sizes, began = trainer.data.sizes, time.perf_counter()
+    ks = sorted(ks, key=lambda k: -sizes[k])
+    share = thread_count() / float(sizes[ks].sum())  # of the time of all threads, for a sample
+
+    def train(first: int, last: int) -> None:
+        for k in ks[first:last]:
+            left = budget.left - (time.perf_counter() - began)
+            if k != ks[0] and (trainer.interrupted or left <= 0.0):
+                return
+            seconds = min(left, budget.left * share * float(sizes[k]))
+            pair = made.pop(k) if k in made else trainer.subproblem(k)
+            parts[k] = part = trainer.train(pair, C, budget=budget, seconds=seconds)
+            del pair  # its kernel rows are freed before those of the next one are made
+            trainer.note_end(part, flag)
+
+    made = {ks[0]: trainer.subproblem(ks[0])}  # before the others, so that what all share is made by all threads
+    values = trainer.data.grams.complete.prepare(made[ks[0]].gram)
+    with using(min(thread_count(), trainer.data.grams.complete.most_at_once(int(sizes[ks[0]])))):
+        spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))
+    first = parts[ks[0]]
+    assert first is not None
+    parts[ks[0]] = first._replace(kernel_values=first.kernel_values + values)
+    budget.take(time.perf_counter() - began)

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime.interrupt import Flag
 from svmkit.scoring.metric import Metric
-from svmkit.solver.history import HistoryPoint, Measured
+from svmkit.solver.history import History, HistoryPoint, Measured
 from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.loop.recorder import Callback, Score, is_true
 from svmkit.solver.loop.solve import solve
@@ -29,8 +29,7 @@ from svmkit.training.checkpoint import Slot
 from svmkit.training.data import TrainingData, solver_tasks
 from svmkit.training.division import Subproblem
 from svmkit.training.settings import Method
-from svmkit.training.subproblems.part import Part, Saved
-from svmkit.training.subproblems.refit import by_size, try_refit
+from svmkit.training.subproblems.refit import try_refit
 from svmkit.training.subproblems.time_budget import TimeBudget
 from svmkit.training.subproblems.validation import Held, Measure, Validation
 from svmkit.training.subproblems.warm_start import ModelStart
@@ -39,37 +38,52 @@ Start = Sequence[np.ndarray] | SVMModel
 """A point for each subproblem, or a model some of whose support vectors are rows of the data."""
 
 
+class Part(NamedTuple):
+    """The result of training one subproblem, with the decision function over the rows of X that are support vectors."""
+
+    solution: Solution
+    decision: DecisionFunction
+    kernel_values: int
+    seconds: float  # without measurements on held-out rows
+    around: float = 0.0  # the part of `seconds` that was not spent on steps
+    progress: Progress | None = None  # what another solve needs to continue, where the limit in seconds ended this one
+
+    def continued(self, later: Part) -> Part:
+        """Return this result continued by `later`: the better of the two, and the effort of both."""
+        first, last = self.solution, later.solution
+        gaps = first.certificate.gap, last.certificate.gap
+        kept = self if None not in gaps and gaps[0] < gaps[1] else later  # type: ignore[operator]
+        point, certificate = kept.solution.point, kept.solution.certificate
+        history = History([*first.history, *last.history])
+        solution = replace(last, point=point, certificate=certificate, history=history)
+        values, seconds = self.kernel_values + later.kernel_values, self.seconds + later.seconds
+        return Part(solution, kept.decision, values, seconds, later.around, later.progress)
+
+
+class Saved:
+    """The saver of one solve: it keeps the last progress, and passes it on to a checkpoint if there is one."""
+
+    def __init__(self, slot: Slot | None) -> None:
+        self.slot, self.last = slot, slot.progress if slot else None
+
+    def due(self, seconds: float) -> bool:
+        """Return whether it is time to write to the checkpoint."""
+        return self.slot is not None and self.slot.due(seconds)
+
+    def save(self, progress: Progress) -> None:
+        """Keep the progress."""
+        self.last = progress
+        if self.slot is not None:
+            self.slot.save(progress)
+
+
 class SubproblemTrainer:
-    """Trains any of the subproblems of data, for any C.
+    """Trains any of the subproblems of data, for any C; the options are those of `svmkit.training.train.fit_prepared`.
 
-    Parameters
-    ----------
-    data : TrainingData
-        The data after every check.
-    method : Method
-        The solver and the settings.
-    start, validation, metric, callbacks : optional
-        As for `svmkit.training.train.fit_prepared`.
-
-    Attributes
-    ----------
-    tasks : list of Task
-        The facts about each subproblem on which a choice of its solver may depend.
-    solvers : list of Solver
-        The solver of each subproblem: those that `method.solver` chooses.
-    limited : bool
-        Whether the stop rules limit the number of support vectors.
-    measuring : float
-        The seconds that went into the accuracy on held-out rows.
-    interrupted : bool
-        Whether a signal or a callback has ended the training.
-    parts : list of Part or None
-        The results of the run under way, of which models on the way are made.
-
-    Raises
-    ------
-    InputError
-        An option cannot be used with these data.
+    `tasks` has the facts about each subproblem on which a choice of its solver may depend, `solvers` the solvers that
+    `method.solver` chooses; `limited` says whether the stop rules limit the number of support vectors. `measuring` are
+    the seconds that went into the accuracy on held-out rows, `interrupted` says whether a signal or a callback has
+    ended the training, and `parts` are the results of the run under way, of which models on the way are made.
     """
 
     def __init__(
@@ -200,9 +214,23 @@ class SubproblemTrainer:
         return list(callbacks) if self.callbacks.passive else [asking(callback) for callback in callbacks]
 
     def _score(self, pair: Subproblem, C: float, problem: Problem, measure: Measure | None) -> Score:
-        """Return the function that shows models to callbacks and measures accuracy, of refitted ones under a limit."""
-        decide = partial(self._decision, pair, C, problem)
-        sized = by_size(problem, decide, measure) if self.limited and measure else None
+        """Return the function that shows models to callbacks and measures accuracy.
+
+        Under a limit on support vectors it measures the refitted model, each time the support has grown by half.
+        """
+        last = 0  # support vectors of the refitted model that was measured last
+
+        def decide(point: np.ndarray, certificate: Certificate) -> DecisionFunction:
+            return self._decision(pair, C, problem, point, certificate)
+
+        def measure_refitted(point: np.ndarray, certificate: Certificate, measure: Measure) -> float | Measured | None:
+            nonlocal last
+            idx = np.flatnonzero(point)
+            if len(idx) < 1.5 * last:
+                return None
+            last = len(idx)
+            best = try_refit(problem, idx, bounded=False)
+            return measure(best[0] if best else decide(point, certificate))
 
         def score(point: np.ndarray, certificate: Certificate) -> float | Measured | None:
             began, value = time.perf_counter(), None
@@ -210,8 +238,10 @@ class SubproblemTrainer:
                 self.callbacks.on_iterate(
                     lambda: self._model_with(pair.k, decide(point, certificate).restrict(pair.rows))
                 )
-            if measure is not None:
-                value = sized(point, certificate) if sized else measure(decide(point, certificate))
+            if measure is not None and self.limited:
+                value = measure_refitted(point, certificate, measure)
+            elif measure is not None:
+                value = measure(decide(point, certificate))
             self.measuring += time.perf_counter() - began
             return value
 

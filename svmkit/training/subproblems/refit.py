@@ -7,9 +7,6 @@ over all samples is better (reduced support vector machines: Lee, Mangasarian 20
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from svmkit.kernels.extent import fits_float32_rows
@@ -27,27 +24,11 @@ FLAT = 1e-7  # relative decrease of P below which the steps end
 
 
 def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate]:
-    """Minimise the primal over the models on the given points.
+    """Minimise the primal over the models on the points `idx`; the coefficients (m,) are zero outside of them.
 
-    Parameters
-    ----------
-    problem : SquaredHinge
-        The problem over m samples.
-    idx : ndarray of shape (n,), int
-        The points that the model may use.
-    bounded : bool, default=True
-        Whether the certificate has a dual value. It takes m kernel values for each sample with a loss > 0.
+    The certificate is computed from scratch. If it is `bounded`, it has a dual value: that of beta_i = 2 C_i max(0, 1 -
+    y_i h(x_i)), which is feasible in the dual and takes m kernel values for each sample with a loss > 0.
 
-    Returns
-    -------
-    decision : DecisionFunction
-        The model, with coefficients of shape (m,) that are zero outside `idx`.
-    certificate : Certificate
-        It is computed from scratch. Its dual value belongs to beta_i = 2 C_i max(0, 1 - y_i h(x_i)), which is feasible
-        in the dual.
-
-    Notes
-    -----
     The method is L-BFGS, in coordinates in which the norm of w is the Euclidean norm. The kernel values (n, m) are kept
     in float32 if they fit the Gram's budget, and are computed in every step otherwise. Ctrl-C or SIGTERM ends the
     minimisation at the current model.
@@ -66,24 +47,25 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tu
     def margins(beta: np.ndarray) -> np.ndarray:
         return gram.matvec(beta, idx) if rows is None else beta.astype(dtype) @ rows
 
-    def pulled(pull: np.ndarray) -> np.ndarray:
+    def pull_back(pull: np.ndarray) -> np.ndarray:
         return gram.matvec(pull, every, idx) if rows is None else rows @ pull.astype(dtype)
 
     def primal(z: np.ndarray) -> tuple[float, np.ndarray]:
         beta = solve_triangular(L, z[:-1], lower=True, trans="T")
         slack = np.maximum(0.0, 1.0 - y * (margins(beta) + root * z[-1]))
         pull = 2.0 * C * y * slack
-        inner = solve_triangular(L, pulled(pull).astype(np.float64), lower=True)
+        inner = solve_triangular(L, pull_back(pull).astype(np.float64), lower=True)
         return 0.5 * float(z @ z) + float(C @ np.square(slack)), z - np.append(inner, root * pull.sum())
 
     with interrupt.catching() as flag:
 
-        def heed(z: np.ndarray) -> None:
+        def stop_at_signal(z: np.ndarray) -> None:
             if flag:
                 raise StopIteration
 
         options = {"maxiter": STEPS, "ftol": FLAT}
-        best = minimize(primal, np.zeros(len(idx) + 1), jac=True, method="L-BFGS-B", options=options, callback=heed)
+        start, kind = np.zeros(len(idx) + 1), "L-BFGS-B"
+        best = minimize(primal, start, jac=True, method=kind, options=options, callback=stop_at_signal)
     beta, b = solve_triangular(L, best.x[:-1], lower=True, trans="T"), best.x[-1]
     coef = np.zeros(problem.m)
     coef[idx] = beta
@@ -105,42 +87,6 @@ def _certificate(problem: SquaredHinge, coef: np.ndarray, b: float, bounded: boo
     total = float(weights.sum())
     proven = problem.certificate(weights / total) if total > 0.0 else Certificate(value, 0.0, 1.0)
     return Certificate.from_values(value, proven.dual or 0.0, errors=(error, 0.0), flaw=proven.flaw)
-
-
-def by_size(
-    problem: Problem,
-    decide: Callable[[np.ndarray, Certificate], DecisionFunction],
-    measure: Callable[[DecisionFunction], Any],
-) -> Callable[..., Any]:
-    """Return a `svmkit.solver.Score` that measures the refitted model each time the support has grown by half.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem that is being solved.
-    decide : callable
-        Returns the decision function of a point with its certificate, where the problem cannot be refitted.
-    measure : callable
-        Turns a decision function into its accuracy, with another metric or alone.
-
-    Returns
-    -------
-    callable
-        Called with a point and its certificate, it returns what was measured, or None while the support has not grown
-        enough.
-    """
-    last = 0
-
-    def score(point: np.ndarray, certificate: Certificate) -> Any:
-        nonlocal last
-        idx = np.flatnonzero(point)
-        if len(idx) < 1.5 * last:
-            return None
-        last = len(idx)
-        best = try_refit(problem, idx, bounded=False)
-        return measure(best[0] if best else decide(point, certificate))
-
-    return score
 
 
 def try_refit(

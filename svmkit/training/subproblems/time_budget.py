@@ -10,20 +10,10 @@ from svmkit.solver.stopping import Criterion, Seconds, Stop
 
 
 class TimeBudget:
-    """The seconds that one call may take, and what is left of them.
+    """The seconds that one call with these stop rules may take; `left` is inf without a limit.
 
-    Each class pair gets the share of its size in what is left, so that the time that easy pairs do not need is given
-    to the pairs after them, and then to those that had to stop (`Trainer.run`).
-
-    Parameters
-    ----------
-    stop : Criterion, Stop or None
-        The stop rules.
-
-    Attributes
-    ----------
-    left : float
-        The seconds that are left; inf without a limit, and negative if more were taken.
+    Each class pair gets the share of its size in what is left, so that the time that easy pairs do not need is given to
+    the pairs after them, and then to those that had to stop (`Trainer.run`).
     """
 
     def __init__(self, stop: Criterion | Stop | None) -> None:
@@ -35,15 +25,7 @@ class TimeBudget:
         self.left -= seconds
 
     def rules(self, share: float, spent: float = 0.0) -> Criterion | Stop | None:
-        """Return the stop rules of a class pair that may take `share` seconds after the `spent` ones of earlier calls.
-
-        Parameters
-        ----------
-        share : float
-            Seconds.
-        spent : float, default=0.0
-            Seconds on the clock of the progress that the class pair continues.
-        """
+        """Return the stop rules of a class pair that may take `share` seconds after `spent` ones of earlier calls."""
         if self._rules is None or math.isinf(self.left):
             return None if self._rules is None else Stop(self._rules)
         seconds = Seconds(spent + max(share, 1e-9))

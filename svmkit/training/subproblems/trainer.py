@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import Gone
-from svmkit.model.objective import describe_objective
 from svmkit.runtime import interrupt
 from svmkit.solver.solution import Status
 from svmkit.training.checkpoint import Checkpoint, Slot
@@ -17,11 +16,11 @@ from svmkit.training.choice import choices, in_words
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit, untrained
 from svmkit.training.settings import Method
-from svmkit.training.subproblems.at_once import at_once
-from svmkit.training.subproblems.one import SubproblemTrainer, no_decision
-from svmkit.training.subproblems.part import Part
-from svmkit.training.subproblems.side_by_side import side_by_side
+from svmkit.training.subproblems.at_once import at_once, side_by_side
+from svmkit.training.subproblems.one import Part, SubproblemTrainer, no_decision
 from svmkit.training.subproblems.time_budget import TimeBudget, rests
+
+Slots = Callable[[int], Slot]
 
 
 class Trainer:
@@ -113,14 +112,23 @@ class Trainer:
         return parts
 
     def resume(
-        self,
-        parts: list[Part | None],
-        C: float,
-        budget: TimeBudget,
-        flag: interrupt.Flag,
-        slots: Callable[[int], Slot] | None = None,
+        self, parts: list[Part | None], C: float, budget: TimeBudget, flag: interrupt.Flag, slots: Slots | None = None
     ) -> None:
-        """Continue the subproblems that the limit in seconds ended, as long as time is left; updates `parts`."""
+        """Continue the subproblems that the limit in seconds ended, as long as time is left.
+
+        Parameters
+        ----------
+        parts : list of Part or None
+            The results so far, which are updated.
+        C : float
+            The weight of the summed losses.
+        budget : TimeBudget
+            The seconds that are left.
+        flag : Flag
+            Whether a signal asks to end.
+        slots : callable, default=None
+            Makes the saver of each subproblem.
+        """
         waiting = [k for k, part in enumerate(parts) if part and part.progress]
         while waiting and not self.one.interrupted:
             sizes, before = self.data.sizes[waiting], budget.left
@@ -139,24 +147,14 @@ class Trainer:
             waiting = [k for k in waiting if parts[k].progress]  # type: ignore[union-attr]
 
     def _time(
-        self,
-        budget: TimeBudget,
-        share: float,
-        k: int,
-        C: float,
-        slots: Callable[[int], Slot] | None,
-        before: Part | None = None,
+        self, budget: TimeBudget, share: float, k: int, C: float, slots: Slots | None, before: Part | None = None
     ) -> Part:
         """Train subproblem k, or continue it from `before`, with this share of what is left of the budget."""
         one, began, measuring = self.one, time.perf_counter(), self.one.measuring
-        part = one.train(
-            one.subproblem(k),
-            C,
-            seconds=budget.left * share - (before.around if before else 0.0),
-            budget=budget,
-            start=before.progress if before else None,
-            slot=slots(k) if slots else None,
-        )
+        around, start = (before.around, before.progress) if before else (0.0, None)
+        seconds = budget.left * share - around
+        slot = slots(k) if slots else None
+        part = one.train(one.subproblem(k), C, seconds=seconds, budget=budget, start=start, slot=slot)
         budget.take(time.perf_counter() - began - (one.measuring - measuring))
         return part
 
@@ -165,12 +163,11 @@ class Trainer:
         began = time.perf_counter()
         data, method = self.data, self.method
         known = [part for part in parts if part is not None]
-        chosen = choices(method.solver, self.one.tasks, data.multiclass)
+        chosen = choices(method.solver, self.one.tasks, data.has_class_pairs)
         about = {"solver": method.solver.name} | data.task.about(method.solver, method.settings, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:
-            given = method.solver, data.kernel, data.task.name, method.settings.epsilon
-            about |= {"objective": describe_objective(*given)}
+            about |= {"objective": method.objective(data.kernel)}
         lost = no_decision(known[0].decision)
         flaw = None if self.gone is None else str(self.gone)
         empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)

@@ -30,27 +30,13 @@ Held = tuple[Any, Any] | Dataset
 
 
 class Validation:
-    """Held-out rows, in the form that the training data were brought into.
+    """Held-out rows X (n_rows, n_features) with their y, in the form that the training data were brought into.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-        The held-out rows; for a precomputed kernel, kernel values of shape (n_rows, n_train).
-    y : array-like of shape (n_rows,)
-        The labels, of which those of classes that are not trained on are left out; in regression the targets.
-    data : TrainingData
-        The training data.
-    wider : bool, default=False
-        Whether X may have features that the training data do not have: these were 0 there (`SVMModel.widened`).
-    metric : Metric, default=None
-        Another metric to measure; of more than two classes only accuracy is measured, by class pair. In regression the
-        only one, by default R2.
-
-    Raises
-    ------
-    InputError
-        The number of columns or labels is wrong, a value is not finite, or no label belongs to a class that is trained
-        on.
+    For a precomputed kernel, X has kernel values (n_rows, n_train). Labels of classes that are not trained on are left
+    out. If it is `wider`, X may have features that the training data do not have: these were 0 there
+    (`SVMModel.widened`). `metric` is measured besides accuracy for two classes, and in place of R2 in regression; of
+    more than two classes only accuracy is measured, by class pair. InputError is raised if the number of columns or
+    labels is wrong, a value is not finite, or no label belongs to a class that is trained on.
     """
 
     def __init__(self, X, y, data: TrainingData, *, wider: bool = False, metric: Metric | None = None) -> None:

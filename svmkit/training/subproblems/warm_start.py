@@ -17,26 +17,12 @@ from svmkit.training.division import Subproblem
 class ModelStart:
     """The coefficients of a model on the rows of training data, for any C and kernel that it was trained with.
 
-    Parameters
-    ----------
-    model : SVMModel
-        The model to start from.
-    data : TrainingData
-        The data that are trained on.
-    linear : bool, default=False
-        Whether to start from the model's weights of the columns, instead of its support vectors.
-
-    Raises
-    ------
-    InputError
-        The classes, the columns or the kinds of kernel differ, or no support vector is a row of the data.
-
-    Notes
-    -----
-    A support vector matches a row of its own class and of weight > 0 if the values of the two are equal bit for bit
-    once the row is preprocessed as by the model (in the lower of the two precisions). Each row matches one vector, so
-    that repeated vectors take repeated rows. Vectors without a row are dropped. With a precomputed kernel the vectors
-    are row numbers already.
+    If the problem is `linear`, training starts from the model's weights of the columns. Otherwise, a support vector
+    matches a row of its own class and of weight > 0 if the values of the two are equal bit for bit once the row is
+    preprocessed as by the model (in the lower of the two precisions). Each row matches one vector, so that repeated
+    vectors take repeated rows. Vectors without a row are dropped. With a precomputed kernel the vectors are row numbers
+    already. InputError is raised if the classes, the columns or the kinds of kernel differ, or no support vector is a
+    row of the data.
     """
 
     def __init__(self, model: SVMModel, data: TrainingData, linear: bool = False) -> None:

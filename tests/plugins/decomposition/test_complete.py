@@ -18,7 +18,7 @@ from svmkit.kernels.gram import complete
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds, Violation
 from svmkit.training.path import c_path
-from svmkit.training.subproblems import at_once, side_by_side
+from svmkit.training.subproblems import at_once
 from svmkit.training.train import fit
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -95,8 +95,7 @@ def test_the_optimum_of_libsvm(stored):
 @pytest.mark.parametrize("wide", [1, 10**9], ids=["matrix", "rows"])
 def test_any_number_of_threads_gives_the_same(loss, wide, monkeypatch):
     monkeypatch.setattr(complete, "WIDE", wide)
-    for module in (at_once, side_by_side):
-        monkeypatch.setattr(module, "WORK", 1e6)  # worth a thread
+    monkeypatch.setattr(at_once, "WORK", 1e6)  # worth a thread
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16.0, y[:600]
     one, two = (trained(X, y, SMO(loss=loss), n_threads=n) for n in (1, 2))
@@ -189,8 +188,7 @@ def test_without_progress_it_stalls_with_a_true_gap():
 
 def test_an_exception_in_a_thread_comes_through(monkeypatch):
     X, y = standardised(load_wine)
-    for module in (at_once, side_by_side):
-        monkeypatch.setattr(module, "WORK", 1e6)
+    monkeypatch.setattr(at_once, "WORK", 1e6)
     monkeypatch.setattr(slices.CompleteState, "step", lambda self: 1 / 0)
     monkeypatch.setattr(at_once, "_histories", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
