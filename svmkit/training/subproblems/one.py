@@ -130,7 +130,7 @@ class SubproblemTrainer:
         slot: Slot | None = None,
         place: tuple[int, int, str] | None = None,
     ) -> Part:
-        """Train one subproblem.
+        """Train one subproblem; raise InputError if a start or checkpoint does not fit it, or the solver cannot.
 
         Parameters
         ----------
@@ -143,22 +143,11 @@ class SubproblemTrainer:
         seconds : float, default=inf
             The share of this subproblem in a limit in seconds.
         start : ndarray or Progress, default=None
-            The point to start from, or the progress to continue. None uses the start that was given for all
-            subproblems, if any.
+            The point to start from, or the progress to continue. None uses that of all subproblems, if given.
         slot : Slot, default=None
             Where progress is saved. Progress that it holds already comes before any other start.
         place : tuple (int, int, str), default=None
             The arguments of `Callbacks.on_begin`. None is (k, number of subproblems, name of the subproblem).
-
-        Returns
-        -------
-        Part
-            The result.
-
-        Raises
-        ------
-        InputError
-            A start or checkpoint does not fit the problem, or the solver cannot solve it.
         """
         began, values = time.perf_counter() - self.measuring, pair.gram.kernel_values
         solver = self.solvers[pair.k]
