@@ -34,7 +34,7 @@ from svmkit import plugins
 from svmkit.data import load
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.loss import Loss
+from svmkit.losses import make_loss
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Solution
@@ -229,8 +229,8 @@ def liblinear(X, y, loss: str, eps: float, args) -> Found:
     _liblinear.set_verbosity_wrap(0)
     dual = -float(re.search(r"Objective value = (\S+)", said.text)[1])
     w = w.ravel()
-    slack = 1.0 - y * (X @ w[:-1] + w[-1])
-    primal = 0.5 * float(w @ w) + Loss.of(loss).total(slack, np.full(len(y), args.C))
+    losses = make_loss(loss, "classify").value(y, X @ w[:-1] + w[-1])
+    primal = 0.5 * float(w @ w) + args.C * float(losses.sum())
     return Found(primal, dual, int(n_iter[0]), seconds - setup)
 
 

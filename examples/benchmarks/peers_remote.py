@@ -21,9 +21,9 @@ from svmkit import plugins
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
+from svmkit.losses import make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
-from svmkit.problems.loss import Loss
 
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -167,8 +167,8 @@ class Judge:
     def linear_model(self, arrays, job: dict[str, Any], told: float | None) -> dict[str, Any]:
         """The model of w and its bias, which is regularised; D is the value that the side reports, if any."""
         w = arrays["w"]
-        slack = 1.0 - self.y * (self.X @ w[:-1] + w[-1])
-        primal = 0.5 * float(w @ w) + Loss.of(job["loss"]).total(slack, np.full(len(self.y), job["C"]))
+        losses = make_loss(job["loss"], "classify").value(self.y, self.X @ w[:-1] + w[-1])
+        primal = 0.5 * float(w @ w) + job["C"] * float(losses.sum())
         facts = {"P": primal, "D": told, "certified": None if told is None else (primal - told) / primal}
         if self.X_test is not None:
             facts["accuracy"] = float(np.mean((self.X_test @ w[:-1] + w[-1] > 0) == (self.y_test > 0)))

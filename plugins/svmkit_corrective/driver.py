@@ -15,10 +15,8 @@ from svmkit.solver.base import Solver, libsvm_patience
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import steps as smo_steps
-from svmkit.solver.smo.box import Box
 from svmkit.solver.step_info import StepInfo
-from svmkit_corrective.standard_form import Phase, StandardForm
-from svmkit_corrective.state import CorrectiveState
+from svmkit_corrective.rounds import Phase, Rounds
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step of the driver may read, approximately
 BETWEEN = 64  # SMO steps between two evaluations of the gap of the set
@@ -27,7 +25,7 @@ LOOK = 1e-2  # relative gap from which on values that were left out are made up 
 
 @dataclass(frozen=True)
 class Corrective(Solver):
-    """Base of fully corrective methods: a subclass gives its problem, its gap and the level of its conditions.
+    """Base of fully corrective methods: a subclass gives the state, which knows the geometry of the problem.
 
     A round has three parts. The survey brings the gradient of all points up to date, from the weights that changed;
     kernel values are not stored for it. In the growth the points that violate the optimality conditions most join the
@@ -69,54 +67,15 @@ class Corrective(Solver):
         return libsvm_patience(m)
 
     @abstractmethod
-    def form(self, problem: Any) -> StandardForm:
-        """Return the problem as the driver takes it."""
+    def begin(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Rounds:
+        """Return the state at the start (m,), or where a solve without one begins."""
 
-    @abstractmethod
-    def origin(self, problem: Any, rng: np.random.Generator) -> np.ndarray:
-        """Return the point (m,) at which a solve without a start begins."""
-
-    @abstractmethod
-    def level(self, state: CorrectiveState) -> float:
-        """Return an estimate of v at the points between their bounds, see `CorrectiveState`."""
-
-    @abstractmethod
-    def gap(self, state: CorrectiveState, box: Box, level: float | None) -> float:
-        """Return the absolute gap over some of the points.
-
-        Parameters
-        ----------
-        state : CorrectiveState
-            The state of the solve.
-        box : Box
-            SMO's state over these points.
-        level : float or None
-            Estimate of v at the points between their bounds; None takes the best level for all points.
-
-        Returns
-        -------
-        float
-            P - D of a BoxQP, 2 (f - min g) of a SimplexQP; inf if it is unknown.
-        """
-
-    @abstractmethod
-    def objective(self, state: CorrectiveState) -> float:
-        """Return the problem's objective, from all points."""
-
-    @abstractmethod
-    def relative(self, state: CorrectiveState, gap: float) -> float:
-        """Return the relative gap of all points from their absolute `gap`."""
-
-    def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> CorrectiveState:
-        point = self.origin(problem, draws.rng) if start is None else start.copy()
-        return self.set_goal(CorrectiveState(problem, self.form(problem), point, draws.rng), draws)
-
-    def set_goal(self, state: CorrectiveState, draws: Draws) -> CorrectiveState:
-        """Tell a new state what the stop rules ask for."""
+    def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Rounds:
+        state = self.begin(problem, start, draws)
         state.goal = draws.goal.gap if draws.goal else 0.0
         return state
 
-    def step(self, state: CorrectiveState) -> StepInfo:
+    def step(self, state: Rounds) -> StepInfo:
         if state.phase is Phase.START:  # the start may be optimal already
             while state.behind:
                 state.sync()
@@ -126,41 +85,44 @@ class Corrective(Solver):
             return self.meanwhile(state, 0, 0.0) if state.behind else self.survey(state)
         if state.phase is Phase.GROWING:
             state.grow(self.first, self.growth)
-            state.inner_goal = self.inner * min(state.gap, self.inner_gap(state))
+            state.inner_goal = self.inner * min(state.gap, state.inner_gap())
         return self.solve(state)
 
-    def survey(self, state: CorrectiveState) -> StepInfo:
+    def survey(self, state: Rounds) -> StepInfo:
         """Report on all points, once v belongs to the iterate; the set grows in the next step."""
+        state.rescale()
         violation = state.violation()
-        state.level = self.level(state)
-        before, state.value = state.value, self.objective(state)
-        state.gap = gap = self.gap(state, state.box, None)
-        if gap < math.inf and self.relative(state, gap) <= LOOK and state.make_up():
+        state.level = state.find_level()
+        before, state.value = state.value, state.objective()
+        state.gap = gap = state.total_gap()
+        relative = state.relative_gap(gap) if gap < math.inf else math.inf
+        if relative <= LOOK and state.make_up():
             state.value = before
             return self.survey(state)
-        state.before, state.relative = state.relative, self.relative(state, gap) if gap < math.inf else math.inf
+        state.before, state.relative = state.relative, relative
         moved = state.phase is Phase.START or state.value < before
         state.phase = Phase.GROWING
-        return StepInfo(
-            state.value,
-            state.n_support,
-            1.0,
-            gap=state.relative,
-            gap_abs=gap,
-            moved=moved,
-            steps=0,
-            violation=violation,
+        return state.report(
+            StepInfo(
+                state.value,
+                state.n_support,
+                1.0,
+                gap=relative,
+                gap_abs=gap,
+                moved=moved,
+                steps=0,
+                violation=violation,
+            )
         )
 
-    def solve(self, state: CorrectiveState) -> StepInfo:
+    def solve(self, state: Rounds) -> StepInfo:
         """Make some SMO steps in the working set, and leave it when it is solved."""
-        assert state.inner is not None
-        most = min(1 + state.n_iter // 64, 1 + CHUNK // len(state.inner.v))  # few at first, as others report
+        most = min(1 + state.n_iter // 64, 1 + CHUNK // state.size)  # few at first, as others report
         steps, fell, solved = 0, 0.0, False
         while not solved and steps < most:
             done, change, solved = state.advance(min(most - steps, BETWEEN))
             steps, fell = steps + done, fell + change
-            solved = solved or self.inner_gap(state) <= state.inner_goal
+            solved = solved or state.inner_gap() <= state.inner_goal
         smo_steps.require_bound(fell, state.problem.gram.kernel.name)
         info = self.meanwhile(state, steps, fell)
         if solved:
@@ -169,18 +131,17 @@ class Corrective(Solver):
                 return info._replace(moved=False)
         return info
 
-    def inner_gap(self, state: CorrectiveState) -> float:
-        """Return the gap within the working set while it is solved for."""
-        assert state.inner is not None
-        return self.gap(state, state.inner, state.middle(state.inner))
-
-    def meanwhile(self, state: CorrectiveState, steps: int, fell: float) -> StepInfo:
+    def meanwhile(self, state: Rounds, steps: int, fell: float) -> StepInfo:
         """Report what is known between two surveys."""
         state.value, state.n_iter = state.value + fell, state.n_iter + steps
-        return StepInfo(state.value, state.n_support, 0.0, steps=steps)
+        state.rescale()
+        return state.report(StepInfo(state.value, state.n_support, 0.0, steps=steps))
 
-    def solution(self, state: CorrectiveState) -> np.ndarray:
+    def solution(self, state: Rounds) -> np.ndarray:
         return state.point
 
-    def resync(self, state: CorrectiveState, certificate: Certificate) -> None:
+    def resync(self, state: Rounds, certificate: Certificate) -> None:
         state.take(certificate)
+
+    def details(self, state: Rounds) -> dict[str, float]:
+        return state.details()

@@ -1,18 +1,20 @@
-"""Fully corrective Frank-Wolfe with many vertices a round."""
+"""Fully corrective Frank-Wolfe with many vertices a round: over a face of the simplex, its cone, or a span."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
-from svmkit.problems.tube import BiasedTubeQP
-from svmkit_corrective.cone import Cone
+from svmkit.problems.tube import BiasedTubeQP, TubeQP
+from svmkit.solver.smo import box as smo_box
+from svmkit_corrective.corrective_state import CorrectiveState, StandardForm
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.span import Span
-from svmkit_corrective.standard_form import StandardForm
+from svmkit_corrective.rounds import Rounds
 
 
 @dataclass(frozen=True)
@@ -42,47 +44,148 @@ class FCFW(Corrective):
     inner: float = 0.2
 
     def formulation(self, kernel, task="classify"):
-        regresses = task == "regress"
-        return BiasedTubeQP.formulation(loss="squared_hinge") if regresses else super().formulation(kernel, task)
+        return self.problem_of(kernel, task).formulation(loss=self.losses[0])
 
-    def rounds_for(self, problem: SimplexQP | BiasedTubeQP) -> Corrective:
-        """Return what makes the rounds: for the L2-SVM over the cone."""
-        kind = Cone if isinstance(problem, SquaredHinge) else Span if isinstance(problem, BiasedTubeQP) else None
-        return self if kind is None else kind(self.first, self.growth, self.inner)
+    def begin(self, problem: SimplexQP | BiasedTubeQP, start, draws) -> Rounds:
+        if isinstance(problem, BiasedTubeQP):
+            return SpanState(problem, np.zeros(problem.m) if start is None else start.copy(), draws.rng)
+        if start is None:
+            start = np.zeros(problem.m)
+            some = [draws.rng.choice(np.flatnonzero(problem.y == sign)) for sign in np.unique(problem.y)]
+            start[some] = 1.0 / len(some)
+        kind = ConeState if isinstance(problem, SquaredHinge) else FaceState
+        return kind(problem, start.copy(), draws.rng)
 
-    def init(self, problem, start, draws):
-        rounds = self.rounds_for(problem)
-        state = super().init(problem, start, draws) if rounds is self else rounds.init(problem, start, draws)
-        state.rounds = rounds
-        return state
 
-    def step(self, state):
-        return super().step(state) if state.rounds is self else state.rounds.step(state)
+class FaceState(CorrectiveState):
+    """The iterate of a solve of a SimplexQP over the faces of the simplex; the gap is 2 (f - min g)."""
 
-    def solution(self, state):
-        return super().solution(state) if state.rounds is self else state.rounds.solution(state)
-
-    def form(self, problem: SimplexQP) -> StandardForm:
+    def __init__(self, problem: SimplexQP, point: np.ndarray, rng: np.random.Generator) -> None:
         m = problem.m
         origin = np.zeros(m) if problem.linear_term is None else problem.linear_term
-        return StandardForm(np.ones(m), np.zeros(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
+        form = StandardForm(np.ones(m), np.zeros(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
+        super().__init__(problem, form, point, rng)
 
-    def origin(self, problem, rng):
-        some = [rng.choice(np.flatnonzero(problem.y == sign)) for sign in np.unique(problem.y)]
-        point = np.zeros(problem.m)
-        point[some] = 1.0 / len(some)
-        return point
+    def find_level(self):
+        return float(self.box.beta @ self.box.v)
 
-    def level(self, state):
-        return float(state.box.beta @ state.box.v)
+    def total_gap(self):
+        return _simplex_gap(self.box)
 
-    def gap(self, state, box, level):
-        return 2.0 * max(float(box.beta @ box.v) - float(box.beta.sum()) * float(box.v.min()), 0.0)
+    def inner_gap(self):
+        return _simplex_gap(self.inner)
 
-    def objective(self, state):
-        return float(state.box.beta @ (state.box.v + state.form.origin))
+    def objective(self):
+        return float(self.box.beta @ (self.box.v + self.form.origin))
 
-    def relative(self, state, gap):
-        """Return the gap of a certificate: for the squared hinge P - D, which is much below 2 (f - min g)."""
-        primal, dual = state.problem.values(state.box.beta, state.box.v)
+    def relative_gap(self, gap):
+        primal, dual = self.problem.values(self.box.beta, self.box.v)
         return relative_gap(primal - dual, dual)
+
+
+def _simplex_gap(box: smo_box.Box) -> float:
+    return 2.0 * max(float(box.beta @ box.v) - float(box.beta.sum()) * float(box.v.min()), 0.0)
+
+
+class BiasedState(CorrectiveState):
+    """An iterate of a problem with a regularised bias, whose v at the origin of the feature space is the level."""
+
+    def find_level(self):
+        return self.slope
+
+    def inner_gap(self):
+        kinks = smo_box.kinks_among(self.form.kinks, self.working.idx)
+        return smo_box.gap(self.among(self.inner), self.problem.is_ridged, -self.middle(self.inner), kinks)
+
+
+class ConeState(BiasedState):
+    """The iterate of a solve of min 1/2 beta'A beta - 1'beta over beta >= 0, the dual of the L2-SVM.
+
+    A = Q + bias yy', so this is BoxQP's problem without its constraint and with a regularised bias. The point of the
+    simplex is alpha = beta / sum(beta), and the best multiple of it is beta = alpha / f. Reports are on alpha.
+    """
+
+    def __init__(self, problem: SquaredHinge, alpha: np.ndarray, rng: np.random.Generator) -> None:
+        self.simplex, self.f, m = problem, math.inf, problem.m
+        given = problem.y, np.zeros(m), np.full(m, np.inf), np.full(m, -1.0), None, 0.0, 1.0, problem.bias
+        posed = BoxQP(problem.gram, problem.y, problem.C, loss="squared_hinge")
+        super().__init__(posed, StandardForm(*given), alpha, rng)
+
+    @property
+    def point(self):
+        beta = super().point
+        return beta / beta.sum()
+
+    def image(self) -> np.ndarray:
+        """Return A beta (m,), from v."""
+        return self.form.sign * (self.box.v - self.slope) + 1.0
+
+    def total(self) -> float:
+        """Return the sum of beta."""
+        total = float(self.box.beta.sum())
+        if self.inner is not None:
+            total += float(self.among(self.inner).beta.sum() - self.box.beta[self.working.idx].sum())
+        return total
+
+    def rescale(self):
+        """Multiply beta by the factor that lowers the objective most, and set f.
+
+        The objective is the lowest one for this alpha afterwards, so that f falls whenever the objective falls.
+        """
+        known, total = self.inner is None and not self.behind, self.total()
+        curvature = float(self.box.beta @ self.image()) if known else 2.0 * (self.value + total)  # beta'A beta
+        if curvature > 0.0:
+            factor = total / curvature
+            for box in [self.box] if self.inner is None else [self.box, self.among(self.inner)]:
+                box.v[:] = factor * (box.v + box.y) - box.y
+                box.beta[:] *= factor
+            if self.inner is not None:
+                self.inner.v[-1] *= factor
+            self.value = -0.5 * factor * total
+        self.f = curvature / total / total
+
+    def report(self, info):
+        if info.gap_abs < math.inf:
+            info = info._replace(gap_abs=2.0 * max(self.f - float(self.on_simplex()[1].min()), 0.0))
+        return info._replace(objective=self.f)
+
+    def gradient(self):
+        return self.simplex.gradient(self.box.beta / self.box.beta.sum())
+
+    def v_of(self, gradient):
+        return self.form.sign * (self.box.beta.sum() * gradient - 1.0) + self.slope
+
+    def on_simplex(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return alpha (m,) and g = A alpha (m,) of all points."""
+        total = self.box.beta.sum()
+        return self.box.beta / total, self.image() / total
+
+    def total_gap(self):
+        primal, dual = self.simplex.values(*self.on_simplex())
+        return primal - dual
+
+    def objective(self):
+        """Return that of the cone at the best multiple of alpha, which is -D."""
+        return -0.5 * self.total()
+
+
+class SpanState(BiasedState):
+    """The iterate of a solve of `BiasedTubeQP`; the gradient of its smooth part is v less that of the origin."""
+
+    def __init__(self, problem: BiasedTubeQP, point: np.ndarray, rng: np.random.Generator) -> None:
+        self.biased = problem
+        given = problem.signs, problem.lower, problem.upper, problem.origin, None, 0.0, 1.0, problem.bias
+        free = TubeQP(problem.gram, problem.t, problem.C, loss=problem.loss)
+        super().__init__(free, StandardForm(*given, smo_box.kinks_of(problem)), point, rng)
+
+    def gradient(self):
+        return self.biased.gradient(self.box.beta)
+
+    def v_of(self, gradient):
+        return gradient + self.slope
+
+    def total_gap(self):
+        return smo_box.gap(self.box, self.problem.is_ridged, -self.slope, self.form.kinks)
+
+    def objective(self):
+        return self.biased.value(self.box.beta, self.box.v - self.slope)

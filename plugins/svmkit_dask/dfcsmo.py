@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 from svmkit_corrective.fcsmo import FCSMO
-from svmkit_corrective.standard_form import Phase
+from svmkit_corrective.rounds import Phase
 
 from svmkit.errors import InputError, Unavailable
 from svmkit.kernels.extent import NOWHERE, Extent
@@ -17,7 +17,6 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.dual import DualQP
 from svmkit.problems.tube import TubeQP
-from svmkit.solver.smo import box as smo_box
 from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, SharedGram
 from svmkit_dask.driver.problem import Estimate, ScatteredQP, ScatteredTubeQP
 from svmkit_dask.driver.session import LocalWorkers, Session
@@ -101,7 +100,7 @@ class DFCSMO(FCSMO):
         if not (isinstance(self.parts, int) and self.parts > 0):
             raise InputError(f"parts must be a whole number > 0, not {self.parts!r}")
 
-    def init(self, problem, start, draws):
+    def begin(self, problem, start, draws):
         if isinstance(problem, ScatteredQP):
             session, candidates = problem.session, problem.candidates
             gram = CandidateGram(candidates, session.workers.space, problem.gram.budget, session.spec.dtype)
@@ -111,8 +110,7 @@ class DFCSMO(FCSMO):
             candidates = CandidateSet(session)
             gram = SharedGram(candidates, problem.gram)
             beta = np.zeros(0) if start is None else candidates.weights_at(start)
-        state = ClusterState(problem, session, candidates, gram, beta, draws.rng)
-        return self.set_goal(state, draws)
+        return ClusterState(problem, session, candidates, gram, beta, draws.rng)
 
     def step(self, state):
         if state.phase is Phase.GROWING and state.parts_turn():
@@ -123,17 +121,6 @@ class DFCSMO(FCSMO):
             state.problem.estimate = Estimate(info.gap_abs - state.value, state.session.spec.centre - state.level)
         state.problem.gram.kernel_values += state.count()
         return info
-
-    def level(self, state):
-        return state.middle(state.box) if state.phase is Phase.START else state.level
-
-    def gap(self, state, box, level):
-        if box is state.box:
-            return state.total_gap()
-        return smo_box.gap(box, state.candidates.qp.is_ridged, -level, state.epsilon_of(box))
-
-    def objective(self, state):
-        return state.seen.value
 
     def solution(self, state):
         beta = state.point

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
-from svmkit.kernels.gram.complete import CompleteGram
 from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, kernel_row
-from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.tube import TubeQP
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Goal
-from svmkit.solver.smo.box import LOW, UP, box_of, epsilon_of, gap, move, side_of, slope, slopes, violation_of
+from svmkit.solver.smo.box import LOW, UP, box_of, gap, kinks_of, move, side_of, slope, slopes, violation_of
 from svmkit.solver.smo.rows import OPTIONS, is_kind, locate, row_at
 from svmkit.solver.smo.steps import require_bound, take_steps
 from svmkit.solver.step_info import StepInfo
+from svmkit_decomposition.decomposition_state import SolveState
 
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
 VALUES = int(WORK)
@@ -36,13 +34,7 @@ def n_support(beta):
 
 
 class CompleteRows(NamedTuple):
-    """The kernel rows of a class pair in the form that SMO's loop takes: a row is computed when it is asked for.
-
-    Attributes
-    ----------
-    source, slab
-        As for `svmkit.kernels.loops.complete_rows.kernel_row`.
-    """
+    """The arguments of `svmkit.kernels.loops.complete_rows.kernel_row`: SMO's loop has a row computed when it asks."""
 
     source: FromMatrix | FromDense
     slab: Slab
@@ -66,7 +58,7 @@ def _row_at(rows, slot):
 
 
 @njit(nogil=True, cache=True)
-def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, most, budget, trail, epsilon):
+def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, most, budget, trail, kinks):
     """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or the budget is spent.
 
     Parameters
@@ -79,33 +71,26 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
         The maximal violating pair, changed in place; negative if it and `box.side` are not known.
     second, is_ridged : bool
         The second point is chosen by the second-order rule; a ridge is not 0.
-    objective : float
-        The objective at the start of the slice.
-    target : float
-        The relative gap at which to end.
+    objective, target : float
+        The objective at the start of the slice, and the relative gap at which to end.
     taken, most : int
         Steps before this slice, and the most steps of the slice.
     budget : float
         Kernel values and entries of v that may be computed and read, roughly, before the slice ends at a look.
-    trail : ndarray of float64, shape (n, 5)
-        Where looks at the gap are noted, as in `StepInfo.trail`.
-    epsilon : float, svmkit.solver.smo.box.Epsilon or None
-        As in `svmkit.solver.smo.box`.
+    trail, kinks : ndarray of float64, shape (n, 5); float, Kinks or None
+        Where looks at the gap are noted, as in `StepInfo.trail`; as in `svmkit.solver.smo.box`.
 
     Returns
     -------
-    looks : int
-        Number of looks that were noted.
-    steps : int
-        Steps taken.
-    objective, difference : float
-        The objective and P - D at the end; the objective is -inf where it is unbounded below.
+    looks, steps, objective, difference
+        The numbers of looks that were noted and of steps, and the objective, -inf where it is unbounded below, and
+        P - D at the end.
     """
     v, beta, side, slab, n = box.v, box.beta, box.side, rows.slab, box.v.size
     if pairs[0, 0] < 0 or pairs[0, 1] < 0:
         for r in range(n):
-            side[r] = side_of(box.y[r], beta[r], box.lower[r], box.upper[r], epsilon)
-        pairs[0, 0], pairs[0, 1] = move(v, side, v, v, 0.0, epsilon)  # `extremes` would be one more function to compile
+            side[r] = side_of(box.y[r], beta[r], box.lower[r], box.upper[r], kinks)
+        pairs[0, 0], pairs[0, 1] = move(v, side, v, v, 0.0, kinks)  # `extremes` would be one more function to compile
     # no min, max, int: each is a function of its own to compile
     looks, steps, values, longest, state = 0, 0, slab.done[1], VALUES // (2 * n), -1
     longest = longest if longest > 1 else 1
@@ -115,10 +100,10 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
     while True:
         i, k = pairs[0, 0], pairs[0, 1]
         look, ends = steps >= next_look and state == -1, state != -1 or steps >= most or i < 0 or k < 0
-        ends = ends or not violation_of(v, side, i, k, epsilon) > 0.0
+        ends = ends or not violation_of(v, side, i, k, kinks) > 0.0
         if look or ends:
-            low, high = slope(v[i], side[i], UP, epsilon, i), slope(v[k], side[k], LOW, epsilon, k)
-            difference = gap(box, is_ridged, -0.5 * (low + high), epsilon)
+            low, high = slope(v[i], side[i], UP, kinks, i), slope(v[k], side[k], LOW, kinks, k)
+            difference = gap(box, is_ridged, -0.5 * (low + high), kinks)
         if look:  # a slice ends by its budget at a look only, so that whoever watches changes nothing
             wait = OFTEN + (taken + steps) // 8
             next_look = steps + (wait if wait < longest else longest)
@@ -135,55 +120,40 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
         if ends:
             return looks, steps, objective, difference
         wanted = (next_look if next_look < most else most) - steps
-        done, objective, state = take_steps((box,), rows, pairs, second, wanted, 0.0, epsilon, objective)
+        done, objective, state = take_steps((box,), rows, pairs, second, wanted, 0.0, kinks, objective)
         steps += done
 
 
-class CompleteState:
-    """State of a solve on a `CompleteGram`.
+class CompleteState(SolveState):
+    """State of a solve of a DualQP on a `CompleteGram`, from a feasible point (m,); None for the problem's own."""
 
-    Parameters
-    ----------
-    problem : BoxQP or TubeQP
-        The problem to solve.
-    start : ndarray of shape (m,) or None
-        A feasible point to start from; None for 0.
-    goal : Goal or None
-        What the stop rules ask for.
-    second : bool
-        Whether the second point is chosen by the second-order rule.
-    """
-
-    def __init__(self, problem: BoxQP | TubeQP, start: np.ndarray | None, goal: Goal | None, second: bool) -> None:
-        self.problem, self.goal, self.second, self.n_iter = problem, goal, second, 0
-        assert isinstance(problem.gram, CompleteGram)
-        self.gram = problem.gram
+    def __init__(self, problem: Any, start: np.ndarray | None, goal: Goal | None) -> None:
+        self.problem, self.goal, self.n_iter = problem, goal, 0
         self.target, self.fresh = float(goal.gap) if goal else 0.0, start is not None
         point = problem.first_point() if start is None else start.copy()
         self._restart(point, problem.gradient(point))
 
     def _restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
-        self.box, self.epsilon = box_of(self.problem, beta, gradient), epsilon_of(self.problem)
+        self.box, self.kinks = box_of(self.problem, beta, gradient), kinks_of(self.problem)
         self.pairs = np.full((1, 2), -1)
         self.objective = self.problem.value(beta, gradient)
 
     @property
-    def beta(self) -> np.ndarray:
-        """The iterate, a new array of shape (m,)."""
+    def point(self) -> np.ndarray:
         return self.box.beta.copy()
 
-    def step(self) -> StepInfo:
+    def step(self, method: Any) -> StepInfo:
         """Take a slice of steps and report on it."""
         most = 1 + self.n_iter // 16
         if self.goal is not None:
             most = int(max(1.0, min(MOST, self.goal.iterations - self.n_iter)))
         trail, before = np.empty((LOOKS, 5)), self.objective
-        engine = self.gram.class_pair
+        engine = self.problem.gram.class_pair
         looks, steps, self.objective, gap = take_slice(
             self.box,
             CompleteRows(engine.source, engine.slab),
             self.pairs,
-            self.second,
+            method.second,
             self.problem.is_ridged,
             before,
             self.target,
@@ -191,12 +161,12 @@ class CompleteState:
             0 if self.fresh else most,
             0.0 if self.goal and self.goal.watched else WORK,
             trail,
-            self.epsilon,
+            self.kinks,
         )
         moved, self.fresh = self.fresh or self.objective < before, False
         require_bound(self.objective, self.problem.gram.kernel.name)
         self.n_iter += steps
-        low, high = slopes(self.box, *self.pairs[0], self.epsilon)
+        low, high = slopes(self.box, *self.pairs[0], self.kinks)
         return StepInfo(
             self.objective,
             int(np.count_nonzero(self.box.beta)),
@@ -208,9 +178,6 @@ class CompleteState:
             violation=max(high - low, 0.0),
             trail=trail[:looks] if self.goal else None,
         )
-
-    def widen(self) -> None:
-        """All points take part always."""
 
     def resync(self, certificate: Certificate) -> None:
         """Take over the certificate's exact gradient, and aim at a smaller gap."""

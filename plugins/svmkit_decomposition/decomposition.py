@@ -1,4 +1,4 @@
-"""The base of the family: how a solve begins, steps, shrinks to some of the points and returns to all of them."""
+"""The base of the family, and of its methods that optimise over two points at a time."""
 
 from __future__ import annotations
 
@@ -14,30 +14,26 @@ from svmkit.losses.base import PIECEWISE
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.nu import NuQP
+from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.base import Solver, libsvm_patience
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
-from svmkit.solver.smo import steps as smo_steps
 from svmkit.solver.smo.pairs import SolvesPairs
+from svmkit.solver.smo.steps import take_steps
 from svmkit.solver.step_info import StepInfo
 from svmkit_decomposition.complete import CompleteState
-from svmkit_decomposition.nu import NuState
-from svmkit_decomposition.state import BoxState
+from svmkit_decomposition.decomposition_state import BoxState, SolveState
+from svmkit_decomposition.nu_state import NuState
 
 
 @dataclass(frozen=True)
 class Decomposition(Solver):
     """Base of the family: a variant says over which points it optimises at a time while the others are fixed.
 
-    Samplers have no effect: all points are looked at.
-
-    Attributes
-    ----------
-    shrinking : bool
-        Whether points are left out while their weights stay at a bound.
+    Samplers have no effect: all points are looked at. `shrinking` says whether points are left out while their weights
+    stay at a bound.
     """
 
     problem: ClassVar[type[Problem]] = BoxQP
@@ -53,57 +49,46 @@ class Decomposition(Solver):
     def patience(self, m: int) -> int:
         return libsvm_patience(m)
 
-    def init(self, problem: BoxQP | TubeQP, start: np.ndarray | None, draws: Draws) -> BoxState:
+    def init(self, problem, start: np.ndarray | None, draws: Draws) -> SolveState:
         return BoxState(problem, problem.first_point() if start is None else start.copy())
 
-    def step(self, state: BoxState) -> StepInfo:
-        if state.fresh:  # the start, or all points again: it may be optimal already
-            state.fresh = False
-            return state.report(0, True)
-        if self.shrinking:
-            state.shrink()
-        most, target, steps, fell, complete = state.budget(), state.aim(), 0, 0.0, False
-        while not complete:
-            done, change, complete = self.advance(state, most - steps, target)
-            steps, fell = steps + done, fell + change
-        state.objective += fell
-        smo_steps.require_bound(state.objective, state.problem.gram.kernel.name)
-        return state.report(steps, fell < 0.0)
+    def step(self, state: SolveState) -> StepInfo:
+        return state.step(self)
 
     @abstractmethod
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         """Make up to `most` iterations, until the violation is <= target.
 
-        Where a kernel row is missing it is fetched, and the other iterations are left for another call.
+        Parameters
+        ----------
+        state, most, target
+            The state, changed in place, and when to end.
 
         Returns
         -------
-        count : int
-            Number of iterations made.
-        change : float
-            Change of the objective.
-        complete : bool
-            Whether no iteration is left for another call.
+        count, change, complete : int, float, bool
+            Iterations made, the change of the objective, and whether no iteration is left for another call: where a
+            kernel row is missing it is fetched, and the others are left.
         """
 
-    def solution(self, state: BoxState) -> np.ndarray:
-        return state.beta
+    def solution(self, state: SolveState) -> np.ndarray:
+        return state.point
 
-    def reactivate(self, state: BoxState) -> None:
+    def reactivate(self, state: SolveState) -> None:
         state.widen()
 
-    def resync(self, state: BoxState, certificate: Certificate) -> None:
+    def resync(self, state: SolveState, certificate: Certificate) -> None:
         state.resync(certificate)
+
+    def details(self, state: SolveState) -> dict[str, float]:
+        return state.details()
 
 
 @dataclass(frozen=True)
 class Pairwise(Decomposition):
     """Base of SMO, which optimises over two points at a time.
 
-    Attributes
-    ----------
-    second : bool
-        Whether the second point is chosen by the second-order rule (Fan, Chen, Lin 2005, WSS 2).
+    `second` says whether the second one is chosen by the second-order rule (Fan, Chen, Lin 2005, WSS 2).
     """
 
     second: ClassVar[bool] = True
@@ -115,24 +100,17 @@ class Pairwise(Decomposition):
 
         return partial(solve_pairs, second=self.second) if getattr(self, "loss", "") == "hinge" else None
 
-    def init(self, problem, start: np.ndarray | None, draws: Draws) -> BoxState | CompleteState | NuState:  # type: ignore[override]
+    def init(self, problem, start: np.ndarray | None, draws: Draws) -> SolveState:
         if isinstance(problem, NuQP):
-            return NuState(problem, start, self.second)
+            return NuState(problem, problem.first_point() if start is None else start)
         if isinstance(problem.gram, CompleteGram):
-            return CompleteState(problem, start, draws.goal, self.second)
+            return CompleteState(problem, start, draws.goal)
         return super().init(problem, start, draws)
-
-    def step(self, state: BoxState | CompleteState | NuState) -> StepInfo:
-        return super().step(state) if isinstance(state, BoxState) else state.step()
-
-    def details(self, state: BoxState | CompleteState | NuState) -> dict[str, float]:
-        return state.details() if isinstance(state, NuState) else {}
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         rows = state.source.row_table
-        done, change, missing = smo_steps.take_steps(
-            (state.box,), rows, state.pairs, self.second, most, target, state.epsilon, 0.0
-        )
+        given = state.boxes, rows, state.pairs, self.second, most, target, state.kinks, 0.0
+        done, change, missing = take_steps(*given)
         if missing >= 0:
-            state.source.row(missing, partial(state.likely, missing))
+            state.fetch(missing)
         return done, change, missing < 0

@@ -10,21 +10,21 @@ from svmkit.solver.smo.steps import TAU
 
 
 @njit(cache=True, error_model="numpy")
-def gains(box, slot_of, row, i, scores, epsilon=None):
+def gains(box, slot_of, row, i, scores, kinks=None):
     """Set `scores` to the gain of a step from each point of LOW to i, as in `second_order`; 0 for cached rows."""
     v, side, diag = box.v, box.side, box.diag
     for r in range(v.size):
-        violation = violation_of(v, side, i, r, epsilon)
+        violation = violation_of(v, side, i, r, kinks)
         scores[r] = 0.0
         if violation > 0.0 and side[r] & LOW and slot_of[r] < 0:
             scores[r] = violation * violation / max(diag[i] + diag[r] - 2.0 * row[r], TAU)
 
 
 @njit(cache=True)
-def depths(box, slot_of, high, scores, epsilon=None):
+def depths(box, slot_of, high, scores, kinks=None):
     """Set `scores` to high - v for each point of UP that is below `high`; 0 for other points and cached rows."""
     for r in range(box.v.size):
-        below = high - slope(box.v[r], box.side[r], UP, epsilon, r)
+        below = high - slope(box.v[r], box.side[r], UP, kinks, r)
         scores[r] = max(below, 0.0) if box.side[r] & UP and slot_of[r] < 0 else 0.0
 
 

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from svmkit.kernels.loops.row_loops import find, in_order
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo.box import (
-    BLOCK,
-    FAST,
-    LOW,
-    UP,
-    Box,
-    Epsilon,
-    epsilon_among,
-    extremes,
-    ridge_at,
-    slope,
-    violation_of,
-)
-from svmkit.solver.smo.rows import OPTIONS
+from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, Box, extremes, kinks_among, ridge_at, slope, violation_of
 from svmkit.solver.smo.steps import take_steps
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, relative to that of all points
@@ -29,17 +14,17 @@ PATIENCE = 10_000  # SMO steps in one working set
 
 
 @njit(inline="always")
-def _rises(v, side, r, epsilon):
-    return slope(v[r], side[r], UP, epsilon, r)
+def _rises(v, side, r, kinks):
+    return slope(v[r], side[r], UP, kinks, r)
 
 
 @njit(inline="always")
-def _falls(v, side, r, epsilon):
-    return slope(v[r], side[r], LOW, epsilon, r)
+def _falls(v, side, r, kinks):
+    return slope(v[r], side[r], LOW, kinks, r)
 
 
 @njit(cache=True)
-def steepest(v, side, i, k, half, chosen, epsilon=None):
+def steepest(v, side, i, k, half, chosen, kinks=None):
     """Write the points of the steepest feasible direction to `chosen`, at most 2 `half` of them; return how many.
 
     The points are those of UP with the lowest v and those of LOW with the highest v, in turns, as long as the two
@@ -49,28 +34,28 @@ def steepest(v, side, i, k, half, chosen, epsilon=None):
     """
     lows, highs = np.empty(half, dtype=np.int64), np.empty(half, dtype=np.int64)
     n_low, n_high = 0, 0
-    roof, floor = _falls(v, side, k, epsilon), _rises(v, side, i, epsilon)  # what joins has to lie within these
+    roof, floor = _falls(v, side, k, kinks), _rises(v, side, i, kinks)  # what joins has to lie within these
     for r in range(v.size):
-        rise, fall = _rises(v, side, r, epsilon), _falls(v, side, r, epsilon)
+        rise, fall = _rises(v, side, r, kinks), _falls(v, side, r, kinks)
         if rise < roof and side[r] & UP:
             n_low = min(n_low + 1, half)
             p = n_low - 1
-            while p > 0 and _rises(v, side, lows[p - 1], epsilon) > rise:
+            while p > 0 and _rises(v, side, lows[p - 1], kinks) > rise:
                 lows[p] = lows[p - 1]
                 p -= 1
             lows[p] = r
-            roof = _rises(v, side, lows[half - 1], epsilon) if n_low == half else roof
+            roof = _rises(v, side, lows[half - 1], kinks) if n_low == half else roof
         if fall > floor and side[r] & LOW:
             n_high = min(n_high + 1, half)
             p = n_high - 1
-            while p > 0 and _falls(v, side, highs[p - 1], epsilon) < fall:
+            while p > 0 and _falls(v, side, highs[p - 1], kinks) < fall:
                 highs[p] = highs[p - 1]
                 p -= 1
             highs[p] = r
-            floor = _falls(v, side, highs[half - 1], epsilon) if n_high == half else floor
+            floor = _falls(v, side, highs[half - 1], kinks) if n_high == half else floor
     n = 0
     for p in range(min(n_low, n_high)):
-        if violation_of(v, side, lows[p], highs[p], epsilon) > 0.0:
+        if violation_of(v, side, lows[p], highs[p], kinks) > 0.0:
             chosen[n], chosen[n + 1] = lows[p], highs[p]
             n += 2
     return n
@@ -88,20 +73,8 @@ def follow(v, slab, slots, moves):
                     part[r] += moves[a] * np.float64(row[r])
 
 
-def _among(epsilon, at):
-    """Return the epsilon of the points `at`, as `epsilon_among` does."""
-    return epsilon_among(epsilon, at)
-
-
-@overload(_among, jit_options=OPTIONS)
-def _among_compiled(epsilon, at):
-    if isinstance(epsilon, types.BaseNamedTuple):
-        return lambda epsilon, at: Epsilon(epsilon.width[at], epsilon.ridge_down[at])
-    return lambda epsilon, at: epsilon
-
-
 @njit(cache=True)
-def solve_sets(box, rows, pairs, chosen, most, target, epsilon):
+def solve_sets(box, rows, pairs, chosen, most, target, kinks):
     """Solve for up to `most` working sets of the size of `chosen`, until the violation is <= target.
 
     Returns (sets, change of the objective, n): the rows of the first n in `chosen` have to be brought, if any. `pairs`
@@ -112,9 +85,9 @@ def solve_sets(box, rows, pairs, chosen, most, target, epsilon):
     slots = np.empty(chosen.size, dtype=np.int64)
     while done < most:
         i, k = pairs[0, 0], pairs[0, 1]
-        if i < 0 or k < 0 or not violation_of(v, side, i, k, epsilon) > target:
+        if i < 0 or k < 0 or not violation_of(v, side, i, k, kinks) > target:
             break
-        n = steepest(v, side, i, k, chosen.size // 2, chosen, epsilon)
+        n = steepest(v, side, i, k, chosen.size // 2, chosen, kinks)
         W, places, missing = chosen[:n], slots[:n], False
         for a in range(n):
             places[a] = find(rows, W[a])
@@ -122,7 +95,7 @@ def solve_sets(box, rows, pairs, chosen, most, target, epsilon):
         if missing:
             return done, change, n
         own = Box(y[W], box.lower[W], box.upper[W], ridge[W], box.diag[W], beta[W], v[W], side[W])
-        fell = _solve(own, rows.slab, places, W, INNER * violation_of(v, side, i, k, epsilon), _among(epsilon, W))
+        fell = _solve(own, rows.slab, places, W, INNER * violation_of(v, side, i, k, kinks), kinks_among(kinks, W))
         done += 1
         change += fell
         if fell == 0.0 or fell == -np.inf:
@@ -130,21 +103,21 @@ def solve_sets(box, rows, pairs, chosen, most, target, epsilon):
         moves = own.y * (own.beta - beta[W])
         for a in range(n):
             w, below = W[a], beta[W[a]] < 0.0
-            now = ridge_at(ridge, epsilon, w, own.beta[a] < 0.0)
-            v[w] += now * moves[a] + (now - ridge_at(ridge, epsilon, w, below)) * y[w] * beta[w]
+            now = ridge_at(ridge, kinks, w, own.beta[a] < 0.0)
+            v[w] += now * moves[a] + (now - ridge_at(ridge, kinks, w, below)) * y[w] * beta[w]
             beta[w], side[w] = own.beta[a], own.side[a]
         follow(v, rows.slab, places, moves)
-        pairs[0, 0], pairs[0, 1] = extremes(v, side, epsilon)
+        pairs[0, 0], pairs[0, 1] = extremes(v, side, kinks)
     return done, change, 0
 
 
 @njit(cache=True)
-def _solve(own, slab, slots, W, target, epsilon):
+def _solve(own, slab, slots, W, target, kinks):
     """SMO on the points W alone, whose `own` box changes; returns the change of the objective."""
     n = W.size
     Q, pairs = np.empty((n, n), slab.dtype), np.empty((1, 2), np.int64)
     for a in range(n):
         for b in range(n):
             Q[a, b] = slab[slots[a], W[b]]
-    pairs[0, 0], pairs[0, 1] = extremes(own.v, own.side, epsilon)
-    return take_steps((own,), in_order(Q, n, 0.0), pairs, True, PATIENCE, target, epsilon, 0.0)[1]
+    pairs[0, 0], pairs[0, 1] = extremes(own.v, own.side, kinks)
+    return take_steps((own,), in_order(Q, n, 0.0), pairs, True, PATIENCE, target, kinks, 0.0)[1]

@@ -9,8 +9,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit_decomposition.decomposition import Decomposition
+from svmkit_decomposition.decomposition_state import BoxState
 from svmkit_decomposition.sets import solve_sets
-from svmkit_decomposition.state import BoxState
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,6 @@ class SVMLight(Decomposition):
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         rows = state.source.row_table
         chosen = np.empty(max(2, min(self.q, len(rows.slab) // 4 * 2)), dtype=np.int64)
-        done, change, missing = solve_sets(state.box, rows, state.pairs, chosen, most, target, state.epsilon)
+        done, change, missing = solve_sets(state.box, rows, state.pairs, chosen, most, target, state.kinks)
         state.source.bring(chosen[:missing])
         return done, change, missing == 0

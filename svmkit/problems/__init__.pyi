@@ -1,8 +1,7 @@
 from .base import ClassDecisions, DecisionFunction, Problem
 from .box import BoxQP
 from .certificate import Certificate
-from .loss import Loss
-from .nu import NuBoxQP, NuTubeQP
+from .nu_dual import NuBoxQP, NuTubeQP
 from .one_class import OneClassQP
 from .risks.crammer_singer import CrammerSinger
 from .risks.kernel_risk import KernelRisk, KernelTubeRisk
@@ -24,7 +23,6 @@ __all__ = [
     "LinearRisk",
     "LinearTubeDual",
     "LinearTubeRisk",
-    "Loss",
     "NuBoxQP",
     "NuTubeQP",
     "OneClassQP",

@@ -220,9 +220,7 @@ class SquaredHinge(SimplexQP):
         f, shares, of_g = float(alpha @ g), alpha * self.ridge, self._image_error(alpha, g)
         h = (g - shares) / f
         of_h = (of_g + U * (np.abs(g) + 2.0 * shares)) / f
-        slack, error = np.maximum(1.0 - h, 0.0), of_h + 4.0 * U * (1.0 + np.abs(h))
-        error = np.where(1.0 - h > -error, error, 0.0)
-        losses = float(self.C @ (error * (2.0 * slack + error))) + dot_error(self.C * np.square(slack), 2.0)
+        losses = squared_loss_error(1.0 - h, self.C, of_h + 4.0 * U * (1.0 + np.abs(h)))
         norm = (of_g + dot_error(alpha * g) + dot_error(alpha * shares)) / (2.0 * f) / f
         return losses + norm + U / f, norm + (self._excess(alpha) + 4.0 * U) / f
 
@@ -246,3 +244,9 @@ class SquaredHinge(SimplexQP):
             inverse = 2.0 * certificate.dual
         coef = point * self.y * inverse
         return DecisionFunction(coef, self.bias * float(coef.sum()))
+
+
+def squared_loss_error(slack: np.ndarray, C: np.ndarray, error: np.ndarray) -> float:
+    """Return a bound on the error of sum C_i max(0, slack_i)^2 for slacks (m,) with errors of at most `error` (m,)."""
+    slack, error = np.maximum(slack, 0.0), np.where(slack > -error, error, 0.0)
+    return float(C @ (error * (2.0 * slack + error))) + dot_error(C * np.square(slack), 2.0)

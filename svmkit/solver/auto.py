@@ -19,7 +19,7 @@ from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.nu import NuQP
+from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP

@@ -22,7 +22,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
-from svmkit.solver.selection.nu import with_nu
+from svmkit.solver.selection.with_nu import with_nu
 from svmkit.solver.stopping import Criterion, Stop, Support, is_limited
 from svmkit.tasks import Task, task_named
 from svmkit.tasks.classification import SCHEMES

@@ -10,7 +10,7 @@ from svmkit import InputError, Status, plugins
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.complete import CompleteKernel
-from svmkit.problems.nu import NuBoxQP, NuQP, NuTubeQP
+from svmkit.problems.nu_dual import NuBoxQP, NuQP, NuTubeQP
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Gap, Iterations

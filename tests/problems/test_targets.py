@@ -1,18 +1,12 @@
-"""Input of regression problems, and the names of their losses."""
+"""Input of regression problems."""
 
 import numpy as np
 import pytest
 
 from svmkit.errors import InputError
 from svmkit.losses import Quantile
-from svmkit.problems.loss import Loss
 from svmkit.problems.targets import checked_epsilon, checked_targets, sides
 from svmkit.problems.weights import outside_bounds
-
-
-def test_losses_of_regression_go_by_their_own_names_too():
-    assert Loss.of("epsilon_insensitive") is Loss.HINGE
-    assert Loss.of("squared_epsilon_insensitive") is Loss.SQUARED_HINGE
 
 
 @pytest.mark.parametrize("t", [np.zeros(2), np.array([0.0, np.nan, 1.0]), np.array([0.0, np.inf, 1.0])])

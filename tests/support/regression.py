@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import LinearSVR
+from support.liblinear import in_regression
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.by_name import make_loss
-from svmkit.problems.loss import Loss
 
 
 def quantities(m: int = 150, d: int = 5, *, seed: int = 0, noise: float = 0.5):
@@ -25,19 +25,19 @@ def with_bias(X, bias: float):
     return np.hstack([X, np.full((len(X), 1), bias)]) if bias else X
 
 
-def primal(X, t, C, epsilon, w, loss: Loss, bias: float = 1.0, penalty: str = "l2") -> float:
+def primal(X, t, C, epsilon, w, loss: str, bias: float = 1.0, penalty: str = "l2") -> float:
     """P at w from its definition, by plain matrix products."""
     over = np.maximum(np.abs(t - with_bias(X, bias) @ w) - epsilon, 0.0)
     size = np.abs(w).sum() if penalty == "l1" else 0.5 * w @ w
-    return float(size + C @ (over if loss is Loss.HINGE else over**2))
+    return float(size + C @ (over if loss == "hinge" else over**2))
 
 
-def linear_svr(X, t, C, epsilon, loss: Loss, bias: float = 1.0, tol: float = 1e-10) -> np.ndarray:
+def linear_svr(X, t, C, epsilon, loss: str, bias: float = 1.0, tol: float = 1e-10) -> np.ndarray:
     """w (d + 1,) of LIBLINEAR, the entry of the bias column last; (d,) without a bias."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LinearSVR(
-            epsilon=epsilon, C=1.0, loss=loss.in_regression, dual=True, tol=tol, fit_intercept=bias > 0,
+            epsilon=epsilon, C=1.0, loss=in_regression(loss), dual=True, tol=tol, fit_intercept=bias > 0,
             intercept_scaling=bias or 1.0, max_iter=1_000_000, random_state=0,
         ).fit(X, t, sample_weight=C)  # fmt: skip
     return np.append(model.coef_, model.intercept_ / bias) if bias else model.coef_

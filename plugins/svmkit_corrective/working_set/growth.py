@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.gram import Gram
-from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box, Epsilon
+from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box, Kinks
 from svmkit_corrective.working_set.sparse import SparseSquare
 from svmkit_corrective.working_set.square import Square
 
@@ -99,7 +99,7 @@ class WorkingSet:
             self.slot_of[idx] = np.arange(len(idx))
             finer.append(idx)
 
-    def grow(self, box: Box, level: float, wanted: int, epsilon: float | Epsilon | None = None) -> bool:
+    def grow(self, box: Box, level: float, wanted: int, kinks: float | Kinks | None = None) -> bool:
         """Let points that violate their condition join, and points that are safe leave.
 
         Parameters
@@ -119,12 +119,12 @@ class WorkingSet:
             Whether any point outside violates its condition; the set changes only then.
         """
         self.round += 1
-        depths = violations(box, level, epsilon)
+        depths = violations(box, level, kinks)
         outside = np.flatnonzero((depths > 0.0) & (self.slot_of < 0))
         if not len(outside):
             return False
         clear = CLEAR * float(depths[outside].max())
-        self._drop(box.side[self.idx], -depths[self.idx], clear, len(outside), epsilon is not None)
+        self._drop(box.side[self.idx], -depths[self.idx], clear, len(outside), kinks is not None)
         wanted = min(wanted, len(outside), self.square.most - len(self.idx), self.square.at_once)
         self._join(np.sort(_worst(depths, outside, box.v[outside] > level, wanted)))
         return True
@@ -162,7 +162,7 @@ class WorkingSet:
         self.joined = np.append(self.joined, np.full(len(joined), self.round))
 
 
-def violations(box: Box, level: float, epsilon: float | Epsilon | None = None) -> np.ndarray:
+def violations(box: Box, level: float, kinks: float | Kinks | None = None) -> np.ndarray:
     """Return by how much each point violates its optimality condition.
 
     Parameters
@@ -181,8 +181,8 @@ def violations(box: Box, level: float, epsilon: float | Epsilon | None = None) -
     """
     off = box.v - level
     rise = fall = off
-    if epsilon is not None:
-        width = epsilon.width if isinstance(epsilon, Epsilon) else epsilon
+    if kinks is not None:
+        width = kinks.width if isinstance(kinks, Kinks) else kinks
         rise, fall = off + np.where(box.beta < 0.0, -width, width), off + np.where(box.beta > 0.0, width, -width)
     below = np.where(box.side & UP, -rise, -np.inf)
     return np.maximum(below, np.where(box.side & LOW, fall, -np.inf))

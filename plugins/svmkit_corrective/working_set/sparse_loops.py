@@ -141,13 +141,13 @@ def _release(rows, slot):
 
 
 @overload(follow, jit_options=OPTIONS)
-def _follow(box, rows, a, b, t, epsilon):
+def _follow(box, rows, a, b, t, kinks):
     if not is_kind(rows, SparseRows):
         return None
 
-    def add(box, rows, a, b, t, epsilon):
+    def add(box, rows, a, b, t, kinks):
         _add(rows, a, t, box.v)
         _add(rows, b, -t, box.v)
-        return extremes(box.v, box.side, epsilon)
+        return extremes(box.v, box.side, kinks)
 
     return add

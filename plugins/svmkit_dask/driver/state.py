@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from svmkit_corrective.standard_form import Phase, StandardForm
-from svmkit_corrective.state import CorrectiveState
+from svmkit_corrective.corrective_state import CorrectiveState, StandardForm
+from svmkit_corrective.rounds import Phase
 
 from svmkit.problems.box import BoxQP
-from svmkit.problems.certificate import relative_gap
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, CandidateWorkingSet, SharedGram
@@ -42,13 +41,10 @@ class ClusterState(CorrectiveState):
         self.gram = gram
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
         self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))
-        self.inner = self.inner_epsilon = None
-        self.phase, self.n_iter = Phase.START, 0
-        self.level = self.value = self.gap = self.inner_goal = 0.0
+        self.inner = self.inner_kinks = None
         self.pairs = np.full((1, 2), -1)
         self.complete = self.imprecise = self.alone = False
         self.fell, self.valued, self.pause, self.paused = [0.0, 0.0], 0.0, 1, 0
-        self.goal, self.relative, self.before = 0.0, 1.0, 1.0
         self.seen: Survey | None = None
         self.wanted = self._counted = 0
         self.admit(beta, np.zeros(len(beta)))
@@ -63,8 +59,8 @@ class ClusterState(CorrectiveState):
         qp, m = self.candidates.qp, len(self.candidates)
         box = smo_box.box_of(qp, np.append(self.box.beta, beta), qp.origin)
         self.box = box._replace(v=np.append(self.box.v, v))
-        smo_box.take_sides(self.box, qp.epsilon)
-        self.form = StandardForm(qp.signs, qp.lower, qp.upper, qp.origin, None, 0.0, 1.0, epsilon=qp.epsilon)
+        smo_box.take_sides(self.box, qp.kinks)
+        self.form = StandardForm(qp.signs, qp.lower, qp.upper, qp.origin, None, 0.0, 1.0, kinks=qp.kinks)
         self.working.widen(m)
 
     def count(self) -> int:
@@ -183,9 +179,12 @@ class ClusterState(CorrectiveState):
         )
         return max(0.0, 0.5 * self.seen.norm + loss + self.seen.value)
 
-    def relative_gap(self, gap: float) -> float:
-        """Return the relative gap of all rows from the absolute one."""
-        return relative_gap(gap, -self.value)
+    def inner_gap(self) -> float:
+        return smo_box.gap(self.inner, self.candidates.qp.is_ridged, -self.middle(self.inner), self.inner_kinks)
+
+    def objective(self) -> float:
+        assert self.seen is not None
+        return self.seen.value
 
     def take(self, certificate) -> None:
         """Go on from exact values of v: those of the certificate, where the parts still have them."""

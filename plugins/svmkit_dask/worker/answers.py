@@ -49,19 +49,19 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
         return Block(at, np.empty(0), 0)
     square = _square(rows, at, memory)
     at = at[: len(square.idx)]
-    box, epsilon = Box(*(values[at] for values in rows.box)), smo_box.epsilon_among(rows.qp.epsilon, at)
+    box, kinks = Box(*(values[at] for values in rows.box)), smo_box.kinks_among(rows.qp.kinks, at)
     before, steps, table = box.beta.copy(), 0, square.rows
-    pairs = np.array([smo_box.extremes(box.v, box.side, epsilon)], dtype=np.int64)
+    pairs = np.array([smo_box.extremes(box.v, box.side, kinks)], dtype=np.int64)
 
     def gap() -> float:  # at the middle of the maximal violating pair
-        middle = 0.5 * sum(smo_box.slopes(box, *pairs[0].tolist(), epsilon))
-        return float(smo_box.gap(box, rows.qp.is_ridged, -middle, epsilon)) if pairs.min() >= 0 else 0.0
+        middle = 0.5 * sum(smo_box.slopes(box, *pairs[0].tolist(), kinks))
+        return float(smo_box.gap(box, rows.qp.is_ridged, -middle, kinks)) if pairs.min() >= 0 else 0.0
 
     if pairs.min() < 0:
         return Block(at[:0], before[:0], 0)
     goal = inner * gap()
     while steps < MOST_STEPS * len(at):
-        done, _, _ = take_steps((box,), table, pairs, True, BETWEEN, 0.0, epsilon, 0.0)
+        done, _, _ = take_steps((box,), table, pairs, True, BETWEEN, 0.0, kinks, 0.0)
         steps += done
         if done < BETWEEN or gap() <= goal:
             break
@@ -73,8 +73,8 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
 def _choose(rows: Rows, level: float, most: int) -> np.ndarray:
     """Return the rows of the block, those first that violate their condition most."""
     box, both = rows.box, smo_box.UP | smo_box.LOW
-    depths = violations(box, level, rows.qp.epsilon)
-    free = (box.side & both == both) & ((rows.qp.epsilon is None) | (box.beta != 0.0))
+    depths = violations(box, level, rows.qp.kinks)
+    free = (box.side & both == both) & ((rows.qp.kinks is None) | (box.beta != 0.0))
     wanted = np.flatnonzero((depths > 0.0) | free)
     return wanted[np.argsort(-depths[wanted], kind="stable")][:most]
 
@@ -195,9 +195,9 @@ def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
         Largest number of candidates on each side of the level.
     """
     box, qp = rows.box, rows.qp
-    i, k = smo_box.extremes(box.v, box.side, qp.epsilon) if qp.m else (-1, -1)
-    low, high = smo_box.slopes(box, i, k, qp.epsilon) if qp.m else (np.inf, -np.inf)
-    depths = violations(box, level, qp.epsilon)
+    i, k = smo_box.extremes(box.v, box.side, qp.kinks) if qp.m else (-1, -1)
+    low, high = smo_box.slopes(box, i, k, qp.kinks) if qp.m else (np.inf, -np.inf)
+    depths = violations(box, level, qp.kinks)
     depths[own.inside] = 0.0
     outside = np.flatnonzero(depths > 0.0)
     is_above = box.v[outside] > level

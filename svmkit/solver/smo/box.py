@@ -3,8 +3,8 @@
 The problem is that of `steps`, and v_r = y_r G_r with the gradient G: at the optimum no v of UP is below a v of LOW.
 
 Where the objective has the further term sum_r epsilon_r |beta_r|, or another ridge below 0 than above, y is 1, and
-`slope` stands for v: the point counts as two, one that can rise and one that can fall. Functions take `epsilon`: a
-number if it is the same for all points, else an `Epsilon`, and None if there is neither. numba compiles them for each
+`slope` stands for v: the point counts as two, one that can rise and one that can fall. Functions take `kinks`: a
+number if it is the same for all points, else an `Kinks`, and None if there is neither. numba compiles them for each
 of the three, so that classification has nothing to do with it.
 """
 
@@ -29,115 +29,98 @@ TINIEST = 1e-300  # stands for a ridge of 0 where one divides by it
 
 
 class Box(NamedTuple):
-    """The state of SMO over the n points that take part, as arrays of shape (n,).
+    """The state of SMO over the n points that take part: arrays of float64, shape (n,), `side` of uint8."""
 
-    Attributes
-    ----------
-    y : ndarray of float64
-        Coefficients of the equality constraint, -1.0 or +1.0.
-    lower, upper : ndarray of float64
-        Bounds of beta; 0 and C for the hinge, 0 and inf for the squared hinge.
-    ridge : ndarray of float64
-        The part of Q's diagonal that does not come from the kernel, 1/(2C) for the squared hinge and 0 for the hinge.
-    diag : ndarray of float64
-        The diagonal of Q, ridge included.
-    beta : ndarray of float64
-        The iterate.
-    v : ndarray of float64
-        y times the gradient of the objective.
-    side : ndarray of uint8
-        Bits UP and LOW of each point: whether y beta has room above and below. With an epsilon also OVER and UNDER:
-        whether beta is above and below 0.
-    """
-
-    y: np.ndarray
-    lower: np.ndarray
+    y: np.ndarray  # coefficients of the equality constraint, -1.0 or +1.0
+    lower: np.ndarray  # bounds of beta: 0 and C for the hinge, 0 and inf for the squared hinge
     upper: np.ndarray
-    ridge: np.ndarray
-    diag: np.ndarray
-    beta: np.ndarray
-    v: np.ndarray
-    side: np.ndarray
+    ridge: np.ndarray  # what Q's diagonal has beside the kernel: 1/(2C) for the squared hinge, 0 for the hinge
+    diag: np.ndarray  # the diagonal of Q, ridge included
+    beta: np.ndarray  # the iterate
+    v: np.ndarray  # y times the gradient of the objective
+    side: np.ndarray  # bits UP and LOW: y beta has room above, below; with kinks OVER and UNDER: beta is above, below 0
 
 
-class Epsilon(NamedTuple):
-    """What differs from point to point, or between weights above and below 0, as arrays of shape (n,).
+class Kinks(NamedTuple):
+    """What differs from point to point, or between weights above and below 0, as arrays of float64, shape (n,)."""
 
-    Attributes
-    ----------
-    width : ndarray of float64
-        epsilon_r >= 0.
-    ridge_down : ndarray of float64
-        The ridge of a weight below 0; `Box.ridge` is that of a weight above 0.
-    """
-
-    width: np.ndarray
-    ridge_down: np.ndarray
-
-    def among(self, at: np.ndarray) -> Epsilon:
-        """Return those of the points `at`."""
-        return Epsilon(self.width[at], self.ridge_down[at])
+    width: np.ndarray  # kink_r >= 0
+    ridge_down: np.ndarray  # the ridge of a weight below 0; `Box.ridge` is that of a weight above 0
 
 
 def box_of(problem: Any, beta: np.ndarray, gradient: np.ndarray) -> Box:
-    """Return the state of SMO over all samples of a dual problem, whose sides are not known yet.
+    """Return the state of SMO over all samples of a DualQP at beta (m,), an array that it takes over, without sides."""
+    given = problem.signs, problem.lower, problem.upper, problem.ridge, problem.diag
+    return Box(*given, beta, problem.signs * gradient, np.empty(problem.m, np.uint8))
+
+
+def nu_boxes_of(
+    problem: Any, parts: tuple[np.ndarray, np.ndarray], v: np.ndarray, at: np.ndarray | slice = slice(None)
+) -> tuple[Box, Box]:
+    """Return the states of a and a' of a NuQP, which share v (n,).
 
     Parameters
     ----------
-    problem : Problem
-        A problem with `signs`, bounds and a ridge, such as BoxQP.
-    beta : ndarray of float64, shape (m,)
-        The iterate; the state takes the array over.
-    gradient : ndarray of float64, shape (m,)
-        The gradient of the smooth part at beta.
+    problem, parts, v, at
+        The problem, `NuQP.parts` of a point, and v, both of the samples `at`; of all by default.
     """
-    side = np.empty(problem.m, np.uint8)
-    given = problem.signs, problem.lower, problem.upper, problem.ridge, problem.diag
-    return Box(*given, beta, problem.signs * gradient, side)
+    n, boxes = len(v), []
+    for sign, upper, weights in zip((1.0, -1.0), (problem.over, problem.under), parts, strict=True):
+        given = np.full(n, sign), np.zeros(n), upper[at], problem.ridge[at], problem.diag[at]
+        boxes.append(Box(*given, weights, v, np.empty(n, np.uint8)))
+        take_sides(boxes[-1], None)
+    return boxes[0], boxes[1]
 
 
-def epsilon_of(problem: Any) -> float | Epsilon | None:
-    """Return the epsilon of a dual problem, as in this module."""
+def kinks_of(problem: Any) -> float | Kinks | None:
+    """Return the kinks of a DualQP, as in this module."""
     if problem.ridge_down is not problem.ridge or np.ndim(problem.width):
-        return Epsilon(np.full(problem.m, problem.width), problem.ridge_down)
+        return Kinks(np.full(problem.m, problem.width), problem.ridge_down)
     return float(problem.width) or None
 
 
-def epsilon_among(epsilon: float | Epsilon | None, at: np.ndarray) -> float | Epsilon | None:
-    """Return the epsilon of the points `at`."""
-    return epsilon.among(at) if isinstance(epsilon, Epsilon) else epsilon
+def kinks_among(kinks: float | Kinks | None, at: np.ndarray) -> float | Kinks | None:
+    """Return the kinks of the points `at`."""
+    return Kinks(kinks.width[at], kinks.ridge_down[at]) if isinstance(kinks, Kinks) else kinks
 
 
-def width_at(epsilon: Any, r: int) -> float:
-    """Return epsilon of point r."""
-    return epsilon.width[r] if isinstance(epsilon, Epsilon) else epsilon
+@overload(kinks_among, jit_options=OPTIONS)
+def _kinks_among(kinks, at):
+    if isinstance(kinks, types.BaseNamedTuple):
+        return lambda kinks, at: Kinks(kinks.width[at], kinks.ridge_down[at])
+    return lambda kinks, at: kinks
+
+
+def width_at(kinks: Any, r: int) -> float:
+    """Return kink_r."""
+    return kinks.width[r] if isinstance(kinks, Kinks) else kinks
 
 
 @overload(width_at, jit_options=OPTIONS)
-def _width_at(epsilon, r):
-    if isinstance(epsilon, types.BaseNamedTuple):
-        return lambda epsilon, r: epsilon.width[r]
-    return lambda epsilon, r: epsilon
+def _width_at(kinks, r):
+    if isinstance(kinks, types.BaseNamedTuple):
+        return lambda kinks, r: kinks.width[r]
+    return lambda kinks, r: kinks
 
 
-def ridge_at(ridge: np.ndarray, epsilon: Any, r: int, is_below: bool) -> float:
+def ridge_at(ridge: np.ndarray, kinks: Any, r: int, is_below: bool) -> float:
     """Return the ridge of point r for weights above or below 0."""
-    return epsilon.ridge_down[r] if is_below and isinstance(epsilon, Epsilon) else ridge[r]
+    return kinks.ridge_down[r] if is_below and isinstance(kinks, Kinks) else ridge[r]
 
 
 @overload(ridge_at, jit_options=OPTIONS)
-def _ridge_at(ridge, epsilon, r, is_below):
-    if isinstance(epsilon, types.BaseNamedTuple):
-        return lambda ridge, epsilon, r, is_below: epsilon.ridge_down[r] if is_below else ridge[r]
-    return lambda ridge, epsilon, r, is_below: ridge[r]
+def _ridge_at(ridge, kinks, r, is_below):
+    if isinstance(kinks, types.BaseNamedTuple):
+        return lambda ridge, kinks, r, is_below: kinks.ridge_down[r] if is_below else ridge[r]
+    return lambda ridge, kinks, r, is_below: ridge[r]
 
 
 @njit(inline="always")
-def side_of(y, beta, lower, upper, epsilon=None):
+def side_of(y, beta, lower, upper, kinks=None):
     """Return the bits of a point, as in `Box`."""
     above = UP if beta < upper else 0
     below = LOW if beta > lower else 0
-    if epsilon is not None:
+    if kinks is not None:
         return above | below | (OVER if beta > 0.0 else 0) | (UNDER if beta < 0.0 else 0)
     if y > 0.0:
         return above | below
@@ -145,43 +128,39 @@ def side_of(y, beta, lower, upper, epsilon=None):
 
 
 @njit(cache=True)
-def take_sides(box, epsilon=None):
+def take_sides(box, kinks=None):
     """Set `side` of every point from its beta."""
     for r in range(box.v.size):
-        box.side[r] = side_of(box.y[r], box.beta[r], box.lower[r], box.upper[r], epsilon)
+        box.side[r] = side_of(box.y[r], box.beta[r], box.lower[r], box.upper[r], kinks)
 
 
 @njit(inline="always")
-def slope(v, side, bit, epsilon, r):
+def slope(v, side, bit, kinks, r):
     """Return the derivative of the objective as y beta of point r rises (bit UP), or minus that as it falls (LOW)."""
-    if epsilon is None:
+    if kinks is None:
         return v
-    width = width_at(epsilon, r)
+    width = width_at(kinks, r)
     if bit == UP:
         return v - width if side & UNDER else v + width
     return v + width if side & OVER else v - width
 
 
 @njit(inline="always")
-def violation_of(v, side, i, k, epsilon):
+def violation_of(v, side, i, k, kinks):
     """Return by how much the objective falls, at first, as y beta of point i rises and that of point k falls."""
-    return slope(v[k], side[k], LOW, epsilon, k) - slope(v[i], side[i], UP, epsilon, i)
+    return slope(v[k], side[k], LOW, kinks, k) - slope(v[i], side[i], UP, kinks, i)
 
 
-def slopes(box: Box, i: int, k: int, epsilon: float | Epsilon | None) -> tuple[float, float]:
+def slopes(box: Box, i: int, k: int, kinks: float | Kinks | None) -> tuple[float, float]:
     """Return the slopes of point i upwards and of point k downwards, for callers that are not compiled.
 
     Parameters
     ----------
-    box : Box
-        The state.
-    i, k : int
-        The points.
-    epsilon : float, Epsilon or None
-        As in this module.
+    box, i, k, kinks
+        The state, two of its points, and the kinks as in this module.
     """
     at = getattr(slope, "py_func", slope)  # itself where nothing is compiled
-    return float(at(box.v[i], box.side[i], UP, epsilon, i)), float(at(box.v[k], box.side[k], LOW, epsilon, k))
+    return float(at(box.v[i], box.side[i], UP, kinks, i)), float(at(box.v[k], box.side[k], LOW, kinks, k))
 
 
 # A search runs in two stages, so that the long stage is a plain extremum: first the best block, then the best element
@@ -206,21 +185,21 @@ def _first(v, side, lo, bit, key):
 
 
 @njit(inline="always")
-def _first_slope(v, side, lo, bit, key, epsilon):
+def _first_slope(v, side, lo, bit, key, kinks):
     """Return the first point of the block at `lo` that has `bit` and whose slope has this key; -1 for lo = -1.
 
-    A slope is rounded as when its key was made: v is stored, so that the compiler cannot add the epsilon before it.
+    A slope is rounded as when its key was made: v is stored, so that the compiler cannot add the kink before it.
     """
     if lo >= 0:
         value = np.int64(key ^ ((key >> np.int64(63)) & MOST)).view(np.float64)
         for r in range(lo, lo + BLOCK if lo + BLOCK < v.size else v.size):
-            if slope(v[r], side[r], bit, epsilon, r) == value and side[r] & bit:
+            if slope(v[r], side[r], bit, kinks, r) == value and side[r] & bit:
                 return r
     return -1
 
 
 @njit(cache=True, fastmath=FAST)
-def extremes(v, side, epsilon=None):
+def extremes(v, side, kinks=None):
     """Return (argmin of v over UP, argmax of v over LOW), the maximal violating pair; -1 for an empty set."""
     low, high, at_low, at_high = MOST, LEAST, -1, -1
     for lo in range(0, v.size, BLOCK):
@@ -228,12 +207,12 @@ def extremes(v, side, epsilon=None):
         bottom, top = MOST, LEAST
         for r in range(part.size):
             value = part[r]
-            if epsilon is not None:  # before it is copied in, so that classification has nothing of it to compile
-                value = slope(part[r], sides[r], UP, epsilon, lo + r)
+            if kinks is not None:  # before it is copied in, so that classification has nothing of it to compile
+                value = slope(part[r], sides[r], UP, kinks, lo + r)
             key = _key(value)
             of_up = key if sides[r] & UP else MOST
-            if epsilon is not None:
-                key = _key(slope(part[r], sides[r], LOW, epsilon, lo + r))
+            if kinks is not None:
+                key = _key(slope(part[r], sides[r], LOW, kinks, lo + r))
             of_low = key if sides[r] & LOW else LEAST
             bottom = of_up if of_up < bottom else bottom
             top = of_low if of_low > top else top
@@ -241,13 +220,13 @@ def extremes(v, side, epsilon=None):
             low, at_low = bottom, lo
         if top > high:
             high, at_high = top, lo
-    if epsilon is not None:
-        return _first_slope(v, side, at_low, UP, low, epsilon), _first_slope(v, side, at_high, LOW, high, epsilon)
+    if kinks is not None:
+        return _first_slope(v, side, at_low, UP, low, kinks), _first_slope(v, side, at_high, LOW, high, kinks)
     return _first(v, side, at_low, UP, low), _first(v, side, at_high, LOW, high)
 
 
 @njit(cache=True, fastmath=FAST)
-def move(v, side, row_i, row_k, t, epsilon=None):
+def move(v, side, row_i, row_k, t, kinks=None):
     """Add t (row_i - row_k) to v in place, and return what `extremes` returns for the new v."""
     low, high, at_low, at_high = MOST, LEAST, -1, -1
     for lo in range(0, v.size, BLOCK):
@@ -257,12 +236,12 @@ def move(v, side, row_i, row_k, t, epsilon=None):
         for r in range(part.size):
             value = part[r] + t * (np.float64(plus[r]) - np.float64(minus[r]))
             part[r] = value
-            if epsilon is not None:
-                value = slope(part[r], sides[r], UP, epsilon, lo + r)
+            if kinks is not None:
+                value = slope(part[r], sides[r], UP, kinks, lo + r)
             key = _key(value)
             of_up = key if sides[r] & UP else MOST
-            if epsilon is not None:
-                key = _key(slope(part[r], sides[r], LOW, epsilon, lo + r))
+            if kinks is not None:
+                key = _key(slope(part[r], sides[r], LOW, kinks, lo + r))
             of_low = key if sides[r] & LOW else LEAST
             bottom = of_up if of_up < bottom else bottom
             top = of_low if of_low > top else top
@@ -270,8 +249,8 @@ def move(v, side, row_i, row_k, t, epsilon=None):
             low, at_low = bottom, lo
         if top > high:
             high, at_high = top, lo
-    if epsilon is not None:
-        return _first_slope(v, side, at_low, UP, low, epsilon), _first_slope(v, side, at_high, LOW, high, epsilon)
+    if kinks is not None:
+        return _first_slope(v, side, at_low, UP, low, kinks), _first_slope(v, side, at_high, LOW, high, kinks)
     return _first(v, side, at_low, UP, low), _first(v, side, at_high, LOW, high)
 
 
@@ -295,31 +274,18 @@ def _excess(residual, beta, lower, upper, width, ridge_up, ridge_down):
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def gap(box, is_ridged, b, epsilon=None):
-    """Return P - D over the points that take part, as a sum of terms that are never negative.
+def gap(box, is_ridged, b, kinks=None):
+    """Return P - D over the points that take part at a bias b, as a sum of terms that are never negative.
 
-    Parameters
-    ----------
-    box : Box
-        The state.
-    is_ridged : bool
-        Whether a ridge is not 0.
-    b : float
-        The bias of the primal point.
-    epsilon : float, Epsilon or None, default=None
-        As in this module.
-
-    Notes
-    -----
     The residual of a sample, t - h in the direction of beta, is ridge beta - y v, where v includes the bias.
     """
     y, v, beta, lower, upper, ridge = box.y, box.v, box.beta, box.lower, box.upper, box.ridge
     total = 0.0
-    if epsilon is not None:
+    if kinks is not None:
         for r in range(v.size):
-            below = ridge_at(ridge, epsilon, r, True)
+            below = ridge_at(ridge, kinks, r, True)
             residual = (below if beta[r] < 0.0 else ridge[r]) * beta[r] - (v[r] + b)
-            total += _excess(residual, beta[r], lower[r], upper[r], width_at(epsilon, r), ridge[r], below)
+            total += _excess(residual, beta[r], lower[r], upper[r], width_at(kinks, r), ridge[r], below)
     elif is_ridged:
         for r in range(v.size):
             residual = ridge[r] * beta[r] - y[r] * (v[r] + b)
@@ -334,29 +300,16 @@ def gap(box, is_ridged, b, epsilon=None):
 
 
 @njit(cache=True)
-def stay(v, side, low, high, epsilon=None):
+def stay(v, side, low, high, kinks=None):
     """Return the positions of the points that may still take part in a step, for shrinking.
 
-    Parameters
-    ----------
-    v : ndarray of float64, shape (n,)
-        As in `Box`.
-    side : ndarray of uint8, shape (n,)
-        As in `Box`.
-    low, high : float
-        v at the maximal violating pair (i, k). A point of UP stays if its v is at most `high`, a point of LOW if its v
-        is at least `low`.
-    epsilon : float, Epsilon or None, default=None
-        As in this module; slopes stand for v.
-
-    Returns
-    -------
-    ndarray of int64
+    `low` and `high` are v at the maximal violating pair (i, k). A point of UP stays if its v is at most `high`, a point
+    of LOW if its v is at least `low`.
     """
     kept = np.empty(v.size, dtype=np.int64)
     n = 0
     for r in range(v.size):
-        rise, fall = slope(v[r], side[r], UP, epsilon, r), slope(v[r], side[r], LOW, epsilon, r)
+        rise, fall = slope(v[r], side[r], UP, kinks, r), slope(v[r], side[r], LOW, kinks, r)
         if (side[r] & UP and rise <= high) or (side[r] & LOW and fall >= low):
             kept[n] = r
             n += 1

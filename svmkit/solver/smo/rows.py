@@ -67,13 +67,13 @@ def _release(rows, slot):
     return None if has_scratch(rows) else lambda rows, slot: None
 
 
-def follow(box, rows, a, b, t, epsilon):
+def follow(box, rows, a, b, t, kinks):
     """Add t (row in slot a - row in slot b) to v, and return the maximal violating pair."""
-    return move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, epsilon)
+    return move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, kinks)
 
 
 @overload(follow, jit_options=OPTIONS)
-def _follow(box, rows, a, b, t, epsilon):
+def _follow(box, rows, a, b, t, kinks):
     if has_scratch(rows):
         return None
-    return lambda box, rows, a, b, t, epsilon: move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, epsilon)
+    return lambda box, rows, a, b, t, kinks: move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, kinks)

@@ -1,10 +1,10 @@
 """The loop of SMO, compiled: the selection of two points, the step on them and the update of v, one pass each.
 
-The problem is min 1/2 beta'Q beta + origin'beta + sum_r epsilon_r |beta_r| over lower <= beta <= upper with y'beta
+The problem is min 1/2 beta'Q beta + origin'beta + sum_r kink_r |beta_r| over lower <= beta <= upper with y'beta
 constant, and v_r = y_r G_r, where G is the gradient of its smooth part (LIBSVM: Chang, Lin 2011, section 4). A step
 moves t > 0 from point k to point i: y_i beta_i grows by t and y_k beta_k falls by t, so v changes by t times the
 difference of kernel rows i and k, plus the ridge terms. Point i must have room above in y beta (the set UP, I_up in
-LIBSVM's paper), point k room below (LOW, I_low). At the optimum no v of UP is below a v of LOW. With an epsilon, as
+LIBSVM's paper), point k room below (LOW, I_low). At the optimum no v of UP is below a v of LOW. With kinks, as
 `box` says, a step ends where a beta reaches 0.
 
 The weights of nu-SVC and nu-SVR are two boxes over the same v, a and a', each with an equality of its own: for a step
@@ -29,15 +29,7 @@ ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature b
 
 
 def require_bound(objective: float, kernel: str) -> None:
-    """Raise SvmkitError when `take_steps` found an unbounded objective, so the kernel is not positive semidefinite.
-
-    Parameters
-    ----------
-    objective : float
-        The objective after the steps; -inf where it is unbounded below.
-    kernel : str
-        Name of the kernel, for the message.
-    """
+    """Raise SvmkitError when `take_steps` found an unbounded objective, so the kernel is not positive semidefinite."""
     if not math.isfinite(objective):
         raise SvmkitError(
             f"the dual has no bound: the {kernel} kernel is not positive semidefinite on these data; choose another "
@@ -46,44 +38,25 @@ def require_bound(objective: float, kernel: str) -> None:
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, epsilon=None):
+def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, kinks=None):
     """Return the best partner of point i by the second-order rule, or -1 when no point violates with it.
 
-    Parameters
-    ----------
-    v, diag : ndarray of float64, shape (n,)
-        As in `Box`.
-    side : ndarray of uint8, shape (n,)
-        As in `Box`.
-    row : ndarray, shape (n,)
-        Kernel row i in multiples of `unit`.
-    i : int
-        The first point.
-    unit : float, default=1.0
-        The kernel value that an entry 1 of `row` stands for.
-    floor : float, default=TAU
-        Lower bound that is put on curvatures.
-    epsilon : float, Epsilon or None, default=None
-        As in `svmkit.solver.smo.box`.
-
-    Notes
-    -----
-    The partner maximises (v_r - v_i)^2 / (K_ii - 2 K_ir + K_rr) over the r of LOW with v_r > v_i (WSS 2 of Fan, Chen,
-    Lin 2005).
+    The partner maximises (v_r - v_i)^2 / (K_ii - 2 K_ir + K_rr), of which `floor` is the least denominator, over the r
+    of LOW with v_r > v_i (WSS 2 of Fan, Chen, Lin 2005). `row` is kernel row i in multiples of `unit`.
     """
     best: Any = 0
     at = -1
     base, own, twice = v[i], diag[i], 2.0 * unit
-    if epsilon is not None:
-        base = slope(v[i], side[i], UP, epsilon, i)
+    if kinks is not None:
+        base = slope(v[i], side[i], UP, kinks, i)
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
         diags, values = diag[lo : lo + BLOCK], row[lo : lo + BLOCK]
         top: Any = 0
         for r in range(part.size):
             violation = part[r] - base
-            if epsilon is not None:
-                violation = slope(part[r], sides[r], LOW, epsilon, lo + r) - base
+            if kinks is not None:
+                violation = slope(part[r], sides[r], LOW, kinks, lo + r) - base
             curvature = own + diags[r] - twice * values[r]
             gain = violation * violation / (curvature if curvature > floor else floor)
             gain = gain if sides[r] & LOW and violation > 0.0 else 0.0
@@ -95,8 +68,8 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, epsilon=None):
     if at >= 0:
         for r in range(at, at + BLOCK if at + BLOCK < v.size else v.size):
             violation = v[r] - base
-            if epsilon is not None:
-                violation = slope(v[r], side[r], LOW, epsilon, r) - base
+            if kinks is not None:
+                violation = slope(v[r], side[r], LOW, kinks, r) - base
             if side[r] & LOW and violation > 0.0:
                 curvature = own + diag[r] - twice * row[r]
                 gain = violation * violation / (curvature if curvature > floor else floor)
@@ -106,45 +79,27 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, epsilon=None):
 
 
 @njit(inline="always")
-def step(box, i, k, k_ik, floor=TAU, epsilon=None):
-    """Take the exact step on points i and k within the box: update their beta, side and the part of v of their ridges.
+def step(box, i, k, k_ik, floor=TAU, kinks=None):
+    """Take the exact step on points i and k, whose y beta grows and falls: update beta, side and the ridge terms in v.
 
-    Parameters
-    ----------
-    box : Box
-        The state, changed in place.
-    i, k : int
-        The point whose y beta grows and the point whose y beta falls.
-    k_ik : float
-        Kernel value of the two points.
-    floor : float, default=TAU
-        Lower bound that is put on the curvature.
-    epsilon : float, Epsilon or None, default=None
-        As in `svmkit.solver.smo.box`; a step ends where a beta reaches 0.
-
-    Returns
-    -------
-    t : float
-        Length of the step. It is 0 where rounding leaves both beta unchanged, and inf where the objective is unbounded
-        below along the step; nothing is changed then. Only a kernel that is not positive semidefinite, without upper
-        bounds, can lead to inf.
-    change : float
-        Change of the objective, <= 0.
+    Returns (length t of the step, change of the objective <= 0). t is 0 where rounding leaves both beta unchanged, and
+    inf where the objective is unbounded below along the step; nothing is changed then. Only a kernel that is not
+    positive semidefinite, without upper bounds, can lead to inf. `floor` is the least curvature.
     """
     beta_i, rises_i = box.beta[i], box.y[i] > 0.0
     beta_k, rises_k = box.beta[k], not box.y[k] > 0.0
     end_i = box.upper[i] if rises_i else box.lower[i]
     end_k = box.upper[k] if rises_k else box.lower[k]
     ridge_i, ridge_k, size = box.ridge[i], box.ridge[k], box.diag[i] + box.diag[k]
-    if epsilon is not None:
+    if kinks is not None:
         end_i = 0.0 if beta_i < 0.0 else end_i
         end_k = 0.0 if beta_k > 0.0 else end_k
-        ridge_i = ridge_at(box.ridge, epsilon, i, beta_i < 0.0)
-        ridge_k = ridge_at(box.ridge, epsilon, k, beta_k <= 0.0)
+        ridge_i = ridge_at(box.ridge, kinks, i, beta_i < 0.0)
+        ridge_k = ridge_at(box.ridge, kinks, k, beta_k <= 0.0)
         size += (ridge_i - box.ridge[i]) + (ridge_k - box.ridge[k])
     room_i = end_i - beta_i if rises_i else beta_i - end_i
     room_k = end_k - beta_k if rises_k else beta_k - end_k
-    violation = violation_of(box.v, box.side, i, k, epsilon)
+    violation = violation_of(box.v, box.side, i, k, kinks)
     curvature = size - 2.0 * k_ik
     if curvature < -ROUNDING * abs(size) and room_i == np.inf and room_k == np.inf:
         return np.inf, -np.inf
@@ -158,8 +113,8 @@ def step(box, i, k, k_ik, floor=TAU, epsilon=None):
     if new_i == beta_i and new_k == beta_k:
         return 0.0, 0.0
     box.beta[i], box.beta[k] = new_i, new_k
-    box.side[i] = side_of(box.y[i], new_i, box.lower[i], box.upper[i], epsilon)
-    box.side[k] = side_of(box.y[k], new_k, box.lower[k], box.upper[k], epsilon)
+    box.side[i] = side_of(box.y[i], new_i, box.lower[i], box.upper[i], kinks)
+    box.side[k] = side_of(box.y[k], new_k, box.lower[k], box.upper[k], kinks)
     box.v[i] += t * ridge_i
     box.v[k] -= t * ridge_k
     return t, t * (0.5 * t * curvature - violation)
@@ -174,13 +129,13 @@ def _move_weight(beta, rises, t, end, to_end):
 
 
 @njit(inline="always")
-def _violation(box, i, k, epsilon):
+def _violation(box, i, k, kinks):
     """Return the violation of a pair of points; -inf where one of them does not exist."""
-    return violation_of(box.v, box.side, i, k, epsilon) if i >= 0 and k >= 0 else -np.inf
+    return violation_of(box.v, box.side, i, k, kinks) if i >= 0 and k >= 0 else -np.inf
 
 
 @njit(nogil=True, cache=True)
-def take_steps(boxes, rows, pairs, second, most, target, epsilon, change):
+def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
     """Run SMO from the maximal violating pairs until no violation is above `target`, at most `most` steps.
 
     Parameters
@@ -193,14 +148,10 @@ def take_steps(boxes, rows, pairs, second, most, target, epsilon, change):
         The maximal violating pair of each box, as `extremes` returns it; changed in place.
     second : bool
         Choose k by the second-order rule (`second_order`); else take the maximal violating pair.
-    most : int
-        Largest number of steps.
-    target : float
-        Violation v_k - v_i at which to end.
-    epsilon : float, Epsilon or None
-        As in `svmkit.solver.smo.box`.
-    change : float
-        What the change of the objective is added to.
+    most, target : int, float
+        The largest number of steps, and the violation v_k - v_i at which to end.
+    kinks, change : float, Kinks or None; float
+        As in `svmkit.solver.smo.box`, and what the change of the objective is added to.
 
     Returns
     -------
@@ -217,9 +168,9 @@ def take_steps(boxes, rows, pairs, second, most, target, epsilon, change):
     floor = max(2.0 * grain, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
     steps = 0
     while steps < most:
-        at, worst = 0, _violation(boxes[0], pairs[0, 0], pairs[0, 1], epsilon)
+        at, worst = 0, _violation(boxes[0], pairs[0, 0], pairs[0, 1], kinks)
         for other in range(1, len(boxes)):
-            violation = _violation(boxes[other], pairs[other, 0], pairs[other, 1], epsilon)
+            violation = _violation(boxes[other], pairs[other, 0], pairs[other, 1], kinks)
             if violation > worst:
                 at, worst = other, violation
         if not worst > target:
@@ -229,20 +180,20 @@ def take_steps(boxes, rows, pairs, second, most, target, epsilon, change):
         if a < 0:
             return steps, change, i
         row = row_at(rows, a)
-        partner = second_order(box.v, box.side, box.diag, row, i, unit, floor, epsilon) if second else k
+        partner = second_order(box.v, box.side, box.diag, row, i, unit, floor, kinks) if second else k
         partner = partner if partner >= 0 else k
         k_ik = unit * row[partner]
         release(rows, a)
         b = locate(rows, partner)
         if b < 0:
             return steps, change, partner
-        t, fell = step(box, i, partner, k_ik, floor, epsilon)
+        t, fell = step(box, i, partner, k_ik, floor, kinks)
         steps += 1
         change += fell
         if t == 0.0 or t == np.inf:
             return steps, change, -2
-        pairs[at, 0], pairs[at, 1] = follow(box, rows, a, b, t * unit, epsilon)
+        pairs[at, 0], pairs[at, 1] = follow(box, rows, a, b, t * unit, kinks)
         for other in range(len(boxes)):
             if other != at:
-                pairs[other, 0], pairs[other, 1] = extremes(box.v, boxes[other].side, epsilon)
+                pairs[other, 0], pairs[other, 1] = extremes(box.v, boxes[other].side, kinks)
     return steps, change, -1

@@ -13,9 +13,8 @@ from svmkit.kernels.extent import fits_float32_rows
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.loss import Loss
 from svmkit.problems.rounding import dot_error
-from svmkit.problems.simplex import SquaredHinge
+from svmkit.problems.simplex import SquaredHinge, squared_loss_error
 from svmkit.runtime import interrupt
 
 JITTER = 1e-8  # relative to k(x, x): keeps the factorisation possible when vectors are equal
@@ -78,11 +77,11 @@ def _certificate(problem: SquaredHinge, coef: np.ndarray, b: float, bounded: boo
     images = problem.gram.matvec(coef[idx], idx)
     h = images + np.sqrt(problem.bias) * b
     slack, of_image = 1.0 - problem.y * h, problem.image_error(coef)
-    value = 0.5 * float(coef[idx] @ images[idx]) + 0.5 * b * b + Loss.SQUARED_HINGE.total(slack, C)
+    value = 0.5 * float(coef[idx] @ images[idx]) + 0.5 * b * b + float(C @ np.square(np.maximum(slack, 0.0)))
     if not bounded:
         return Certificate(value, None, None)
     error = 0.5 * (float(np.abs(coef).sum()) * of_image + dot_error(coef[idx] * images[idx])) + U * b * b
-    error += Loss.SQUARED_HINGE.total_error(slack, C, of_image + 4.0 * U * (1.0 + np.abs(images) + np.abs(h)))
+    error += squared_loss_error(slack, C, of_image + 4.0 * U * (1.0 + np.abs(images) + np.abs(h)))
     weights = C * np.maximum(slack, 0.0)
     total = float(weights.sum())
     proven = problem.certificate(weights / total) if total > 0.0 else Certificate(value, 0.0, 1.0)

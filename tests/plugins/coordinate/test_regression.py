@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
+from support.liblinear import LOSSES, every_loss, in_regression
 from support.problems import make
 from support.regression import linear_svr, primal, quantities, regression, tube
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.loss import Loss
 from svmkit.problems.risks.linear_risk import LinearTubeDual
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
@@ -19,7 +19,6 @@ from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
-every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 STORAGES = {"dense": np.asarray, "csr": sp.csr_array, "float32": lambda X: X.astype(np.float32)}
 
 
@@ -119,7 +118,7 @@ def test_workers_reach_the_optimum_whatever_the_number_of_threads(loss):
 @pytest.mark.parametrize("scale", [1e-5, 1e9])
 def test_any_unit_of_the_targets(loss, scale):
     X, t, C = quantities(100)
-    costs = C * (scale if loss is Loss.HINGE else 1.0)
+    costs = C * (scale if loss == "hinge" else 1.0)
     solver = make("dcd", loss=loss)
     found = solve(regression(solver, X, scale * t, costs, scale * 0.2), solver, stop=Gap(1e-6)).certificate
     best = primal(X, t, C, 0.2, linear_svr(X, t, C, 0.2, loss), loss)
@@ -146,7 +145,7 @@ def test_starts(loss):
     assert again.n_iter < first.n_iter and again.certificate.gap <= 1e-4
 
 
-@pytest.mark.parametrize(("name", "short"), [(loss.in_regression, loss) for loss in Loss])
+@pytest.mark.parametrize(("name", "short"), [(in_regression(loss), loss) for loss in LOSSES])
 def test_losses_by_their_names_in_regression(name, short):
     X, t, C = quantities(100)
     solver = make("dcd", loss=name)

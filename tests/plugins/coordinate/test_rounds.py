@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 from numba import njit
+from support.liblinear import every_loss
 from support.problems import blobs, linear_dual
 from svmkit_coordinate import atomic, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
-from svmkit.problems.loss import Loss
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.runtime import threads
 
 pytestmark = pytest.mark.usefixtures("one_pool")
-
-every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 
 
 def round_of(problem, K, seeds=0, beta=None, high=np.inf, low=-np.inf):

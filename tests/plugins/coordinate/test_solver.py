@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
+from support.liblinear import every_loss
 from support.problems import blobs, dual_of_blobs, make
 from svmkit_coordinate.passes import passes, shuffle
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.problems.loss import Loss
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full, Shuffled
@@ -21,7 +21,6 @@ from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
-every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 every_sampler = pytest.mark.parametrize("sampler", ["shuffled", "full", "uniform:9", "permuted:50"])
 
 

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from support.liblinear import liblinear, primal
+from support.liblinear import every_loss, liblinear, primal
 from support.problems import blobs, linear_dual, make
 from support.storages import frozen
 from svmkit_coordinate import dcd
@@ -14,7 +14,6 @@ from svmkit_coordinate.workers import FEW
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.problems.loss import Loss
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
 from svmkit.solver.selection import by_name
@@ -25,7 +24,6 @@ from svmkit.training.train import fit
 pytestmark = pytest.mark.usefixtures("one_pool", "however_few")
 
 TIGHT = Gap(1e-8) | Iterations(100_000)
-every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.problems import make, posed, state_of
-from svmkit_corrective.standard_form import Phase
+from svmkit_corrective.rounds import Phase
 from svmkit_corrective.working_set import sparse
 from svmkit_corrective.working_set.sparse import SparseSquare
 from svmkit_corrective.working_set.square import Square

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
+from support.liblinear import every_loss
 from support.problems import make
 from support.regression import linear_svr, primal, quantities, regression, tube
 from svmkit_cutting_plane.bundle import Bundle
@@ -12,7 +13,6 @@ from svmkit_cutting_plane.search import line_search, make_ramps
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.problems.loss import Loss
 from svmkit.problems.risks.linear_risk import LinearTubeRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Shuffled
@@ -20,7 +20,6 @@ from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
-every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 every_solver = pytest.mark.parametrize("name", ["bmrm", "ocas", "svmperf"])
 every_epsilon = pytest.mark.parametrize("epsilon", [0.0, 0.2])
 
@@ -102,7 +101,7 @@ def test_any_unit_of_the_targets(scale):
     X, t, C = quantities(100)
     solver = make("ocas", loss="squared_hinge")
     found = solve(regression(solver, X, scale * t, C, scale * 0.2), solver, stop=Gap(1e-6)).certificate
-    best = primal(X, t, C, 0.2, linear_svr(X, t, C, 0.2, Loss.SQUARED_HINGE), Loss.SQUARED_HINGE)
+    best = primal(X, t, C, 0.2, linear_svr(X, t, C, 0.2, "squared_hinge"), "squared_hinge")
     assert found.gap <= 1e-6 and found.primal == pytest.approx(scale**2 * best, rel=2e-6)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from support.crew import Forgetful, local_crew, of_all_rows, posed, rows
-from svmkit_corrective.standard_form import Phase
+from svmkit_corrective.rounds import Phase
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.driver.session import LocalWorkers
 from svmkit_dask.worker.answers import Message

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from support.liblinear import every_loss
 from support.problems import make
 from support.regression import linear_svr, primal, quantities, regression, tube
 from support.stochastic import Replay, state_of
 
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.problems.loss import Loss
 from svmkit.problems.risks.kernel_risk import KernelTubeRisk
 from svmkit.problems.risks.linear_risk import LinearTubeRisk
 from svmkit.solver.loop.solve import solve
@@ -16,7 +16,6 @@ from svmkit.solver.stopping import Epochs, Gap
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
-every_loss = pytest.mark.parametrize("loss", [*Loss], ids=str)
 every_linear = pytest.mark.parametrize("name", ["sgd", "pegasos", "folos"])
 EPSILON = 0.3
 
@@ -85,7 +84,7 @@ def test_projected_pegasos_stays_in_the_ball_of_the_optimum(loss):
     X, t, C = quantities(40)
     problem = regression(make("pegasos", loss=loss), X, t, C, EPSILON)
     empty = problem.objective(np.zeros(6))
-    best = linear_svr(X, t, C, EPSILON, Loss.of(loss))
+    best = linear_svr(X, t, C, EPSILON, loss)
     assert best @ best <= empty
     sizes = {}
     for project in (False, True):
@@ -95,7 +94,7 @@ def test_projected_pegasos_stays_in_the_ball_of_the_optimum(loss):
             solver.walk(state, np.array([i]))
             sizes[project].append(float(np.square(solver.solution(state)).sum()))
     assert max(sizes[True]) <= empty * (1.0 + 1e-9)
-    assert (max(sizes[False]) > empty) == (loss is Loss.HINGE)
+    assert (max(sizes[False]) > empty) == (loss == "hinge")
 
 
 @every_linear
@@ -117,7 +116,7 @@ def test_any_unit_of_the_targets(name, loss, scale):
     """With targets and epsilon times s, and C of the epsilon-insensitive loss too, the optimum is w times s."""
     X, t, C = quantities(300)
     best = primal(X, t, C, EPSILON, linear_svr(X, t, C, EPSILON, loss), loss)
-    solver, costs = make(name, loss=loss), C * (scale if loss is Loss.HINGE else 1.0)
+    solver, costs = make(name, loss=loss), C * (scale if loss == "hinge" else 1.0)
     problem = regression(solver, X, scale * t, costs, scale * EPSILON)
     found = solve(problem, solver, stop=Epochs(100) | Gap(1e-3)).certificate
     assert found.primal <= 1.02 * scale**2 * best

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from svmkit.problems.box import BoxQP
@@ -9,22 +11,45 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.smo import box as smo_box
-from svmkit.solver.smo.box import LOW, OVER, UP, Box, Epsilon
+from svmkit.solver.smo.box import LOW, OVER, UP, Box, Kinks
 from svmkit.solver.smo.steps import take_steps
-from svmkit_corrective.standard_form import Phase, StandardForm
+from svmkit_corrective.rounds import WORK, Phase, Rounds
 from svmkit_corrective.working_set.growth import WorkingSet
 
 ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
-WORK = 300_000_000  # kernel values that one step may compute: a fraction of a second
 LAST = 800_000_000  # kernel values at most that the last step may compute, which are those of a certificate
 
 
-class CorrectiveState:
-    """The iterate of a fully corrective solve.
+class StandardForm(NamedTuple):
+    """min 1/2 x'Qx + origin'x + sum kink_i |x_i| over lower <= x <= upper (m,), where sign'x is constant.
+
+    Where `bias_penalty` is not None, sign'x is free instead and the term bias_penalty (sign'x)^2 / 2 joins the
+    objective: that of a regularised bias. SMO then has one more point, the origin of the feature space, which takes up
+    the sum.
+    """
+
+    sign: np.ndarray  # coefficients of the equality constraint
+    lower: np.ndarray
+    upper: np.ndarray
+    origin: np.ndarray  # the gradient at x = 0
+    signs: np.ndarray | None  # sign_i sign_j Q_ij = signs_i signs_j (k_ij + bias) but for the ridge; None for 1
+    bias: float
+    worth: float  # the problem's own objective changes by this factor times the one above
+    bias_penalty: float | None = None
+    kinks: float | Kinks | None = None  # as in `svmkit.solver.smo.box`
+
+
+class CorrectiveState(Rounds):
+    """The iterate of a solve under one equality: of a DualQP with a free bias, where a subclass does not differ.
+
+    `box` is SMO's state over all m points: `box.beta` is the iterate at the last survey, or at the end of the last
+    working set that was solved, and `box.v` belongs to it in phase GROWING only. `inner` is SMO's state over the
+    working set in phase SOLVING, otherwise None; where the form has a bias penalty, the origin of the feature space is
+    its last entry. `pairs` (1, 2) is its maximal violating pair, as slots; -1 where a point does not exist.
 
     Parameters
     ----------
-    problem : BoxQP, TubeQP or SimplexQP
+    problem : BoxQP, TubeQP, OneClassQP or SimplexQP
         The problem to solve.
     form : StandardForm
         The same problem as the driver takes it.
@@ -32,46 +57,6 @@ class CorrectiveState:
         A feasible point to start from; the state owns the array and changes it.
     rng : numpy.random.Generator
         Draws the points of the first working set.
-
-    Attributes
-    ----------
-    phase : Phase
-        What the next step does.
-    box : Box
-        SMO's state over all m points. `box.beta` is the iterate at the last survey, or at the end of the last working
-        set that was solved. `box.v` is sign times gradient; it belongs to `box.beta` in phase GROWING only.
-    working : WorkingSet
-        The working set.
-    inner : Box or None
-        SMO's state over the working set in phase SOLVING, otherwise None. Where the form has a bias penalty, the
-        origin of the feature space is its last entry.
-    pairs : ndarray of int64, shape (1, 2)
-        Maximal violating pair of the working set, as slots; -1 where a point does not exist.
-    inner_epsilon : float, svmkit.solver.smo.box.Epsilon or None
-        The epsilon of the points in `inner`.
-    level : float
-        Estimate of the value that v has at all points between their bounds at the optimum. A point on the wrong side
-        of it violates its optimality condition.
-    value, gap : float
-        Objective of the problem, and absolute gap of all points at the last survey.
-    inner_goal : float
-        Gap within the working set at which it counts as solved.
-    changed, change : ndarray of shape (q,)
-        Points whose weights have changed since v was last up to date, and the changes.
-    done : int
-        Number of these changes whose effect on v is in `ahead` already.
-    ahead : ndarray of shape (m,)
-        Effect of the first `done` changes on v, not yet added to v.
-    n_iter : int
-        SMO steps so far.
-    imprecise : bool
-        Whether the precision of the working set's matrix limits progress.
-    complete : bool
-        Whether at the last growth no point outside the set violated its condition.
-    goal : float
-        The relative gap that is asked for; 0.0 if that is not known.
-    relative, before : float
-        The relative gaps of all points at the last survey and at the one before.
     """
 
     def __init__(
@@ -82,22 +67,19 @@ class CorrectiveState:
         given = form.sign, form.lower, form.upper, problem.ridge, problem.diag
         self.box = Box(*given, point, form.sign * form.origin, np.empty(m, np.uint8))
         self.working = WorkingSet(problem.gram, form.signs, form.bias, form.bias_penalty is not None)
-        self.inner: Box | None = None
-        self.inner_epsilon: float | Epsilon | None = None
-        self.phase = Phase.START
-        self.n_iter = 0
-        self.level = self.value = self.gap = self.inner_goal = 0.0
+        self.inner: Any = None
+        self.inner_kinks: float | Kinks | None = None
         self.pairs = np.full((1, 2), -1)
+        # points whose weights have changed since v was last up to date, the changes, how many of them are in `ahead`
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
-        self.ahead = np.zeros(m)
-        self.complete = self.imprecise = False
-        self.goal, self.relative, self.before = 0.0, 1.0, 1.0
+        self.ahead = np.zeros(m)  # their effect on v, not yet added to v
+        self.complete = False  # whether at the last growth no point outside the set violated its condition
+        self.imprecise = False  # whether the precision of the working set's matrix limits progress
 
     # the iterate
 
     @property
     def point(self) -> np.ndarray:
-        """Weights of all points, a new array of shape (m,)."""
         point = self.box.beta.copy()
         if self.inner is not None:
             point[self.working.idx] = self.among(self.inner).beta
@@ -105,7 +87,6 @@ class CorrectiveState:
 
     @property
     def n_support(self) -> int:
-        """Number of weights that are not 0."""
         count = int(np.count_nonzero(self.box.beta))
         if self.inner is not None:
             inside = np.count_nonzero(self.among(self.inner).beta)
@@ -113,25 +94,27 @@ class CorrectiveState:
         return count
 
     def violation(self) -> float:
-        """Return the violation of the optimality conditions by the maximal violating pair of all points."""
         box, slope = self.box, self.slope
-        smo_box.take_sides(box, self.form.epsilon)
-        i, k = smo_box.extremes(box.v, box.side, self.form.epsilon)
-        low, high = self.slopes(box, i, k)
+        smo_box.take_sides(box, self.form.kinks)
+        i, k = smo_box.extremes(box.v, box.side, self.form.kinks)
+        low, high = smo_box.slopes(box, i, k, self.form.kinks)
         if slope is not None:
             return max(slope - low, high - slope, 0.0) if k >= 0 else max(slope - low, 0.0)
         return max(high - low, 0.0) if min(i, k) >= 0 else 0.0
 
-    def slopes(self, box: Box, i: int, k: int) -> tuple[float, float]:
-        """Return `svmkit.solver.smo.box.slopes` of points i and k of the box."""
-        return smo_box.slopes(box, i, k, self.epsilon_of(box))
+    def find_level(self) -> float:
+        # that of the last working set: LIBSVM's rho
+        return self.middle(self.box) if self.phase is Phase.START else self.level
 
-    def epsilon_of(self, box: Box) -> float | Epsilon | None:
-        """Return the epsilon of the points of `box`, which is that of all points or that of the working set."""
-        epsilon = self.form.epsilon
-        if not isinstance(epsilon, Epsilon) or box is self.box:
-            return epsilon
-        return self.inner_epsilon if box is self.inner else epsilon.among(self.working.idx)
+    def objective(self) -> float:
+        return self.problem.value(self.box.beta, self.box.y * self.box.v)
+
+    def total_gap(self) -> float:
+        bias = self.problem.best_bias(self.box.v, self.box.beta)
+        return smo_box.gap(self.box, self.problem.is_ridged, bias, self.form.kinks)
+
+    def inner_gap(self) -> float:
+        return smo_box.gap(self.inner, self.problem.is_ridged, -self.middle(self.inner), self.inner_kinks)
 
     @property
     def slope(self) -> float | None:
@@ -145,16 +128,16 @@ class CorrectiveState:
 
     def middle(self, box: Box) -> float:
         """Return v of the origin, else the mean of v over the maximal violating pair; `level` if there is none."""
+        kinks = self.inner_kinks if box is self.inner else self.form.kinks
         if self.slope is not None:
-            return self.slopes(box, -1, -1)[0] if box is self.inner else self.slope
-        i, k = self.pairs[0].tolist() if box is self.inner else smo_box.extremes(box.v, box.side, self.form.epsilon)
-        return 0.5 * sum(self.slopes(box, i, k)) if min(i, k) >= 0 else self.level
+            return smo_box.slopes(box, -1, -1, kinks)[0] if box is self.inner else self.slope
+        i, k = self.pairs[0].tolist() if box is self.inner else smo_box.extremes(box.v, box.side, kinks)
+        return 0.5 * sum(smo_box.slopes(box, i, k, kinks)) if min(i, k) >= 0 else self.level
 
     # all points
 
     @property
     def behind(self) -> bool:
-        """Whether v lacks the effect of changes of weights."""
         return len(self.changed) > 0
 
     def sync(self) -> None:
@@ -173,7 +156,7 @@ class CorrectiveState:
         self.ahead += self.form.sign * self.effect(self.change[now], self.changed[now])
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
-            if isinstance(self.form.epsilon, Epsilon):  # a ridge changes where a weight has passed 0
+            if isinstance(self.form.kinks, Kinks):  # a ridge changes where a weight has passed 0
                 self.ahead[self.changed] += self._ridge_change(1.0) - self.problem.ridge_terms(
                     self.change, self.changed
                 )
@@ -190,10 +173,6 @@ class CorrectiveState:
         return change
 
     def make_up(self) -> bool:
-        """Compute v from scratch if stored values left something out of it, once in a solve; return whether they did.
-
-        Later changes are small, and so is what they leave out.
-        """
         square = self.working.square
         due, square.lossy = square.lossy, False
         if due:
@@ -216,17 +195,17 @@ class CorrectiveState:
             shift = float(sign @ self.change)
             slope += self.form.bias_penalty * shift * (float(self.form.sign @ box.beta) - shift)
             curvature += self.form.bias_penalty * shift * shift
-        epsilon = self.form.epsilon
-        if epsilon is not None:  # it is convex along the change, so that this is at least what it adds
+        kinks = self.form.kinks
+        if kinks is not None:  # it is convex along the change, so that this is at least what it adds
             weights = box.beta[self.changed]
             after, before = np.abs(weights), np.abs(weights - self.change)
-            if isinstance(epsilon, Epsilon):
-                slope += float(epsilon.width[self.changed] @ (after - before))
+            if isinstance(kinks, Kinks):
+                slope += float(kinks.width[self.changed] @ (after - before))
             else:
-                slope += epsilon * float(after.sum() - before.sum())
+                slope += kinks * float(after.sum() - before.sum())
         if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
-            if isinstance(epsilon, Epsilon):
+            if isinstance(kinks, Kinks):
                 box.v[self.changed] += self._ridge_change(part) - part * self._ridge_change(1.0)
             box.beta[self.changed] -= (1.0 - part) * self.change
             self.imprecise = True
@@ -241,7 +220,6 @@ class CorrectiveState:
         return terms(after, self.changed) - terms(before, self.changed)
 
     def take(self, certificate: Certificate) -> None:
-        """Take over the certificate's exact gradient; note whether rounding errors of v limit the solve."""
         assert certificate.gradient is not None
         exact = self.v_of(certificate.gradient)
         drift = np.abs(self.box.v - exact).max()
@@ -267,69 +245,45 @@ class CorrectiveState:
     # the working set
 
     @property
+    def size(self) -> int:
+        return len(self.inner.v)
+
+    @property
     def labels(self) -> np.ndarray:
         """The labels of the points in `box`, of which the first working set gets both."""
         return self.problem.y
 
     def grow(self, first: int, growth: float) -> None:
-        """Let points join and leave the working set, and begin to solve for the set.
-
-        Parameters
-        ----------
-        first : int
-            Number of points drawn for the first set, and the least number that may join later.
-        growth : float
-            Number of points that may join, as a multiple of the support vectors so far.
-        """
-        working, epsilon = self.working, self.form.epsilon
+        working, kinks = self.working, self.form.kinks
         if not len(working.idx):
             working.seed(self.labels, self.box.beta, first, self.rng)
         else:
             if self.imprecise or working.square.full:
                 working.refine()
-            violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)), epsilon)
+            violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)), kinks)
             # the set stays the same a second time, unsolved: its matrix was not precise enough to solve for it
             self.imprecise = self.complete and not violated and self.gap > 2.0 * self.inner_goal
             self.complete = not violated
         inner = Box(*(values[working.idx] for values in self.box))
-        self.inner_epsilon = smo_box.epsilon_among(epsilon, working.idx)
+        self.inner_kinks = smo_box.kinks_among(kinks, working.idx)
         if self.form.bias_penalty is not None:
-            # its weight is above 0, and with the epsilon of such a weight v is the slope
-            penalty, side = self.form.bias_penalty, UP | LOW | (OVER if epsilon is not None else 0)
-            v = self.slope - (epsilon if isinstance(epsilon, float) else 0.0)
+            # its weight is above 0, and with the kink of such a weight v is the slope
+            penalty, side = self.form.bias_penalty, UP | LOW | (OVER if kinks is not None else 0)
+            v = self.slope - (kinks if isinstance(kinks, float) else 0.0)
             inner = Box(*_append(inner, (1.0, 0.0, np.inf, penalty, penalty, ENDLESS, v, side)))
-            if isinstance(self.inner_epsilon, Epsilon):
-                self.inner_epsilon = Epsilon(*_append(self.inner_epsilon, (0.0, penalty)))
+            if isinstance(self.inner_kinks, Kinks):
+                self.inner_kinks = Kinks(*_append(self.inner_kinks, (0.0, penalty)))
         self.inner = inner
         self.rows = working.square.rows
-        self.pairs[0] = smo_box.extremes(inner.v, inner.side, self.inner_epsilon)
+        self.pairs[0] = smo_box.extremes(inner.v, inner.side, self.inner_kinks)
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:
-        """Make up to `most` SMO steps in the working set.
-
-        Parameters
-        ----------
-        most : int
-            Limit of the number of steps.
-
-        Returns
-        -------
-        steps : int
-            Number of steps made.
-        change : float
-            Change of the problem's objective.
-        solved : bool
-            Whether no further step is possible.
-        """
-        assert self.inner is not None
-        given = (self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_epsilon, 0.0
+        given = (self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_kinks, 0.0
         done, fell, _ = take_steps(*given)
         return done, fell * self.form.worth, done < most
 
     def leave(self) -> None:
-        """Take over the working set's weights; v of all points lacks their effect until `sync` has added it."""
-        assert self.inner is not None
         self.level = self.middle(self.inner)
         idx, inner = self.working.idx, self.among(self.inner)
         change = inner.beta - self.box.beta[idx]

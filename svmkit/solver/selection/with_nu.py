@@ -15,7 +15,7 @@ from svmkit.losses.base import Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES, make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.nu import NuBoxQP, NuTubeQP
+from svmkit.problems.nu_dual import NuBoxQP, NuTubeQP
 from svmkit.solver.base import Reads, Solver, StepInfo
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.task import Task
