@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Loss
-from svmkit.losses.by_name import canonical_name
 from svmkit.problems.certificate import Certificate
 
 RESOLUTION = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
@@ -51,18 +49,7 @@ class DecisionFunction:
     rows: np.ndarray | None = None
 
     def restrict(self, rows: np.ndarray) -> DecisionFunction:
-        """Return the same function over its support vectors only.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n,), int
-            The row number to record for each sample of `coef`.
-
-        Returns
-        -------
-        DecisionFunction
-            The function without the samples of coefficient zero, and with the row numbers of the others.
-        """
+        """Return the same function over its support vectors only; `rows` (n,) are the row numbers of the samples."""
         support = np.flatnonzero(self.coef)
         return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support])
 
@@ -95,7 +82,7 @@ class ClassDecisions(DecisionFunction):
 
 
 class Problem(ABC):
-    """The problem that a solver minimises over the samples of a Gram; `classifier` poses it for a binary training set.
+    """The problem that a solver minimises over the samples of a Gram; `from_loss` poses it for a training set.
 
     Parameters
     ----------
@@ -134,58 +121,9 @@ class Problem(ABC):
         self.gram, self.m, self.y = gram, gram.m, y
 
     @classmethod
-    def classifier(cls, gram: Gram, y: np.ndarray, C: float | np.ndarray, **terms) -> Problem:
-        """Return the problem of training a binary classifier.
-
-        Parameters
-        ----------
-        gram : Gram
-            The kernel matrix of the m samples.
-        y : ndarray of shape (m,)
-            Labels, -1.0 or +1.0; both must occur.
-        C : float or ndarray of shape (m,)
-            Cost of a unit of loss, > 0. Class and sample weights are multiplied in.
-        **terms
-            Further terms of the problem, such as `loss`.
-
-        Returns
-        -------
-        Problem
-
-        Raises
-        ------
-        InputError
-            If y, C or a term is not valid, or if the problem is none of classification.
-        """
-        raise InputError(f"{cls.name} is no problem of classification")
-
-    @classmethod
-    def regressor(cls, gram: Gram, t: np.ndarray, C: float | np.ndarray, epsilon: float, **terms) -> Problem:
-        """Return the problem of training a regression.
-
-        Parameters
-        ----------
-        gram : Gram
-            The kernel matrix of the m samples.
-        t : ndarray of shape (m,)
-            Targets, finite.
-        C : float or ndarray of shape (m,)
-            Cost of a unit of loss, > 0. Sample weights are multiplied in.
-        epsilon : float
-            Distance from a target up to which there is no loss, in units of t, >= 0.
-        **terms
-            Further terms of the problem, such as `loss`.
-
-        Returns
-        -------
-        Problem
-
-        Raises
-        ------
-        InputError
-            If t, C, epsilon or a term is not valid, or if the problem is none of regression.
-        """
-        raise InputError(f"{cls.name} is no problem of regression")
+    def has_targets(cls) -> bool:
+        """Return whether the problem is one of regression, whose samples have targets instead of labels."""
+        return cls.task == "regress"
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms: Any) -> Problem:
@@ -213,15 +151,7 @@ class Problem(ABC):
         InputError
             If a value is not valid, or the problem is not posed for this loss.
         """
-        known = {name: canonical_name(name, loss.task) for name in ("hinge", "squared_hinge")}
-        name = next((name for name, own in known.items() if own == loss.name), None)
-        if name is None:
-            raise InputError(f"{cls.name} has no loss={loss.name}; it has {', '.join(known.values())}")
-        if "loss" in inspect.signature(cls.formulation).parameters:
-            terms["loss"] = name
-        if loss.task == "regress":
-            return cls.regressor(gram, target, C, float(getattr(loss, "epsilon", 0.0)), **terms)
-        return cls.classifier(gram, target, C, **terms)
+        raise InputError(f"{cls.name} has no loss={loss.name}")
 
     @classmethod
     def formulation(cls, **terms) -> str:
@@ -249,15 +179,10 @@ class Problem(ABC):
         """Return P, D and their gap at `point`, computed from scratch on all samples in float64."""
 
     def raise_bound(self, certificate: Certificate) -> None:  # noqa: B027  optional
-        """Let later certificates start from the lower bound that this one proves.
+        """Let later certificates start from the lower bound that this one, of this very problem, proves.
 
         Asking for a certificate does not change the problem; this method does. By default nothing is kept, since most
         solvers have a dual point of their own.
-
-        Parameters
-        ----------
-        certificate : Certificate
-            A certificate of this very problem.
         """
 
     def image_error(self, weights: np.ndarray) -> float:
@@ -278,44 +203,16 @@ class Problem(ABC):
         """Return the decision function of `point`, given the result of `certificate` or `bound` at this point."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        """Return a feasible point whose `decision_function` has nearly the coefficients `coef`.
+        """Return a feasible point whose `decision_function` has nearly the coefficients `coef` (m,) of the samples.
 
-        Parameters
-        ----------
-        coef : ndarray of float64, shape (m,)
-            Coefficients of the samples in a decision function.
-
-        Returns
-        -------
-        ndarray or None
-            None if no weight is left to start from.
-
-        Raises
-        ------
-        InputError
-            If the problem cannot start from a model.
+        None if no weight is left to start from; InputError if the problem cannot start from a model.
         """
         raise InputError(f"{self.name} cannot start from a model")
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        """Return a point whose decision function is nearly w'x + intercept.
+        """Return a point whose decision function is nearly w'x + intercept, for weights w (d,) of the columns of X.
 
-        Parameters
-        ----------
-        w : ndarray of float64, shape (d,)
-            Weights of the columns of X.
-        intercept : float
-            The intercept.
-
-        Returns
-        -------
-        ndarray or None
-            None if no weight is left to start from.
-
-        Raises
-        ------
-        InputError
-            If the problem cannot start from the weights of a linear model.
+        None if no weight is left to start from; InputError if the problem cannot start from a linear model.
         """
         raise InputError(f"{self.name} cannot start from the weights of a linear model, only from support vectors")
 

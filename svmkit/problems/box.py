@@ -55,9 +55,5 @@ class BoxQP(DualQP):
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str | Loss = "hinge") -> None:
         self.loss = make_loss(loss, "classify")
-        y, target, C = read_samples("classify", y, C, gram.m)
+        y, target, C = read_samples(self, y, C, gram.m)
         super().__init__(gram, y, C, self.loss.terms(target, C))
-
-    @classmethod
-    def classifier(cls, gram, y, C, **terms) -> BoxQP:
-        return cls(gram, y, C, **terms)

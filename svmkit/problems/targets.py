@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.problems.base import costs, labels_and_costs
+from svmkit.problems.base import Problem, costs, labels_and_costs
 
 
 def checked_targets(t: np.ndarray, m: int) -> np.ndarray:
@@ -27,22 +27,16 @@ def checked_epsilon(epsilon: float) -> float:
 
 
 def read_samples(
-    task: str, target: np.ndarray, C: float | np.ndarray, m: int
+    problem: Problem, target: np.ndarray, C: float | np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what samplers take as labels, the targets and the costs, all float64 of shape (m,), once they are checked.
 
     Parameters
     ----------
-    task : {"classify", "regress"}
-        What is learnt.
-    target : ndarray of shape (m,)
-        Labels or targets.
-    C : float or ndarray of shape (m,)
-        Costs.
-    m : int
-        The number of samples.
+    problem, target, C, m
+        The problem, its labels or targets (m,), its costs, and the number of samples.
     """
-    if task == "regress":
+    if problem.has_targets():
         t, C = checked_targets(target, m), costs(C, m)
         return sides(t), t, C
     y, C = labels_and_costs(target, C, m)

@@ -76,13 +76,9 @@ class TubeQP(DualQP):
         loss: str | Loss = "epsilon_insensitive",
     ) -> None:
         self.loss = make_loss(loss, "regress", epsilon=checked_epsilon(epsilon))
-        y, self.t, C = read_samples("regress", t, C, gram.m)
+        y, self.t, C = read_samples(self, t, C, gram.m)
         super().__init__(gram, y, C, self.loss.terms(self.t, C))
         self.epsilon = float(getattr(self.loss, "epsilon", 0.0))
-
-    @classmethod
-    def regressor(cls, gram, t, C, epsilon, **terms) -> TubeQP:
-        return cls(gram, t, C, epsilon, **terms)
 
 
 class BiasedTubeQP(TubeQP):

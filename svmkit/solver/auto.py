@@ -117,8 +117,7 @@ class Auto(Solver):
             return _made(fastest(task)[0])
         loss = self.loss
         if loss == "auto":
-            squared = task.problem.is_linear and task.problem.task == "classify"
-            loss = "squared_hinge" if squared else "hinge"
+            loss = "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
         return _made(fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:

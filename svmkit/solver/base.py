@@ -372,9 +372,7 @@ class Solver(ABC):
         """Raise InputError if this solver cannot solve the problem."""
         if not self._takes(problem):
             able = plugins.solvers_where(lambda solver: solver._takes(problem))
-            wanted = (
-                self.problem_of(problem.gram.kernel, problem.task) if problem.task == "regress" else self.problem
-            ).name
+            wanted = (self.problem_of(problem.gram.kernel, "regress") if problem.has_targets() else self.problem).name
             raise InputError(
                 f"solver {self.name} solves {wanted}, not {problem.name}; {problem.name}: {', '.join(able)}"
             )
@@ -383,7 +381,7 @@ class Solver(ABC):
     @classmethod
     def _takes(cls, problem: Problem) -> bool:
         """Return whether the solver minimises problems of this type."""
-        if problem.task != "regress":
+        if not problem.has_targets():
             return isinstance(problem, (cls.problem, *cls.further))
         regression = cls.regression_for(problem.gram.kernel)  # one tube is no other: the names must be equal
         return isinstance(problem, cls.further) or (regression is not None and type(problem).name == regression.name)

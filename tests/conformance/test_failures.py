@@ -170,8 +170,8 @@ class Flattering(SquaredHinge):
     """The problem with a certificate that always says that the optimum is reached."""
 
     @classmethod
-    def classifier(cls, gram, y, C, **terms):
-        return cls(gram, y, C)
+    def from_loss(cls, gram, target, C, loss, **terms):
+        return cls(gram, target, C)
 
     def certificate(self, point):
         found = super().certificate(point)

@@ -127,7 +127,7 @@ def test_bad_input_is_refused():
         ([0, 1, 2, 0], 1.0, 1.0, RBF(1.0), "linear kernel"),
     ]:
         with pytest.raises(InputError, match=reason):
-            CrammerSinger.classifier(Gram(kernel, X), np.array(y, dtype=float), C, bias=bias)
+            CrammerSinger(Gram(kernel, X), np.array(y, dtype=float), C, bias=bias)
 
 
 def test_the_formulation_names_the_bias():

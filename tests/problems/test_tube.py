@@ -13,6 +13,7 @@ from support.liblinear import LOSSES, total
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
+from svmkit.losses import Hinge
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
 
 KINDS = [TubeQP, BiasedTubeQP]
@@ -235,13 +236,13 @@ def test_bad_terms_and_tasks_are_refused():
     X, t = curve(m=5)
     gram = Gram(RBF(0.5), X)
     with pytest.raises(InputError, match="epsilon must be"):
-        TubeQP.regressor(gram, t, 1.0, -0.1)
+        TubeQP(gram, t, 1.0, -0.1)
     with pytest.raises(InputError, match="C must be finite and > 0"):
-        TubeQP.regressor(gram, t, 0.0, 0.1)
+        TubeQP(gram, t, 0.0, 0.1)
     with pytest.raises(InputError, match="5 rows"):
-        TubeQP.regressor(gram, np.append(t[:4], np.nan), 1.0, 0.1)
-    with pytest.raises(InputError, match="no problem of classification"):
-        TubeQP.classifier(gram, np.sign(t), 1.0)
+        TubeQP(gram, np.append(t[:4], np.nan), 1.0, 0.1)
+    with pytest.raises(InputError, match="loss=hinge is for classes"):
+        TubeQP.from_loss(gram, np.sign(t), 1.0, Hinge())
 
 
 def test_kernel_that_is_not_semidefinite_proves_nothing():

@@ -82,8 +82,8 @@ class CrammerSinger(Problem):
         self._X = gram.engine.X
 
     @classmethod
-    def classifier(cls, gram, y, C, **terms) -> CrammerSinger:
-        return cls(gram, y, C, **terms)
+    def from_loss(cls, gram, target, C, loss, **terms) -> CrammerSinger:
+        return cls(gram, target, C, **terms)
 
     @classmethod
     def formulation(cls, *, bias: float = 1.0, **terms) -> str:

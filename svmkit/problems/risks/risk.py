@@ -63,7 +63,7 @@ class Risk(Problem):
         self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: str | Loss = "hinge", *, bias: float = 1.0
     ) -> None:
         self.loss, self.bias = make_loss(loss, self.task), float(bias)
-        y, target, self.C = read_samples(self.task, target, C, gram.m)
+        y, target, self.C = read_samples(self, target, C, gram.m)
         super().__init__(gram, y)
         if not 0.0 <= self.bias < np.inf:
             raise InputError(f"bias must be a finite number >= 0 (0: none), not {bias}")
