@@ -11,27 +11,12 @@ LEVEL = 1e-14  # part of the sizes of its terms that rounding may leave of a der
 
 
 def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float:
-    """Return the argmin over b of sum_i L_i(residual_i - b) + b total.
+    """Return the argmin over b of sum_i L_i(residual_i - b) + b total, of an interval its middle.
 
-    Parameters
-    ----------
-    record : Record
-        The losses L_i.
-    residual : ndarray of float64, shape (m,)
-        Targets less decision values, without the bias.
-    total : float, default=0.0
-        What the dual weights sum to.
-
-    Returns
-    -------
-    float
-        The best bias; the middle of the interval where all values of an interval are best.
-
-    Notes
-    -----
-    The derivative of L_i rises from a bound to the other one: it jumps at the kinks where there is no ridge, and is
-    linear where there is one. As b grows, a loss of weights above 0 ends at residual - kink_up, and one of weights
-    below 0 begins at residual + kink_down.
+    The residuals (m,) are targets less decision values without the bias, `total` is what the dual weights sum to. The
+    derivative of L_i rises from a bound to the other one: it jumps at the kinks where there is no ridge, and is linear
+    where there is one. As b grows, a loss of weights above 0 ends at residual - kink_up, and one of weights below 0
+    begins at residual + kink_down.
     """
     if not (record.lower.any() or record.ridge_up.any()):
         return float(select_bias(record.signs, residual - record.signs * record.kink_up, record.upper.copy(), total))
@@ -58,12 +43,7 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
     """Return the x that minimises sum_i weights_i max(0, x - values_i) - total x; of an interval its middle.
 
-    Parameters
-    ----------
-    values, weights : ndarray of float64, shape (m,)
-        Numbers and their weights >= 0.
-    total : float
-        Between 0 and the sum of the weights; values that weigh as much at most lie below x.
+    The weights (m,) are >= 0; values (m,) that weigh `total` at most, which their sum exceeds, lie below x.
     """
     some = weights > 0.0
     return -float(select_bias(np.ones(np.count_nonzero(some)), -values[some], weights[some], total))

@@ -63,24 +63,15 @@ class Certificate:
     ) -> Certificate:
         """Return the certificate of P and D as they were computed.
 
+        It has neither D nor gap if there is a flaw, if a number is not finite, or if P lies below D by more than the
+        errors. The gap is the largest one that P and D can have within the errors, 0.0 where both are 0.
+
         Parameters
         ----------
-        primal, dual : float
-            P and D.
-        gradient : ndarray of float64, shape (m,), default=None
-            The gradient or the margins.
-        bias : float, default=None
-            The best bias.
+        primal, dual, gradient, bias, flaw
+            As the attributes.
         errors : tuple of two floats, default=(0.0, 0.0)
             Bounds on the rounding errors of P, which the gap includes, and of D, which is lowered by it.
-        flaw : str, default=None
-            Why D is no lower bound.
-
-        Returns
-        -------
-        Certificate
-            Without D and gap if there is a flaw, if a number is not finite, or if P lies below D by more than the
-            errors. The gap is the largest one that P and D can have within the errors, 0.0 where both are 0.
         """
         of_primal, of_dual = errors
         least = max(abs(primal) - of_primal, abs(dual) - of_dual)  # of max(|P|, |D|)
@@ -120,18 +111,5 @@ def _flaw(primal: float, dual: float, of_primal: float) -> str | None:
 
 
 def relative_gap(gap: float, dual: float) -> float:
-    """Return the relative duality gap (P - D) / max(|P|, |D|) of an estimate.
-
-    Parameters
-    ----------
-    gap : float
-        The absolute gap P - D; inf for an unknown gap.
-    dual : float
-        D.
-
-    Returns
-    -------
-    float
-        The relative gap; inf for an unknown gap.
-    """
+    """Return the relative gap (P - D) / max(|P|, |D|) of an estimate of P - D, and D; inf for an unknown gap."""
     return gap / max(abs(dual), abs(gap + dual), 1e-300) if gap < math.inf else math.inf

@@ -35,40 +35,28 @@ class DualQP(Problem):
 
     Parameters
     ----------
-    gram : Gram
-        The kernel matrix of the m samples.
-    y : ndarray of shape (m,)
-        Labels, -1.0 or +1.0, which samplers may use.
-    C : ndarray of shape (m,)
-        Costs of a unit of loss.
-    terms : Terms
-        The losses.
-    total : float, default=0.0
-        What beta sums to where the bias is free.
-    centre : float, default=None
-        The attribute; None takes the median.
+    gram, y : Gram, ndarray of shape (m,)
+        The kernel matrix of the m samples; labels, -1.0 or +1.0, which samplers may use.
+    C, terms : ndarray of shape (m,), Terms
+        Costs of a unit of loss, and the losses.
+    total, centre : float, default=0.0; float, default=None
+        What beta sums to where the bias is free; the attribute, for which None takes the median.
 
     Attributes
     ----------
     record : Record
         The losses, for weights that are turned by the signs.
-    signs : ndarray of float64, shape (m,)
-        Coefficients of the equality constraint.
-    lower, upper : ndarray of float64, shape (m,)
-        Bounds of a point.
-    ridge, ridge_down : ndarray of float64, shape (m,)
-        What weights above and below 0 add to the diagonal; the same array if that is the same.
-    diag : ndarray of float64, shape (m,)
-        The diagonal, with the ridge.
-    is_ridged : bool
-        Whether a ridge is not 0.
+    signs, lower, upper : ndarray of float64, shape (m,)
+        Coefficients of the equality constraint, and bounds of a point.
+    ridge, ridge_down, is_ridged : ndarray of float64, shape (m,); bool
+        What weights above and below 0 add to the diagonal; the same array if that is the same. Whether any is not 0.
+    diag, origin : ndarray of float64, shape (m,)
+        The diagonal, with the ridge; the gradient of the smooth part of the objective, all but width |beta|, at 0.
     width : float or ndarray of shape (m,)
         Factor of |beta| in the objective; what the two kinks of a sample differ by is part of the origin.
     centre : float
         What is subtracted from the targets of regression before any sum, the median; it makes up for itself in the
         bias. 0.0 if the bias is regularised.
-    origin : ndarray of float64, shape (m,)
-        The gradient of the smooth part of the objective, all but width |beta|, at 0.
     """
 
     bias: ClassVar[float] = 0.0  # added to each kernel value
@@ -118,19 +106,7 @@ class DualQP(Problem):
         return f"{make_loss(loss, cls.task).words}, {'regularised' if cls.bias else 'free'} bias"
 
     def decision(self, point: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """Return h without the bias from scratch in float64.
-
-        Parameters
-        ----------
-        point : ndarray of float64, shape (m,)
-            Dual weights.
-        at : ndarray of int, optional
-            The samples to evaluate; all by default.
-
-        Returns
-        -------
-        ndarray of float64, shape (m,) or (len(at),)
-        """
+        """Return h without the bias from scratch in float64, of all samples (m,) or of the samples `at`."""
         idx = np.flatnonzero(point)
         return self.gram.matvec(point[idx] * self.signs[idx], idx, at)
 
@@ -149,16 +125,12 @@ class DualQP(Problem):
         return np.where(weights < 0.0, self.ridge_down[here], self.ridge[here]) * weights
 
     def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
-        """Return the change of the gradient, shape (m,), when the samples `idx` get `weights` in addition to 0.
+        """Return the change of the gradient (m,) when the samples `idx` get `weights` in addition to 0.
 
         Parameters
         ----------
-        weights : ndarray of float64, shape (len(idx),)
-            Changes of the point.
-        idx : ndarray of int
-            Distinct samples.
-        dtype : dtype, default=float64
-            Precision of the kernel values, as for `Gram.matvec`.
+        weights, idx, dtype
+            Changes of the point, the distinct samples that they belong to, and as for `Gram.matvec`.
         """
         signed = weights * self.signs[idx]
         change = self.gram.matvec(signed, idx, dtype=dtype)
@@ -177,13 +149,7 @@ class DualQP(Problem):
         return self.value(point, self.gradient(point))
 
     def best_bias(self, v: np.ndarray, point: np.ndarray) -> float:
-        """Return the bias that minimises the primal, for targets less `centre`, given v = signs times the gradient.
-
-        Parameters
-        ----------
-        v, point : ndarray of float64, shape (m,)
-            v at a point, and the point.
-        """
+        """Return the bias that minimises the primal, for targets less `centre`, given v = signs times the gradient."""
         # the origin of v may hold a part of the kinks
         return self._best_bias(self.signs * (self.ridge_terms(point) + self.origin) - v)
 

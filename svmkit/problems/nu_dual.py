@@ -25,28 +25,15 @@ class NuQP(Problem):
     The two equalities are those of LIBSVM's nu-SVC and nu-SVR: a step moves weight between two samples of a, or between
     two of a'. v = K d + origin is the gradient for both. At the optimum v <= L of the samples with a > 0 and v >= L of
     those with a < over, for a level L; v >= L' where a' > 0 and v <= L' where a' < under. A point is d (m,).
-
-    Attributes
-    ----------
-    nu : float
-        nu.
-    over, under : ndarray of float64, shape (m,)
-        Upper bounds of a and of a'; 0.0 where a sample cannot have that weight.
-    half : float
-        The sum of a, and that of a'.
-    origin : ndarray of float64, shape (m,)
-        The gradient at d = 0.
-    ridge, diag : ndarray of float64, shape (m,)
-        0.0, and the diagonal of K.
     """
 
     nu: float
-    over: np.ndarray
+    over: np.ndarray  # upper bounds of a and of a' (m,); 0.0 where a sample cannot have that weight
     under: np.ndarray
-    half: float
-    origin: np.ndarray
-    ridge: np.ndarray
-    diag: np.ndarray
+    half: float  # the sum of a, and that of a'
+    origin: np.ndarray  # the gradient at d = 0 (m,)
+    ridge: np.ndarray  # 0.0 (m,)
+    diag: np.ndarray  # the diagonal of K (m,)
 
     def decision(self, d: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
         """Return K d from scratch in float64, of all samples or of the samples `at`."""
@@ -84,7 +71,13 @@ class NuQP(Problem):
 
     @abstractmethod
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
-        """Return the relative gap of the certificate from an absolute gap of this problem and its objective."""
+        """Return the relative gap of the certificate from an absolute gap of this problem.
+
+        Parameters
+        ----------
+        gap, objective, levels
+            The gap, the objective, and the levels of a and of a'.
+        """
 
     @abstractmethod
     def settle(self, v: np.ndarray) -> dict[str, float]:

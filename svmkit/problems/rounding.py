@@ -8,23 +8,10 @@ from svmkit.kernels.rounding import TINY, U
 
 
 def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
-    """Return a bound on the error of a sum of products in any order.
+    """Return a bound on the error of a sum in any order of products `terms` (n,), which share a factor >= 0.
 
-    Parameters
-    ----------
-    terms : ndarray of shape (n,)
-        The products of the sum, of any sign.
-    factor : float, default=1.0
-        A factor >= 0 that all terms share.
-
-    Returns
-    -------
-    float
-        (n + 1) (u sum |terms| factor + what underflow can cost); inf if that overflows.
-
-    References
-    ----------
-    Higham: Accuracy and stability of numerical algorithms, 2002, section 3.1.
+    It is (n + 1) (u sum |terms| factor + what underflow can cost), inf if that overflows (Higham: Accuracy and
+    stability of numerical algorithms, 2002, section 3.1).
     """
     size = float(np.abs(terms).sum()) * factor
     return (len(terms) + 1) * (U * size + TINY) if size else 0.0

@@ -82,7 +82,7 @@ class SimplexQP(Problem):
         return "squared hinge, regularised bias"
 
     def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """Return g = A alpha + c, half the gradient, from scratch in float64: of all points (m,) or of those at `at`."""
+        """Return g = A alpha + c, half the gradient, from scratch in float64, of all points (m,) or of those `at`."""
         idx = np.flatnonzero(alpha)
         weights = alpha[idx] * self.y[idx]
         here = at if at.size else slice(None)

@@ -22,16 +22,8 @@ exact_sum = njit(inline="always")(_exact_sum)
 class Record(NamedTuple):
     """`svmkit.losses.Terms` of m samples for weights that are turned: a weight is signs_i times the signed one.
 
-    Weights of one sign only are turned such that they are >= 0, as C-SVC has them. Arrays of float64, shape (m,).
-
-    Attributes
-    ----------
-    signs : ndarray
-        -1.0 or +1.0.
-    target : ndarray
-        The target, which is not turned.
-    lower, upper, kink_up, kink_down, ridge_up, ridge_down : ndarray
-        As in `svmkit.losses.Terms`, of turned weights.
+    Weights of one sign only are turned such that they are >= 0, as C-SVC has them; the target is not turned. Arrays of
+    float64, shape (m,).
     """
 
     signs: np.ndarray
@@ -61,47 +53,23 @@ def _turn(turned: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[np.ndar
 
 
 class Bounds(NamedTuple):
-    """The facts about a Gram and float64 on which the rounding errors of a certificate depend.
+    """The facts about a Gram and float64 on which the rounding errors of a certificate depend."""
 
-    Attributes
-    ----------
-    value : float
-        A bound on the error of a kernel value.
-    largest : float
-        A bound on the absolute value of a kernel value.
-    panel : int
-        The number of products that are summed together, as for `svmkit.kernels.rounding.product_error`.
-    shift : float
-        `svmkit.kernels.gram.semidefinite.Definiteness.shift`.
-    unit : float
-        The unit roundoff.
-    """
-
-    value: float
-    largest: float
-    panel: int
-    shift: float
-    unit: float
+    value: float  # a bound on the error of a kernel value
+    largest: float  # a bound on the absolute value of a kernel value
+    panel: int  # number of products that are summed together, as for `svmkit.kernels.rounding.product_error`
+    shift: float  # `svmkit.kernels.gram.semidefinite.Definiteness.shift`
+    unit: float  # the unit roundoff
 
 
 class Values(NamedTuple):
-    """What a certificate says, before it is known whether the kernel is positive semidefinite.
+    """What a certificate says, before it is known whether the kernel is positive semidefinite."""
 
-    Attributes
-    ----------
-    primal, dual : float
-        P and D as computed.
-    of_primal, of_dual : float
-        Bounds on their rounding errors, that of the equality constraint included.
-    norm : float
-        sum beta_i h_i, which is |w|^2.
-    """
-
-    primal: float
+    primal: float  # P and D as computed
     dual: float
-    of_primal: float
+    of_primal: float  # bounds on their rounding errors, that of the equality constraint included
     of_dual: float
-    norm: float
+    norm: float  # sum beta_i h_i, which is |w|^2
 
 
 _product_error = njit(inline="always")(product_error)
@@ -114,52 +82,26 @@ def _sum_error(m, size, unit):
 
 
 class Totals(NamedTuple):
-    """Facts about a point that bound the error of each decision value; those of parts of the samples can be joined.
-
-    Attributes
-    ----------
-    m, support : int
-        The numbers of samples and of weights that are not 0.
-    total, most : float
-        The sum and the largest of the absolute values of the weights.
-    widest : float
-        The largest k(x, x).
-    farthest : float
-        The largest absolute value of a target less the centre, and its kink.
-    """
+    """Facts about a point that bound the error of each decision value; those of parts of the samples can be joined."""
 
     m: int
-    support: int
-    total: float
+    support: int  # number of weights that are not 0
+    total: float  # the sum and the largest of the absolute values of the weights
     most: float
-    widest: float
-    farthest: float
+    widest: float  # the largest k(x, x)
+    farthest: float  # the largest absolute value of a target less the centre, and its kink
 
 
 class Sums(NamedTuple):
-    """Sums over samples from which P, D and their errors follow; those of parts of the samples can be added.
+    """Sums over samples from which P, D and their errors follow; those of parts of the samples can be added."""
 
-    Attributes
-    ----------
-    norm, size : float
-        sum beta_i h_i, and the sum of the absolute values of its terms.
-    reach, reach_size : float
-        sum target_i beta_i less the kinks, and the sum of the absolute values of its terms.
-    ridged : float
-        sum ridge_i beta_i^2.
-    balance : float
-        sum beta_i.
-    loss, off : float
-        The summed losses, and a bound on their errors that come from those of the residuals.
-    """
-
-    norm: float
+    norm: float  # sum beta_i h_i, and the sum of the absolute values of its terms
     size: float
-    reach: float
+    reach: float  # sum target_i beta_i less the kinks, and the sum of the absolute values of its terms
     reach_size: float
-    ridged: float
-    balance: float
-    loss: float
+    ridged: float  # sum ridge_i beta_i^2
+    balance: float  # sum beta_i
+    loss: float  # the summed losses, and a bound on their errors that come from those of the residuals
     off: float
 
 
@@ -256,29 +198,18 @@ def _values(totals, sums, bias, total, is_free, of_h, unit):
 
 @njit(nogil=True, cache=True)
 def values_at(record, h, beta, diag, centre, bias, of_bias, total, is_free, bounds):
-    """Return the `Values` of a point.
+    """Return the fields of the `Values` of a point.
 
     Parameters
     ----------
-    record : Record
-        The loss.
+    record, bounds : Record, Bounds
+        The loss, and what the rounding errors depend on.
     h, beta, diag : ndarray of float64, shape (m,)
         Decision values without the bias, weights, and the diagonal of K.
-    centre, bias : float
-        What is subtracted from all targets, and the bias for such targets.
-    of_bias : float
-        A bound on the error of the bias.
-    total : float
-        What the signed weights sum to where the bias is free.
-    is_free : bool
-        Whether the bias is free; else it is regularised.
-    bounds : Bounds
-        What the rounding errors depend on.
-
-    Returns
-    -------
-    tuple of float
-        The fields of `Values`.
+    centre, bias, of_bias : float
+        What is subtracted from all targets, the bias for such targets, and a bound on the error of the bias.
+    total, is_free : float, bool
+        What the signed weights sum to where the bias is free, and whether it is; else it is regularised.
     """
     totals = _totals(record, beta, diag, centre)
     of_h = _error_of_h(totals[1], totals[2], totals[3], bounds)
@@ -305,20 +236,12 @@ def sums_of(record, h, beta, centre, bias, of_e, unit):
 
 
 def values_of(totals: Totals, sums: Sums, bias: float, of_h: float, unit: float, *, total=0.0, is_free=True) -> Values:
-    """Return the `Values` of a point from the totals and the sums of all samples.
+    """Return the `Values` of a point from the totals of all samples, and from their sums, added up in any order.
 
     Parameters
     ----------
-    totals : Totals
-        Those of all samples.
-    sums : Sums
-        Those of all samples, added up in any order.
-    bias, total, is_free
-        As for `values_at`.
-    of_h : float
-        As `error_of_h` returns it.
-    unit : float
-        The unit roundoff.
+    totals, sums, bias, of_h, unit, total, is_free
+        Those of all samples, what `error_of_h` returns, the unit roundoff; the others as for `values_at`.
     """
     values = getattr(_values, "py_func", _values)  # itself where nothing is compiled
     return Values(*values(tuple(totals), tuple(sums), bias, total, is_free, of_h, unit))
