@@ -12,6 +12,7 @@ from svmkit import plugins
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, parse_stop
 from svmkit.training.train import fit
@@ -79,7 +80,7 @@ class Svmkit(Side):
         began = time.perf_counter()
         problem = solver.pose(Gram(kernel, worker.X, memory=job["memory"]), y, job["C"])
         before = time.perf_counter() - began
-        solution = solve(problem, solver, stop=_stop(job), score=score, n_threads=self.threads)
+        solution = solve(problem, solver, stop=_stop(job), journal=Journal(score=score), n_threads=self.threads)
         found = [(before + p.seconds, *seen[int(p.accuracy)]) for p in solution.history if p.accuracy is not None]
         return {"curve": found, "seconds": before + solution.seconds, "status": str(solution.status)}
 

@@ -16,31 +16,7 @@ from svmkit_decomposition.complete import LOOKS, CompleteRows, n_support, take_s
 def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
     """Solve class pairs with the hinge loss, as `svmkit.solver.smo.pairs.SolvesPairs` says.
 
-    Parameters
-    ----------
-    pairs : svmkit.solver.smo.pairs.Pairs
-        The class pairs.
-    bounds : svmkit.problems.sums.Bounds
-        What the rounding errors of certificates depend on.
-    answers : svmkit.solver.smo.pairs.Answers
-        Where results go.
-    room : svmkit.solver.smo.pairs.Room
-        Memory, and the state of the class pair that is under way.
-    at : int
-        The class pair to begin or to continue with.
-    budget : float
-        Kernel values and entries of v that may be computed and read, roughly, before the call ends.
-    hurry : bool
-        Whether the class pair that is under way ends where it is.
-    second : bool
-        Whether the second point is chosen by the second-order rule.
-
-    Returns
-    -------
-    at : int
-        The class pair with which to continue.
-    lines : int
-        Number of lines of `room.trail` that were written.
+    `second` says whether the second point of a step is chosen by the second-order rule.
     """
     lines = 0
     while at < pairs.where.shape[0] and lines + LOOKS < room.trail.shape[0]:

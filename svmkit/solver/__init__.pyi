@@ -17,7 +17,7 @@ from .exact_search import line_search
 from .history import History, HistoryPoint
 from .loop.iterate import Progress
 from .loop.minimize import minimize_simplex
-from .loop.recorder import Callback, Saver, Score
+from .loop.recorder import Callback, Journal, Saver, Score
 from .loop.solve import solve
 from .requirements import Reads, Requires
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
@@ -43,6 +43,7 @@ __all__ = [
     "HistoryPoint",
     "InputError",
     "Iterations",
+    "Journal",
     "Kernel",
     "KernelRisk",
     "LearnsFromStreams",

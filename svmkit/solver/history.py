@@ -84,13 +84,9 @@ class History(list[HistoryPoint]):
         return {name: [getattr(p, name) for p in self] for name in HistoryPoint._fields}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the points as a table.
+        """Return the points as a table with a column for each field of `HistoryPoint`.
 
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each point and a column for each field of `HistoryPoint`. Counts are int64, all other columns
-            float64 with NaN for None.
+        Counts are int64, all other columns float64 with NaN for None.
         """
         import pandas as pd
 
@@ -100,13 +96,7 @@ class History(list[HistoryPoint]):
 
 
 class Clock:
-    """A clock; calling it returns the seconds since it was made, time inside `stopped()` excluded.
-
-    Parameters
-    ----------
-    offset : float, default=0.0
-        Seconds from which to count.
-    """
+    """A clock; calling it returns `offset` plus the seconds since it was made, time inside `stopped()` excluded."""
 
     def __init__(self, offset: float = 0.0) -> None:
         self._start = self._made = time.perf_counter() - offset
@@ -131,10 +121,7 @@ class Clock:
 class Schedule:
     """When to write a history point: each iteration at first, then each 3% more, and at least twice a second.
 
-    Parameters
-    ----------
-    n_iter : int, default=0
-        Iterations of the earlier solve that is continued.
+    `n_iter` counts those of the earlier solve that is continued.
     """
 
     def __init__(self, n_iter: int = 0) -> None:

@@ -14,6 +14,7 @@ from support.solve import problem
 from svmkit.errors import InputError
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.solve import OVERTIME, solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Uniform
@@ -244,7 +245,7 @@ def test_every_early_step_is_in_the_history():
 def test_the_progress_is_saved_at_the_end():
     saved = []
     saver = SimpleNamespace(due=lambda seconds: False, save=saved.append)
-    solve(problem(), tape({"point": CORNER}), stop=Iterations(4), saver=saver)
+    solve(problem(), tape({"point": CORNER}), stop=Iterations(4), journal=Journal(saver))
     assert [progress.n_iter for progress in saved] == [4]
     np.testing.assert_array_equal(saved[0].point, CORNER)
 
@@ -254,7 +255,7 @@ def test_the_score_is_that_of_the_answer():
         problem(),
         tape({"point": UNIFORM}, {"point": CORNER}),
         stop=Iterations(2),
-        score=lambda point, certificate: float(point[0]),
+        journal=Journal(score=lambda point, certificate: float(point[0])),
     )
     np.testing.assert_array_equal(found.point, UNIFORM)
     assert found.history[-1].accuracy == UNIFORM[0]

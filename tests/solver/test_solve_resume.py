@@ -12,6 +12,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.solver.history import Clock, Schedule
 from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Uniform
 from svmkit.solver.solution import Status
@@ -100,7 +101,7 @@ class Memory:
 def test_the_saver_gets_progress_and_a_solve_goes_on_from_it(name):
     saver = Memory(10)
     p = problem(C=10.0)
-    first = solve(p, make(name), stop=Iterations(45), saver=saver)
+    first = solve(p, make(name), stop=Iterations(45), journal=Journal(saver))
     first_look = 1 if name == "fcfw" else 0  # at all points, before its first step
     assert [q.n_iter for q in saver.kept] == [*(10 * k - first_look for k in range(1, 5)), 45]
     last = saver.kept[-1]
@@ -132,11 +133,11 @@ def test_a_checkpoint_file_goes_on_where_it_was(name, sampler, tmp_path):
     p = problem_of(X, y, 10.0)
     bound = (X, (y > 0).astype(np.int64), p.C, p.gram.kernel)
     memory = Memory(10**9)
-    solve(p, make(name), stop=Iterations(30), saver=memory, sampler=sampler)
+    solve(p, make(name), stop=Iterations(30), journal=Journal(memory), sampler=sampler)
     file = tmp_path / "run.ckpt"
     checkpoint = Checkpoint(file)
     checkpoint.bind(*bound)
-    solve(p, make(name), stop=Iterations(30), saver=checkpoint.slot(0, name), sampler=sampler)
+    solve(p, make(name), stop=Iterations(30), journal=Journal(checkpoint.slot(0, name)), sampler=sampler)
     back = Checkpoint(file, resume=True)
     back.bind(*bound)
     np.testing.assert_array_equal(back.progress(0).point, memory.kept[-1].point)

@@ -10,6 +10,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.solver import LimitsSupport
 from svmkit.solver.loop.iterate import Progress
+from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.solution import Status
@@ -73,7 +74,7 @@ def test_the_checkpoint_of_a_solve_that_passed_continues_to_the_same_answer(name
     X, y = blobs(150, 3)
     solver, kept = make(name), Keeps()
     asked = posed(solver, X, y, kernel=RBF(0.5))
-    first = solve(asked, solver, stop=Gap(1e-3) | Support(25), saver=kept)
+    first = solve(asked, solver, stop=Gap(1e-3) | Support(25), journal=Journal(kept))
     assert np.count_nonzero(kept.progress.point) <= 25
     again = solve(asked, solver, stop=Gap(1e-3) | Support(25), start=kept.progress)
     assert again.status is first.status is Status.MAX_SUPPORT

@@ -20,17 +20,7 @@ DENIED = (Status.STALLED, Status.NOT_CERTIFIED)  # instead of converged: any oth
 class Confirmation:
     """Decides after each step whether the solve ends there.
 
-    Parameters
-    ----------
-    iterate : Iterate
-        The iterate of the solve.
-    rules : Stop
-        The stop rules.
-
-    Attributes
-    ----------
-    certificate : Certificate or None
-        Certificate of the iterate at which the solve ended, where one was computed for the decision.
+    `certificate` is that of the iterate at which the solve ended, where one was computed for the decision.
     """
 
     def __init__(self, iterate: Iterate, rules: Stop) -> None:
@@ -44,15 +34,7 @@ class Confirmation:
         self._other = False  # whether a rule of convergence other than a gap has ended the solve
 
     def ending(self, info: StepInfo, seconds: float) -> Status | None:
-        """Return the status with which the solve ends at this iterate; None if it continues.
-
-        Parameters
-        ----------
-        info : StepInfo
-            The solver's report of the iterate.
-        seconds : float
-            Time in the loop so far.
-        """
+        """Return the status with which the solve ends at this iterate; None if it continues."""
         measured = self._iterate.measured
         if measured is not None and measured.flaw is not None and self._iterate.solver.external:
             self.certificate = measured

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import Solver
-from svmkit.solver.sampler import Draws, Goal, Sampler
+from svmkit.solver.sampler import Draws
 from svmkit.solver.step_info import StepInfo
 
 
@@ -47,57 +46,17 @@ class Progress(NamedTuple):
 
 
 class Iterate:
-    """The current iterate of one solver on one problem.
+    """The current iterate of one solver on one problem, whose random choices come from `draws`.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem that is solved.
-    solver : Solver
-        The solver.
-    sampler : Sampler
-        The points that each step looks at.
-    seed : int
-        Seed of every random choice.
-    start : Progress or None
-        The earlier solve to continue.
-    over : callable, default=lambda: False
-        Whether the solve has to end, for `Draws.over`.
-    goal : Goal, default=None
-        What the stop rules ask for, for `Draws.goal`.
-
-    Attributes
-    ----------
-    state : Any
-        The solver's own state.
-    n_iter, epochs : int, float
-        Iterations and passes over the training set so far, those of an earlier solve included.
-    measured : Certificate or None
-        The certificate that `measure` computed at this iterate; the next step discards it.
-    fallen_back : ndarray or None
-        The point at which a solve ends that has passed a limit on support vectors, instead of the solver's own.
-
-    Raises
-    ------
-    InputError
-        The random state of `start` is damaged.
+    `n_iter` and `epochs` include those of an earlier solve, `start`. InputError if its random state is damaged.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: Solver,
-        sampler: Sampler,
-        seed: int,
-        start: Progress | None,
-        over: Callable[[], bool] = lambda: False,
-        goal: Goal | None = None,
-    ) -> None:
-        self.problem, self.solver = problem, solver
+    def __init__(self, problem: Problem, solver: Solver, draws: Draws, start: Progress | None = None) -> None:
+        self.problem, self.solver, self._draws = problem, solver, draws
         self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
-        self.measured: Certificate | None = None
+        self.measured: Certificate | None = None  # what `measure` computed at this iterate; the next step discards it
+        # where a solve ends that has passed a limit on support vectors, instead of the solver's own point
         self.fallen_back: np.ndarray | None = None
-        self._draws = Draws(sampler, problem.y, seed, over, goal)
         if start and start.rng_state:
             try:
                 self._draws.rng.bit_generator.state = start.rng_state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -55,16 +55,29 @@ class Saver(Protocol):
         ...
 
 
-class Best:
-    """The best iterate of a solver whose objective may rise again; of a monotone solver nothing is kept.
+class Journal(NamedTuple):
+    """What is kept of a solve while it runs.
 
     Attributes
     ----------
-    objective : float
-        Objective of the best iterate, inf before the first.
-    point : ndarray or None
-        The best iterate; None before the first, and for a monotone solver.
+    saver : Saver, default=None
+        Keeps the progress from time to time and at the end.
+    score : Score, default=None
+        Measures `HistoryPoint.accuracy`, off the clock, each time the iterations have grown by a fifth and at the end.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Journal
+    >>> Journal(score=lambda point, certificate: 0.5).saver is None
+    True
     """
+
+    saver: Saver | None = None
+    score: Score | None = None
+
+
+class Best:
+    """The best iterate of a solver whose objective may rise again, and its objective; nothing of a monotone solver."""
 
     def __init__(self) -> None:
         self.objective = math.inf
@@ -77,32 +90,11 @@ class Best:
 
 
 class Recorder:
-    """Records a solve. The caller stops the clock meanwhile.
+    """Records a solve in `history`, with the `best` iterate among its points. The caller stops the clock meanwhile."""
 
-    Parameters
-    ----------
-    iterate : Iterate
-        The iterate of the solve.
-    callbacks : sequence of Callback
-        Called with each history point.
-    saver : Saver or None
-        Keeps progress.
-    score : Score or None
-        Measures the accuracy whenever the iterations have grown by a fifth.
-
-    Attributes
-    ----------
-    history : History
-        The points so far.
-    best : Best
-        The best iterate among the points of the history.
-    """
-
-    def __init__(
-        self, iterate: Iterate, callbacks: Sequence[Callback], saver: Saver | None, score: Score | None
-    ) -> None:
+    def __init__(self, iterate: Iterate, callbacks: Sequence[Callback], journal: Journal) -> None:
         self.history, self.best = History(), Best()
-        self._iterate, self._callbacks, self._saver, self._score = iterate, callbacks, saver, score
+        self._iterate, self._callbacks, (self._saver, self._score) = iterate, callbacks, journal
         self._schedule = Schedule(iterate.n_iter)
         self._next_score = 0
         self._known = True  # the gap of the last iterate that was looked at
@@ -112,13 +104,7 @@ class Recorder:
         return self._schedule.due(self._iterate.n_iter, seconds) or self._news(info)
 
     def write(self, info: StepInfo, seconds: float) -> bool:
-        """Write a history point, save and call back.
-
-        Returns
-        -------
-        bool
-            Whether a callback asks to stop.
-        """
+        """Write a history point, save and call back; return whether a callback asks to stop."""
         iterate, point = self._iterate, self._point(info, seconds)
         stop = self._follow(info, seconds)
         if self._score is not None and iterate.n_iter >= self._next_score:

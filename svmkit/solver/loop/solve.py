@@ -15,17 +15,16 @@ from svmkit.solver.base import Solver
 from svmkit.solver.history import Clock
 from svmkit.solver.loop.confirmation import Confirmation
 from svmkit.solver.loop.iterate import Iterate, Progress
-from svmkit.solver.loop.recorder import Callback, Recorder, Saver, Score
+from svmkit.solver.loop.recorder import Callback, Journal, Recorder
 from svmkit.solver.loop.support_limit import SupportLimit
-from svmkit.solver.sampler import Sampler
+from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds, Stop
 from svmkit.solver.task import Task
 
-OVERTIME = (
-    0.5  # seconds, at most, by which certificates may exceed a limit in seconds, and their share of a short limit
-)
+# seconds, at most, by which certificates may exceed a limit in seconds, and their share of a short limit
+OVERTIME = 0.5
 
 
 def solve(
@@ -37,8 +36,7 @@ def solve(
     start: np.ndarray | Progress | None = None,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
-    saver: Saver | None = None,
-    score: Score | None = None,
+    journal: Journal = Journal(),  # noqa: B008
     n_threads: int | None = None,
 ) -> Solution:
     """Solve a problem and certify the result on all samples.
@@ -60,10 +58,8 @@ def solve(
         Seed of every random choice. Same seed, machine and number of threads: same result.
     callbacks : sequence of Callback, default=()
         Called with each history point, off the clock. A callback that returns True ends the solve.
-    saver : Saver, default=None
-        Keeps the progress from time to time and at the end.
-    score : Score, default=None
-        Measures `HistoryPoint.accuracy`, off the clock, each time the iterations have grown by a fifth and at the end.
+    journal : Journal, default=Journal()
+        What saves the progress and measures the accuracy meanwhile; by default nothing.
     n_threads : int, default=None
         Number of threads of the compiled loops. None is all cores.
 
@@ -106,13 +102,16 @@ def solve(
             return bool(flag) or clock() >= seconds
 
         goal = rules.goal
-        if goal is not None and (score or any(not getattr(callback, "patient", False) for callback in callbacks)):
+        if goal is not None and (
+            journal.score or any(not getattr(callback, "patient", False) for callback in callbacks)
+        ):
             goal = goal._replace(watched=True)
         if goal is not None and progress:
             goal = goal._replace(iterations=goal.iterations - progress.n_iter, begun=progress.n_iter)
-        iterate = Iterate(problem, solver, sampler or solver.sampler, seed, progress, over, goal)
+        draws = Draws(sampler or solver.sampler, problem.y, seed, over, goal)
+        iterate = Iterate(problem, solver, draws, progress)
         limit = SupportLimit(iterate, rules)
-        run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, saver, score))
+        run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, journal))
         try:
             run.loop(flag)
         except (KeyboardInterrupt, Gone):

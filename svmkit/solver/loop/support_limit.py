@@ -23,25 +23,8 @@ class SupportLimit:
     A solver that `LimitsSupport` is told of the limit and goes on within it. Any other solver takes its steps until
     one of them passes the limit. The solve then ends at the better of two points: the best iterate within the limit,
     and the last iterate without its smallest weights.
-
-    Parameters
-    ----------
-    iterate : Iterate
-        The iterate of the solve, before its first step.
-    rules : Stop
-        The stop rules of the solve.
-
-    Attributes
-    ----------
-    most : float
-        The largest number of support vectors; inf if no rule limits them.
-    rules : Stop
-        The other stop rules.
-
-    Raises
-    ------
-    InputError
-        The problem is linear, so that its models have weights of the columns and no support vectors.
+    `most` is the largest number of support vectors, inf if no rule limits them, and `rules` are the other stop rules.
+    InputError if the problem is linear, so that its models have weights of the columns and no support vectors.
     """
 
     def __init__(self, iterate: Iterate, rules: Stop) -> None:

@@ -14,27 +14,11 @@ from svmkit.solver.sampler import Sampler
 
 
 def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, limited: bool = False) -> Solver:
-    """Return the solver of a name.
+    """Return the solver of a name, with these values of its options.
 
-    Parameters
-    ----------
-    given : str or Solver
-        A name; an instance is returned unchanged.
-    options : mapping of str to object, default=None
-        Values of the options of a solver that is given by its name; the others keep their defaults.
-    limited : bool, default=False
-        Whether support vectors are limited, for which a solver may hand over to another one (`Solver.within_support`).
-
-    Returns
-    -------
-    Solver
-        The solver.
-
-    Raises
-    ------
-    InputError
-        No solver has that name, or the solver cannot be used here; the message lists the usable solvers. Or an option
-        is unknown, has a wrong value, or is given beside an instance.
+    `limited` says whether support vectors are limited, for which a solver may hand over to another one
+    (`Solver.within_support`). An InputError lists the usable solvers, or says which option is unknown, has a wrong
+    value, or is given beside an instance.
     """
     if not isinstance(given, str | Solver):
         raise InputError(f"solver must be a name or an instance of a solver, not {given!r}")
@@ -42,57 +26,28 @@ def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, lim
         raise InputError(f'the options of a solver are a dict such as {{"loss": "hinge"}}, not {options!r}')
     if options and not isinstance(given, str):
         raise InputError(f"{given!r} has its options already: give it alone, or its name {given.name!r} with options")
-    found = plugins.build("solver", given, dict(options or {})) if isinstance(given, str) else given
-    return found.within_support() if limited else found
+    made = plugins.build("solver", given, dict(options or {})) if isinstance(given, str) else given
+    return made.within_support() if limited else made
 
 
 def of_all_classes(given: Solver) -> Solver:
     """Return the solver of Crammer and Singer's problem, as an option `multiclass="crammer_singer"` asks for it.
 
-    Parameters
-    ----------
-    given : Solver
-        A solver of class pairs; a solver of the problem itself is returned unchanged.
-
-    Returns
-    -------
-    Solver
-        What its `crammer_singer` makes.
-
-    Raises
-    ------
-    InputError
-        The solver has no such problem; the message lists those that have.
+    It is what the `crammer_singer` of a solver of class pairs makes. An InputError lists the solvers that have one.
     """
-    found = given.crammer_singer()
-    if found is None:
+    made = given.crammer_singer()
+    if made is None:
         able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
         raise InputError(f"solver {given.name} has no multiclass=crammer_singer; those that have: {', '.join(able)}")
-    return found
+    return made
 
 
 def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | Solver | None = None) -> Kernel:
-    """Return the kernel of a name, with the parameters in `params` that it has.
+    """Return the kernel of a name, with the parameters in `params` that it has; its gamma may still be a rule.
 
-    Parameters
-    ----------
-    given : str, callable, Kernel or None
-        A callable f(X, Z) becomes a `FromFunction`. None is the linear kernel if `for_solver` needs it, and rbf
-        otherwise.
-    params : dict, default=None
-        Values of gamma, degree, coef0 and the like, used only where a name is given.
-    for_solver : str or Solver, default=None
-        The solver that has to work with the kernel.
-
-    Returns
-    -------
-    Kernel
-        The kernel; its gamma may still be a rule such as "scale".
-
-    Raises
-    ------
-    InputError
-        No kernel has that name, a parameter is out of range, or the solver cannot take the kernel.
+    A callable f(X, Z) becomes a `FromFunction`. None is the linear kernel if `for_solver`, which has to work with the
+    kernel, needs it, and rbf otherwise. InputError if no kernel has that name, a parameter is out of range, or the
+    solver cannot take the kernel.
     """
     taker = None if for_solver is None else solver(for_solver)
     if given is None:
@@ -100,30 +55,16 @@ def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | S
     if isinstance(given, str):
         known = plugins.options(plugins.load("kernel", given))
         given = plugins.build("kernel", given, {k: v for k, v in (params or {}).items() if k in known})
-    found = given if isinstance(given, Kernel) else FromFunction(given)
+    made = given if isinstance(given, Kernel) else FromFunction(given)
     if taker is not None:
-        taker.check_kernel(found)
-    return found
+        taker.check_kernel(made)
+    return made
 
 
 def sampler(given: str | Sampler | None) -> Sampler | None:
-    """Return the sampler that a text such as "full" or "uniform:59" describes.
+    """Return the sampler that a text such as "full" or "uniform:59" describes: a name, and its first option.
 
-    Parameters
-    ----------
-    given : str, Sampler or None
-        A name, with the value of the sampler's first option after a colon. An instance is returned unchanged, and so is
-        None, which stands for the solver's own sampler.
-
-    Returns
-    -------
-    Sampler or None
-        The sampler.
-
-    Raises
-    ------
-    InputError
-        No sampler has that name, or a size is missing or not accepted.
+    None stands for the solver's own sampler. InputError if no sampler has that name, or a size is missing or refused.
     """
     if not isinstance(given, str):
         return given

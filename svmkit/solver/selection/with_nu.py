@@ -16,8 +16,8 @@ from svmkit.losses.by_name import LIBLINEAR_NAMES, make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu_dual import NuBoxQP, NuTubeQP
-from svmkit.solver.base import Reads, Solver, StepInfo
-from svmkit.solver.sampler import Draws, Sampler
+from svmkit.solver.base import Solver, StepInfo
+from svmkit.solver.sampler import Draws
 from svmkit.solver.task import Task
 
 
@@ -25,17 +25,8 @@ from svmkit.solver.task import Task
 class WithNu(Solver):
     """A solver with nu, which poses NuBoxQP for two classes and NuTubeQP for targets, and is `inner` for the rest.
 
-    Parameters
-    ----------
-    inner : Solver
-        A solver of both problems, such as smo, or one that chooses it.
-    nu : float
-        nu, > 0; what is feasible beyond that depends on the data.
-
-    Raises
-    ------
-    InputError
-        nu is not a finite number > 0, or the solver's loss is not the hinge.
+    `inner` solves both problems, such as smo, or chooses who does. InputError if nu is not a finite number > 0, or the
+    loss of `inner` is not the hinge; what is feasible beyond that depends on the data.
     """
 
     inner: Solver
@@ -48,34 +39,8 @@ class WithNu(Solver):
         name = loss.name if isinstance(loss, Loss) else loss
         if LIBLINEAR_NAMES.get(name, name) not in ("auto", "hinge"):
             raise InputError(f"nu goes with the hinge loss, not with loss={name}")
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.inner.name
-
-    @property
-    def paper(self) -> str:  # type: ignore[override]
-        return self.inner.paper
-
-    @property
-    def monotone(self) -> bool:  # type: ignore[override]
-        return self.inner.monotone
-
-    @property
-    def recheck(self) -> int:  # type: ignore[override]
-        return self.inner.recheck
-
-    @property
-    def reads(self) -> Reads | None:  # type: ignore[override]
-        return self.inner.reads
-
-    @property
-    def by_slices(self) -> bool:  # type: ignore[override]
-        return self.inner.by_slices
-
-    @property
-    def sampler(self) -> Sampler:  # type: ignore[override]
-        return self.inner.sampler
+        for own in ("name", "paper", "monotone", "recheck", "reads", "by_slices", "sampler"):
+            object.__setattr__(self, own, getattr(self.inner, own))
 
     @property
     def params(self) -> dict[str, Any]:
@@ -131,11 +96,6 @@ class WithNu(Solver):
 
     def reactivate(self, state: Any) -> None:
         self.inner.reactivate(state)
-
-
-def nu_of(solver: Solver) -> float | None:
-    """Return the nu of a solver that `with_nu` made; None for any other."""
-    return float(solver.nu) if isinstance(solver, WithNu) else None
 
 
 def with_nu(solver: Solver, nu: float | None) -> Solver:

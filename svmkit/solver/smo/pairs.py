@@ -14,63 +14,29 @@ LINES = 1024  # of history that one call may write
 
 
 class Pairs(NamedTuple):
-    """Class pairs of one training of more than two classes, all of whose kernel rows fit in memory.
+    """Class pairs of one training of more than two classes, all of whose kernel rows fit in memory."""
 
-    Attributes
-    ----------
-    source : FromMatrix or FromDense
-        The kernel values of all samples, sorted by class.
-    where : ndarray of int64, shape (n_pairs, 4)
-        `a`, `n_a`, `b` and `n_b` of `FromMatrix`, of each class pair; its first class is +1.
-    C, diag : ndarray of float64, shape (m,)
-        The cost and k(x, x) of each sample.
-    order : ndarray of int64, shape (m,)
-        The rows of the data.
-    gap : float
-        The relative gap at which a class pair ends.
-    most : float
-        The number of iterations after which a class pair ends.
-    """
-
-    source: FromMatrix | FromDense
-    where: np.ndarray
-    C: np.ndarray
+    source: FromMatrix | FromDense  # the kernel values of all samples, sorted by class
+    where: np.ndarray  # int64 (n_pairs, 4): `a`, `n_a`, `b`, `n_b` of `FromMatrix`; the first class of a pair is +1
+    C: np.ndarray  # float64 (m,): the cost and k(x, x) of each sample
     diag: np.ndarray
-    order: np.ndarray
-    gap: float
-    most: float
+    order: np.ndarray  # int64 (m,): the rows of the data
+    gap: float  # the relative gap at which a class pair ends
+    most: float  # number of iterations after which it ends
 
 
 class Answers(NamedTuple):
-    """The results of class pairs, each of them certified from scratch.
+    """The results of class pairs, each of them certified from scratch."""
 
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n_pairs,)
-        Where the n values of a class pair begin in the arrays of shape (total,).
-    beta, gradient : ndarray of float64, shape (total,)
-        The points, and the gradients there.
-    rows, coef : ndarray of int64 and of float64, shape (total,)
-        The rows of the data that are support vectors, and their coefficients; `size` of them for each class pair.
-    size : ndarray of int64, shape (n_pairs,)
-        The number of support vectors.
-    bias : ndarray of float64, shape (n_pairs,)
-        The best bias.
-    values : ndarray of float64, shape (n_pairs, 5)
-        `svmkit.problems.sums.Values`.
-    counts : ndarray of int64, shape (n_pairs, 2)
-        Iterations and kernel values.
-    """
-
-    first: np.ndarray
-    beta: np.ndarray
+    first: np.ndarray  # int64 (n_pairs,): where the n values of a class pair begin in the arrays (total,)
+    beta: np.ndarray  # float64 (total,): the points, and the gradients there
     gradient: np.ndarray
-    rows: np.ndarray
-    coef: np.ndarray
-    size: np.ndarray
-    bias: np.ndarray
-    values: np.ndarray
-    counts: np.ndarray
+    rows: np.ndarray  # int64 (total,): the rows of the data that are support vectors, `size` of them for each pair
+    coef: np.ndarray  # float64 (total,): their coefficients
+    size: np.ndarray  # int64 (n_pairs,): number of support vectors
+    bias: np.ndarray  # float64 (n_pairs,): the best bias
+    values: np.ndarray  # float64 (n_pairs, 5): `svmkit.problems.sums.Values`
+    counts: np.ndarray  # int64 (n_pairs, 2): iterations and kernel values
 
     @classmethod
     def empty(cls, sizes: np.ndarray) -> Answers:
@@ -83,37 +49,17 @@ class Answers(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The memory of one thread.
+    """The memory of one thread."""
 
-    Attributes
-    ----------
-    rows : ndarray of float64, shape (n * n,)
-        Kernel rows of the largest class pair.
-    slot_of, done : ndarray of int64, shape (n,) and (2,)
-        As for `svmkit.kernels.loops.complete_rows.Slab`.
-    vectors : ndarray of float64, shape (7, n)
-        For vectors of a class pair.
-    support : ndarray of int64, shape (n,)
-        For the support vectors of a class pair.
-    side : ndarray of uint8, shape (n,)
-        As in `svmkit.solver.smo.box.Box`.
-    under_way : ndarray of float64, shape (5,)
-        The state of a class pair that the last call has left: whether there is one, and what the code needs to go on.
-    trail : ndarray of float64, shape (LINES, 5)
-        Iterates for the history: iterations, objective, gap, number of support vectors, kernel values.
-    pair_of : ndarray of int64, shape (LINES,)
-        The class pair of each line of the trail. The last line of each class pair is its answer.
-    """
-
-    rows: np.ndarray
-    slot_of: np.ndarray
+    rows: np.ndarray  # float64 (n * n,): kernel rows of the largest class pair
+    slot_of: np.ndarray  # int64 (n,) and (2,): as for `svmkit.kernels.loops.complete_rows.Slab`
     done: np.ndarray
-    vectors: np.ndarray
-    support: np.ndarray
-    side: np.ndarray
-    under_way: np.ndarray
-    trail: np.ndarray
-    pair_of: np.ndarray
+    vectors: np.ndarray  # float64 (7, n), for vectors of a class pair
+    support: np.ndarray  # int64 (n,), for its support vectors
+    side: np.ndarray  # uint8 (n,), as in `svmkit.solver.smo.box.Box`
+    under_way: np.ndarray  # float64 (5,): whether the last call has left a class pair, and what the code needs to go on
+    trail: np.ndarray  # float64 (LINES, 5): iterations, objective, gap, number of support vectors, kernel values
+    pair_of: np.ndarray  # int64 (LINES,): the pair of each line of the trail; the last line of a pair is its answer
 
     @classmethod
     def make(cls, n: int, rows: np.ndarray, done: np.ndarray) -> Room:
@@ -133,26 +79,19 @@ class SolvesPairs(Protocol):
 
         Parameters
         ----------
-        pairs : Pairs
-            The class pairs.
-        bounds : Bounds
-            What the rounding errors of certificates depend on.
-        answers : Answers
-            Where results go.
-        room : Room
-            Memory, and the state of the class pair that is under way.
-        at : int
-            The class pair to begin or to continue with.
-        budget : float
-            Kernel values and entries of vectors that may be computed and read, roughly, before the call ends.
+        pairs, bounds : Pairs, Bounds
+            The class pairs, and what the rounding errors of certificates depend on.
+        answers, room : Answers, Room
+            Where results go; memory, and the state of the class pair that is under way.
+        at, budget : int, float
+            The class pair to begin or to continue with; kernel values and entries of vectors that may be computed and
+            read, roughly, before the call ends.
         hurry : bool
             Whether the class pair that is under way ends where it is, and no other one begins.
 
         Returns
         -------
-        at : int
-            The class pair with which to continue.
-        lines : int
-            Number of lines of `room.trail` that were written.
+        at, lines : int
+            The class pair with which to continue, and the number of lines of `room.trail` that were written.
         """
         ...

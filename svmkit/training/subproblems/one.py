@@ -18,7 +18,7 @@ from svmkit.runtime.interrupt import Flag
 from svmkit.scoring.metric import Metric
 from svmkit.solver.history import History, HistoryPoint, Measured
 from svmkit.solver.loop.iterate import Progress
-from svmkit.solver.loop.recorder import Callback, Score, is_true
+from svmkit.solver.loop.recorder import Callback, Journal, Score, is_true
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Cyclic
@@ -164,6 +164,7 @@ class SubproblemTrainer:
         share = min(seconds, budget.left)
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
         saved = Saved(slot)
+        score = self._score(pair, C, problem, measure) if measure or self.callbacks.sees_models else None
         solution = solve(
             problem,
             solver,
@@ -172,8 +173,7 @@ class SubproblemTrainer:
             start=progress or (self._start(pair, problem) if start is None else start),
             seed=self.method.settings.seed,
             callbacks=self._callbacks(*(place or (pair.k, len(sizes), pair.name))),
-            saver=saved,
-            score=self._score(pair, C, problem, measure) if measure or self.callbacks.sees_models else None,
+            journal=Journal(saved, score),
         )
         steps = solution.seconds - (progress.seconds if progress else 0.0)
         solution, decision = self._decide(pair, C, problem, solution, measure)
