@@ -49,7 +49,18 @@ class DecisionFunction:
     rows: np.ndarray | None = None
 
     def restrict(self, rows: np.ndarray) -> DecisionFunction:
-        """Return the same function over its support vectors only; `rows` (n,) are the row numbers of the samples."""
+        """Return the same function over its support vectors only.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int
+            The row number to record for each sample of `coef`.
+
+        Returns
+        -------
+        DecisionFunction
+            The function without the samples of coefficient zero, and with the row numbers of the others.
+        """
         support = np.flatnonzero(self.coef)
         return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support])
 
@@ -179,10 +190,15 @@ class Problem(ABC):
         """Return P, D and their gap at `point`, computed from scratch on all samples in float64."""
 
     def raise_bound(self, certificate: Certificate) -> None:  # noqa: B027  optional
-        """Let later certificates start from the lower bound that this one, of this very problem, proves.
+        """Let later certificates start from the lower bound that this one proves.
 
         Asking for a certificate does not change the problem; this method does. By default nothing is kept, since most
         solvers have a dual point of their own.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A certificate of this very problem.
         """
 
     def image_error(self, weights: np.ndarray) -> float:
@@ -203,16 +219,44 @@ class Problem(ABC):
         """Return the decision function of `point`, given the result of `certificate` or `bound` at this point."""
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        """Return a feasible point whose `decision_function` has nearly the coefficients `coef` (m,) of the samples.
+        """Return a feasible point whose `decision_function` has nearly the coefficients `coef`.
 
-        None if no weight is left to start from; InputError if the problem cannot start from a model.
+        Parameters
+        ----------
+        coef : ndarray of float64, shape (m,)
+            Coefficients of the samples in a decision function.
+
+        Returns
+        -------
+        ndarray or None
+            None if no weight is left to start from.
+
+        Raises
+        ------
+        InputError
+            If the problem cannot start from a model.
         """
         raise InputError(f"{self.name} cannot start from a model")
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        """Return a point whose decision function is nearly w'x + intercept, for weights w (d,) of the columns of X.
+        """Return a point whose decision function is nearly w'x + intercept.
 
-        None if no weight is left to start from; InputError if the problem cannot start from a linear model.
+        Parameters
+        ----------
+        w : ndarray of float64, shape (d,)
+            Weights of the columns of X.
+        intercept : float
+            The intercept.
+
+        Returns
+        -------
+        ndarray or None
+            None if no weight is left to start from.
+
+        Raises
+        ------
+        InputError
+            If the problem cannot start from the weights of a linear model.
         """
         raise InputError(f"{self.name} cannot start from the weights of a linear model, only from support vectors")
 

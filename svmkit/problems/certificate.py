@@ -63,15 +63,24 @@ class Certificate:
     ) -> Certificate:
         """Return the certificate of P and D as they were computed.
 
-        It has neither D nor gap if there is a flaw, if a number is not finite, or if P lies below D by more than the
-        errors. The gap is the largest one that P and D can have within the errors, 0.0 where both are 0.
-
         Parameters
         ----------
-        primal, dual, gradient, bias, flaw
-            As the attributes.
+        primal, dual : float
+            P and D.
+        gradient : ndarray of float64, shape (m,), default=None
+            The gradient or the margins.
+        bias : float, default=None
+            The best bias.
         errors : tuple of two floats, default=(0.0, 0.0)
             Bounds on the rounding errors of P, which the gap includes, and of D, which is lowered by it.
+        flaw : str, default=None
+            Why D is no lower bound.
+
+        Returns
+        -------
+        Certificate
+            Without D and gap if there is a flaw, if a number is not finite, or if P lies below D by more than the
+            errors. The gap is the largest one that P and D can have within the errors, 0.0 where both are 0.
         """
         of_primal, of_dual = errors
         least = max(abs(primal) - of_primal, abs(dual) - of_dual)  # of max(|P|, |D|)

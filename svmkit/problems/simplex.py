@@ -82,7 +82,19 @@ class SimplexQP(Problem):
         return "squared hinge, regularised bias"
 
     def gradient(self, alpha: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
-        """Return g = A alpha + c, half the gradient, from scratch in float64, of all points (m,) or of those `at`."""
+        """Return g = A alpha + c, half the gradient, from scratch in float64.
+
+        Parameters
+        ----------
+        alpha : ndarray of float64, shape (m,)
+            The weights.
+        at : ndarray of int, optional
+            The points to evaluate; all by default.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,) or (len(at),)
+        """
         idx = np.flatnonzero(alpha)
         weights = alpha[idx] * self.y[idx]
         here = at if at.size else slice(None)
@@ -91,12 +103,16 @@ class SimplexQP(Problem):
         return g if self.linear_term is None else g + self.linear_term[here]
 
     def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
-        """Return the change of g (m,) when the points `idx` get additional weights; kernel values have this dtype.
+        """Return the change of g, shape (m,), when the points `idx` get the additional `weights`.
 
         Parameters
         ----------
-        weights, idx, dtype
-            Changes of alpha, the distinct points that they belong to, and as for `Gram.matvec`.
+        weights : ndarray of float64, shape (len(idx),)
+            Changes of alpha.
+        idx : ndarray of int
+            Distinct points.
+        dtype : dtype, default=float64
+            Precision of the kernel values, as for `Gram.matvec`.
         """
         signed = weights * self.y[idx]
         change = self.y * (self.gram.matvec(signed, idx, dtype=dtype) + self.bias * signed.sum())

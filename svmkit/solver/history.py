@@ -84,9 +84,13 @@ class History(list[HistoryPoint]):
         return {name: [getattr(p, name) for p in self] for name in HistoryPoint._fields}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the points as a table with a column for each field of `HistoryPoint`.
+        """Return the points as a table.
 
-        Counts are int64, all other columns float64 with NaN for None.
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each point and a column for each field of `HistoryPoint`. Counts are int64, all other columns
+            float64 with NaN for None.
         """
         import pandas as pd
 
