@@ -6,12 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.simplex import SimplexQP
-from svmkit.problems.tube import TubeQP
 from svmkit.solver.smo import box as smo_box
-from svmkit.solver.smo.box import LOW, OVER, UP, Box, Kinks
+from svmkit.solver.smo.box import LOW, OVER, UP, Box, L1Part
 from svmkit.solver.smo.steps import take_steps
 from svmkit_corrective.rounds import WORK, Phase, Rounds
 from svmkit_corrective.working_set.growth import WorkingSet
@@ -36,7 +33,7 @@ class StandardForm(NamedTuple):
     bias: float
     worth: float  # the problem's own objective changes by this factor times the one above
     bias_penalty: float | None = None
-    kinks: float | Kinks | None = None  # as in `svmkit.solver.smo.box`
+    kinks: float | L1Part | None = None  # as in `svmkit.solver.smo.box`
 
 
 class CorrectiveState(Rounds):
@@ -49,26 +46,20 @@ class CorrectiveState(Rounds):
 
     Parameters
     ----------
-    problem : BoxQP, TubeQP, OneClassQP or SimplexQP
-        The problem to solve.
-    form : StandardForm
-        The same problem as the driver takes it.
-    point : ndarray of shape (m,)
-        A feasible point to start from; the state owns the array and changes it.
-    rng : numpy.random.Generator
-        Draws the points of the first working set.
+    problem, form : DualQP or SimplexQP, StandardForm
+        The problem to solve, twice.
+    point, rng : ndarray of shape (m,), numpy.random.Generator
+        A feasible point to start from, an array that the state owns and changes; draws the first working set.
     """
 
-    def __init__(
-        self, problem: BoxQP | TubeQP | SimplexQP, form: StandardForm, point: np.ndarray, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, problem: Any, form: StandardForm, point: np.ndarray, rng: np.random.Generator) -> None:
         self.problem, self.form, self.rng = problem, form, rng
         m = problem.m
         given = form.sign, form.lower, form.upper, problem.ridge, problem.diag
         self.box = Box(*given, point, form.sign * form.origin, np.empty(m, np.uint8))
         self.working = WorkingSet(problem.gram, form.signs, form.bias, form.bias_penalty is not None)
         self.inner: Any = None
-        self.inner_kinks: float | Kinks | None = None
+        self.inner_l1: float | L1Part | None = None
         self.pairs = np.full((1, 2), -1)
         # points whose weights have changed since v was last up to date, the changes, how many of them are in `ahead`
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
@@ -114,7 +105,7 @@ class CorrectiveState(Rounds):
         return smo_box.gap(self.box, self.problem.is_ridged, bias, self.form.kinks)
 
     def inner_gap(self) -> float:
-        return smo_box.gap(self.inner, self.problem.is_ridged, -self.middle(self.inner), self.inner_kinks)
+        return smo_box.gap(self.inner, self.problem.is_ridged, -self.middle(self.inner), self.inner_l1)
 
     @property
     def slope(self) -> float | None:
@@ -128,7 +119,7 @@ class CorrectiveState(Rounds):
 
     def middle(self, box: Box) -> float:
         """Return v of the origin, else the mean of v over the maximal violating pair; `level` if there is none."""
-        kinks = self.inner_kinks if box is self.inner else self.form.kinks
+        kinks = self.inner_l1 if box is self.inner else self.form.kinks
         if self.slope is not None:
             return smo_box.slopes(box, -1, -1, kinks)[0] if box is self.inner else self.slope
         i, k = self.pairs[0].tolist() if box is self.inner else smo_box.extremes(box.v, box.side, kinks)
@@ -156,7 +147,7 @@ class CorrectiveState(Rounds):
         self.ahead += self.form.sign * self.effect(self.change[now], self.changed[now])
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
-            if isinstance(self.form.kinks, Kinks):  # a ridge changes where a weight has passed 0
+            if isinstance(self.form.kinks, L1Part):  # a ridge changes where a weight has passed 0
                 self.ahead[self.changed] += self._ridge_change(1.0) - self.problem.ridge_terms(
                     self.change, self.changed
                 )
@@ -199,13 +190,13 @@ class CorrectiveState(Rounds):
         if kinks is not None:  # it is convex along the change, so that this is at least what it adds
             weights = box.beta[self.changed]
             after, before = np.abs(weights), np.abs(weights - self.change)
-            if isinstance(kinks, Kinks):
+            if isinstance(kinks, L1Part):
                 slope += float(kinks.width[self.changed] @ (after - before))
             else:
                 slope += kinks * float(after.sum() - before.sum())
         if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
             part = -slope / curvature
-            if isinstance(kinks, Kinks):
+            if isinstance(kinks, L1Part):
                 box.v[self.changed] += self._ridge_change(part) - part * self._ridge_change(1.0)
             box.beta[self.changed] -= (1.0 - part) * self.change
             self.imprecise = True
@@ -265,21 +256,21 @@ class CorrectiveState(Rounds):
             self.imprecise = self.complete and not violated and self.gap > 2.0 * self.inner_goal
             self.complete = not violated
         inner = Box(*(values[working.idx] for values in self.box))
-        self.inner_kinks = smo_box.kinks_among(kinks, working.idx)
+        self.inner_l1 = smo_box.l1_among(kinks, working.idx)
         if self.form.bias_penalty is not None:
             # its weight is above 0, and with the kink of such a weight v is the slope
             penalty, side = self.form.bias_penalty, UP | LOW | (OVER if kinks is not None else 0)
             v = self.slope - (kinks if isinstance(kinks, float) else 0.0)
             inner = Box(*_append(inner, (1.0, 0.0, np.inf, penalty, penalty, ENDLESS, v, side)))
-            if isinstance(self.inner_kinks, Kinks):
-                self.inner_kinks = Kinks(*_append(self.inner_kinks, (0.0, penalty)))
+            if isinstance(self.inner_l1, L1Part):
+                self.inner_l1 = L1Part(*_append(self.inner_l1, (0.0, penalty)))
         self.inner = inner
         self.rows = working.square.rows
-        self.pairs[0] = smo_box.extremes(inner.v, inner.side, self.inner_kinks)
+        self.pairs[0] = smo_box.extremes(inner.v, inner.side, self.inner_l1)
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:
-        given = (self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_kinks, 0.0
+        given = (self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_l1, 0.0
         done, fell, _ = take_steps(*given)
         return done, fell * self.form.worth, done < most
 

@@ -94,7 +94,7 @@ class BiasedState(CorrectiveState):
         return self.slope
 
     def inner_gap(self):
-        kinks = smo_box.kinks_among(self.form.kinks, self.working.idx)
+        kinks = smo_box.l1_among(self.form.kinks, self.working.idx)
         return smo_box.gap(self.among(self.inner), self.problem.is_ridged, -self.middle(self.inner), kinks)
 
 
@@ -176,7 +176,7 @@ class SpanState(BiasedState):
         self.biased = problem
         given = problem.signs, problem.lower, problem.upper, problem.origin, None, 0.0, 1.0, problem.bias
         free = TubeQP(problem.gram, problem.t, problem.C, loss=problem.loss)
-        super().__init__(free, StandardForm(*given, smo_box.kinks_of(problem)), point, rng)
+        super().__init__(free, StandardForm(*given, smo_box.l1_part(problem)), point, rng)
 
     def gradient(self):
         return self.biased.gradient(self.box.beta)

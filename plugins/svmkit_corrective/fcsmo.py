@@ -46,5 +46,5 @@ class FCSMO(Corrective):
         if isinstance(problem, NuQP):
             return NuRounds(problem, point)
         given = problem.signs, problem.lower, problem.upper, problem.origin
-        form = StandardForm(*given, None, 0.0, 1.0, kinks=smo_box.kinks_of(problem))
+        form = StandardForm(*given, None, 0.0, 1.0, kinks=smo_box.l1_part(problem))
         return CorrectiveState(problem, form, point, draws.rng)

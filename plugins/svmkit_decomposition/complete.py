@@ -11,7 +11,7 @@ from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, kern
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Goal
-from svmkit.solver.smo.box import LOW, UP, box_of, gap, kinks_of, move, side_of, slope, slopes, violation_of
+from svmkit.solver.smo.box import LOW, UP, box_of, gap, l1_part, move, side_of, slope, slopes, violation_of
 from svmkit.solver.smo.rows import OPTIONS, is_kind, locate, row_at
 from svmkit.solver.smo.steps import require_bound, take_steps
 from svmkit.solver.step_info import StepInfo
@@ -77,7 +77,7 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
         Steps before this slice, and the most steps of the slice.
     budget : float
         Kernel values and entries of v that may be computed and read, roughly, before the slice ends at a look.
-    trail, kinks : ndarray of float64, shape (n, 5); float, Kinks or None
+    trail, kinks : ndarray of float64, shape (n, 5); float, L1Part or None
         Where looks at the gap are noted, as in `StepInfo.trail`; as in `svmkit.solver.smo.box`.
 
     Returns
@@ -134,7 +134,7 @@ class CompleteState(SolveState):
         self._restart(point, problem.gradient(point))
 
     def _restart(self, beta: np.ndarray, gradient: np.ndarray) -> None:
-        self.box, self.kinks = box_of(self.problem, beta, gradient), kinks_of(self.problem)
+        self.box, self.kinks = box_of(self.problem, beta, gradient), l1_part(self.problem)
         self.pairs = np.full((1, 2), -1)
         self.objective = self.problem.value(beta, gradient)
 

@@ -67,7 +67,7 @@ class BoxState(SolveState):
         self.outside = 0  # number of points that are left out and have a weight that is not 0
         # the state of SMO over the points that take part
         self.boxes: tuple[Box, ...] = (smo_box.box_of(self.problem, self._beta, gradient),)
-        self.kinks = smo_box.kinks_of(self.problem)
+        self.kinks = smo_box.l1_part(self.problem)
         smo_box.take_sides(self.box, self.kinks)
         # the maximal violating pair, as positions in `box`; -1 where a point does not exist
         self.pairs = np.array([smo_box.extremes(self.box.v, self.box.side, self.kinks)], dtype=np.int64)
@@ -190,7 +190,7 @@ class BoxState(SolveState):
             self.source = self.source.restriction(kept)
         self.at = self.source.at
         self.boxes = (Box(*(values[kept] for values in box)),)
-        self.kinks = smo_box.kinks_among(self.kinks, kept)
+        self.kinks = smo_box.l1_among(self.kinks, kept)
         self.outside = np.count_nonzero(self._beta) - np.count_nonzero(self.box.beta)
         self.pairs = np.searchsorted(kept, self.pairs)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from svmkit.kernels.loops.row_loops import find, in_order
 from svmkit.runtime.compiling import njit
-from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, Box, extremes, kinks_among, ridge_at, slope, violation_of
+from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, Box, extremes, l1_among, ridge_at, slope, violation_of
 from svmkit.solver.smo.steps import take_steps
 
 INNER = 1e-3  # violation within a working set at which it counts as solved, relative to that of all points
@@ -95,7 +95,7 @@ def solve_sets(box, rows, pairs, chosen, most, target, kinks):
         if missing:
             return done, change, n
         own = Box(y[W], box.lower[W], box.upper[W], ridge[W], box.diag[W], beta[W], v[W], side[W])
-        fell = _solve(own, rows.slab, places, W, INNER * violation_of(v, side, i, k, kinks), kinks_among(kinks, W))
+        fell = _solve(own, rows.slab, places, W, INNER * violation_of(v, side, i, k, kinks), l1_among(kinks, W))
         done += 1
         change += fell
         if fell == 0.0 or fell == -np.inf:

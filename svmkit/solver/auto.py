@@ -36,20 +36,7 @@ FLOAT64 = 8  # bytes of a kernel value
 
 
 def fastest(task: Task) -> tuple[str, str]:
-    """Choose the fastest solver of a task.
-
-    Parameters
-    ----------
-    task : Task
-        What is minimised, and how large it is.
-
-    Returns
-    -------
-    solver : str
-        The name of a solver of `task.problem`.
-    reason : str
-        Why it was chosen, in words.
-    """
+    """Return the name of the fastest solver of a task, and in words why it is."""
     if task.problem.is_linear:
         return defaults.LINEAR, "its steps need no kernel values"
     if issubclass(task.problem, SimplexQP):
@@ -91,9 +78,8 @@ class Auto(Solver):
 
     @classmethod
     def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
-        return plugins.load(
-            "solver", defaults.LINEAR if kernel.name == "linear" else defaults.WHOLE_MATRIX
-        ).regression_for(kernel)
+        name = defaults.LINEAR if kernel.name == "linear" else defaults.WHOLE_MATRIX
+        return plugins.load("solver", name).regression_for(kernel)
 
     def sampler_for(self, kernel: Kernel) -> Sampler:
         return self._poser(kernel).sampler_for(kernel)

@@ -198,7 +198,7 @@ def test_widths_and_ridges_of_their_own(second, ridge, below):
     """P from a grid of conjugates equals D at the end. Without a ridge below 0, weights are bounded there."""
     K, t = curve()
     n, rng = len(t), np.random.default_rng(2)
-    epsilon = smo_box.Kinks(rng.uniform(0.0, 0.4, n), np.full(n, below))
+    epsilon = smo_box.L1Part(rng.uniform(0.0, 0.4, n), np.full(n, below))
     lower, upper = -2.0 if below == 0.0 else -np.inf, np.inf
     full = [np.full(n, x) for x in (1.0, lower, upper, ridge, 1.0 + ridge)]
     b = Box(*full, np.zeros(n), -t, np.zeros(n, np.uint8))

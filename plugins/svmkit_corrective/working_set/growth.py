@@ -5,51 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.gram import Gram
-from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box, Kinks
+from svmkit.solver.smo.box import LOW, OVER, UNDER, UP, Box, L1Part
 from svmkit_corrective.working_set.sparse import SparseSquare
 from svmkit_corrective.working_set.square import Square
 
 CLEAR = 0.1  # points whose safety exceeds this share of the largest violation outside leave the set
 PARTNERS = 64  # points at each bound that always stay in the set, so that weight can be exchanged with them
 BOUNDS = UP, LOW  # sides of points at a bound
-AT_CORNERS = UP | UNDER, LOW | OVER, UP | LOW  # with an epsilon; the last one is the corner at 0
+AT_CORNERS = UP | UNDER, LOW | OVER, UP | LOW  # with kinks; the last one is the corner at 0
 
 
 class WorkingSet:
     """The working set with its matrix and the policy of its growth.
 
     A point violates its optimality condition when its v is on the wrong side of the level; how far it is from doing so
-    is its safety.
-
-    Parameters
-    ----------
-    gram : Gram
-        Computes the kernel values; its memory budget limits the matrix of the set.
-    signs : ndarray of shape (m,) or None
-        Labels in the matrix's entries signs_i signs_j (k_ij + bias); None for entries k_ij + bias.
-    bias : float
-        Constant that is added to each kernel value.
-    origin : bool, default=False
-        Whether the matrix has a row for the origin of the feature space, see `Square`.
-
-    Attributes
-    ----------
-    square : Square or SparseSquare
-        The matrix of the set; sparse rows where nearly all kernel values are too small to matter.
-    slot_of : ndarray of shape (m,)
-        Slot of each point, -1 outside the set.
-    joined : ndarray of shape (n,)
-        Round in which the point of each slot joined.
-    round : int
-        Number of rounds so far.
+    is its safety. The memory budget of the Gram limits the matrix, whose entries are those of `Square`.
     """
 
     def __init__(self, gram: Gram, signs: np.ndarray | None, bias: float, origin: bool = False) -> None:
         plain = signs is None and bias == 0.0 and not origin
         sparse = SparseSquare.fitting(gram) if plain else None
+        # sparse rows where nearly all kernel values are too small to matter
         self.square: Square | SparseSquare = sparse or Square(gram, signs, bias, origin=origin)
-        self.slot_of = np.full(gram.m, -1, dtype=np.int64)
-        self.joined = np.empty(0, dtype=np.int64)
+        self.slot_of = np.full(gram.m, -1, dtype=np.int64)  # slot of each point, -1 outside the set
+        self.joined = np.empty(0, dtype=np.int64)  # round in which the point of each slot joined
         self.round = 0
 
     @property
@@ -62,14 +41,10 @@ class WorkingSet:
 
         Parameters
         ----------
-        y : ndarray of shape (m,)
-            Labels, -1.0 or +1.0.
-        weights : ndarray of shape (m,)
-            Weights of the start, of either sign.
-        first : int
-            Number of points without weight that are drawn at most, half of them from each class if there are enough.
-        rng : numpy.random.Generator
-            Draws the points.
+        y, weights : ndarray of shape (m,)
+            Labels, -1.0 or +1.0, and weights of the start, of either sign.
+        first, rng : int, numpy.random.Generator
+            How many points without weight it draws at most, half of them from each class if there are enough.
         """
         self.round += 1
         most = self.square.at_once
@@ -80,9 +55,8 @@ class WorkingSet:
         free[support] = False
         sides = [np.flatnonzero((y == sign) & free) for sign in (1.0, -1.0)]
         sides.sort(key=len)
-        for n_classes, side in (
-            (2, sides[0]),
-            (1, sides[1]),
+        for n_classes, side in zip(
+            (2, 1), sides, strict=True
         ):  # the smaller class first: the other takes what it leaves
             drawn = rng.permutation(side)[: room // n_classes]
             chosen.append(drawn)
@@ -99,24 +73,16 @@ class WorkingSet:
             self.slot_of[idx] = np.arange(len(idx))
             finer.append(idx)
 
-    def grow(self, box: Box, level: float, wanted: int, kinks: float | Kinks | None = None) -> bool:
+    def grow(self, box: Box, level: float, wanted: int, kinks: float | L1Part | None = None) -> bool:
         """Let points that violate their condition join, and points that are safe leave.
+
+        Return whether any point outside violates its condition; the set changes only then.
 
         Parameters
         ----------
-        box : Box
-            All points of the problem, at an iterate to which `box.v` belongs.
-        level : float
-            Estimate of v at the points between their bounds.
-        wanted : int
-            Maximum number of points that join.
-        epsilon : float, Epsilon or None, default=None
-            As in `StandardForm`.
-
-        Returns
-        -------
-        bool
-            Whether any point outside violates its condition; the set changes only then.
+        box, level, wanted, kinks
+            All points at an iterate to which `box.v` belongs, an estimate of v at the points between their bounds, the
+            maximum number of points that join, and the kinks as in `StandardForm`.
         """
         self.round += 1
         depths = violations(box, level, kinks)
@@ -162,27 +128,12 @@ class WorkingSet:
         self.joined = np.append(self.joined, np.full(len(joined), self.round))
 
 
-def violations(box: Box, level: float, kinks: float | Kinks | None = None) -> np.ndarray:
-    """Return by how much each point violates its optimality condition.
-
-    Parameters
-    ----------
-    box : Box
-        All points of the problem.
-    level : float
-        Estimate of v at the points between their bounds.
-    epsilon : float, Epsilon or None, default=None
-        As in `StandardForm`.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        The violations. A negative value is the safety of a point that satisfies its condition.
-    """
+def violations(box: Box, level: float, kinks: float | L1Part | None = None) -> np.ndarray:
+    """Return by how much each point (m,) violates its optimality condition; a negative value is its safety."""
     off = box.v - level
     rise = fall = off
     if kinks is not None:
-        width = kinks.width if isinstance(kinks, Kinks) else kinks
+        width = kinks.width if isinstance(kinks, L1Part) else kinks
         rise, fall = off + np.where(box.beta < 0.0, -width, width), off + np.where(box.beta > 0.0, width, -width)
     below = np.where(box.side & UP, -rise, -np.inf)
     return np.maximum(below, np.where(box.side & LOW, fall, -np.inf))

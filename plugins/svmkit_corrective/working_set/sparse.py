@@ -31,26 +31,9 @@ COUNTED, PACKED = 0.3, 1.0  # nanoseconds to compare a value, and to read an ent
 class SparseSquare:
     """Kernel rows of the points of a working set, which keep only values above a threshold, with all m points.
 
-    It takes the place of a `Square` without labels and bias. A value of two points is computed once, when the first of
-    them joins. Points never leave.
-
-    Parameters
-    ----------
-    gram : Gram
-        Computes the values; its budget holds for the rows.
-
-    Attributes
-    ----------
-    most, at_once : int
-        Number of points that it has room for, and of points that may join in a round.
-    idx : ndarray of shape (n,)
-        Its points, by slot.
-    rows : SparseRows
-        The rows in the form that SMO takes.
-    full : bool
-        Whether there was no room for the rows of points that were to join.
-    lossy : bool
-        Whether large changes of weights may have left something out of a gradient.
+    It takes the place of a `Square` without labels and bias, within the budget of the Gram. A value of two points is
+    computed once, when the first of them joins. Points never leave. `full` says whether there was no room for the rows
+    of points that were to join, `lossy` whether large changes of weights may have left something out of a gradient.
     """
 
     def __init__(self, gram: Gram) -> None:
@@ -78,6 +61,7 @@ class SparseSquare:
 
     @property
     def rows(self) -> SparseRows:
+        """The rows in the form that `take_steps` takes."""
         n = len(self.idx)
         return SparseRows(self._starts[: n + 1], self._indices, self._values, self._slot_of, np.zeros(n))
 

@@ -15,27 +15,13 @@ PARTS = 16  # ranges of stored rows that are read side by side; a fixed number, 
 
 
 class SparseRows(NamedTuple):
-    """Kernel rows of some of the m points, of which only large values are stored.
+    """Kernel rows of some of the m points, of which only large values are stored."""
 
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (n + 1,)
-        Where the entries of each row begin, and where those of the last row end.
-    indices : ndarray of int32, shape (room,)
-        The points whose values are stored.
-    values : ndarray of float32, shape (room,)
-        The kernel values.
-    slot_of : ndarray of int32, shape (m,)
-        The row of each point, -1 for points without one.
-    scratch : ndarray of float64, shape (n,)
-        Zeros, into which SMO's loop has a row written, by slots, and from which it has the row taken away.
-    """
-
-    starts: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    slot_of: np.ndarray
-    scratch: np.ndarray
+    starts: np.ndarray  # int64 (n + 1,): where the entries of each row begin, and where those of the last row end
+    indices: np.ndarray  # int32 (room,): the points whose values are stored
+    values: np.ndarray  # float32 (room,)
+    slot_of: np.ndarray  # int32 (m,): the row of each point, -1 for points without one
+    scratch: np.ndarray  # zeros (n,), into which SMO's loop has a row written, by slots, and taken away again
 
 
 @njit(nogil=True, cache=True)

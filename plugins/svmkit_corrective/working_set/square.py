@@ -34,12 +34,8 @@ class Square:
 
     Parameters
     ----------
-    gram : Gram
-        Computes the values; its budget holds for the matrix.
-    signs : ndarray of shape (m,), optional
-        The labels y, default none.
-    bias : float, default=0.0
-        Constant that is added to each kernel value.
+    gram, signs, bias
+        The Gram, whose budget holds for the matrix, the labels y (m,), and what is added to each kernel value.
     coarse : bool, default=True
         Whether 16 bits may be used.
     origin : bool, default=False
@@ -47,10 +43,8 @@ class Square:
 
     Attributes
     ----------
-    most, at_once : int
-        Number of points that it has room for, and of points that may join in a round.
-    idx : ndarray of shape (n,)
-        Its points, by slot.
+    most, at_once, idx : int, int, ndarray of shape (n,)
+        Number of points that it has room for, and of points that may join in a round; its points, by slot.
     """
 
     full = lossy = False

@@ -41,7 +41,7 @@ class ClusterState(CorrectiveState):
         self.gram = gram
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
         self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))
-        self.inner = self.inner_kinks = None
+        self.inner = self.inner_l1 = None
         self.pairs = np.full((1, 2), -1)
         self.complete = self.imprecise = self.alone = False
         self.fell, self.valued, self.pause, self.paused = [0.0, 0.0], 0.0, 1, 0
@@ -180,7 +180,7 @@ class ClusterState(CorrectiveState):
         return max(0.0, 0.5 * self.seen.norm + loss + self.seen.value)
 
     def inner_gap(self) -> float:
-        return smo_box.gap(self.inner, self.candidates.qp.is_ridged, -self.middle(self.inner), self.inner_kinks)
+        return smo_box.gap(self.inner, self.candidates.qp.is_ridged, -self.middle(self.inner), self.inner_l1)
 
     def objective(self) -> float:
         assert self.seen is not None

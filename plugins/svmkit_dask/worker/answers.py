@@ -49,7 +49,7 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
         return Block(at, np.empty(0), 0)
     square = _square(rows, at, memory)
     at = at[: len(square.idx)]
-    box, kinks = Box(*(values[at] for values in rows.box)), smo_box.kinks_among(rows.qp.kinks, at)
+    box, kinks = Box(*(values[at] for values in rows.box)), smo_box.l1_among(rows.qp.kinks, at)
     before, steps, table = box.beta.copy(), 0, square.rows
     pairs = np.array([smo_box.extremes(box.v, box.side, kinks)], dtype=np.int64)
 

@@ -32,7 +32,7 @@ class SampleQP(DualQP):
         target = spec.targets(answers)
         y = np.where(target > spec.centre, 1.0, -1.0)
         super().__init__(_Diagonal(len(C), diag), y, C, spec.loss.terms(target, C), centre=spec.centre)  # type: ignore[arg-type]
-        self.kinks = smo_box.kinks_of(self)
+        self.kinks = smo_box.l1_part(self)
 
     def among(self, at: np.ndarray) -> SampleQP:
         """Return those of the samples `at`."""

@@ -4,7 +4,7 @@ The problem is that of `steps`, and v_r = y_r G_r with the gradient G: at the op
 
 Where the objective has the further term sum_r epsilon_r |beta_r|, or another ridge below 0 than above, y is 1, and
 `slope` stands for v: the point counts as two, one that can rise and one that can fall. Functions take `kinks`: a
-number if it is the same for all points, else an `Kinks`, and None if there is neither. numba compiles them for each
+number if it is the same for all points, else an `L1Part`, and None if there is neither. numba compiles them for each
 of the three, so that classification has nothing to do with it.
 """
 
@@ -41,7 +41,7 @@ class Box(NamedTuple):
     side: np.ndarray  # bits UP and LOW: y beta has room above, below; with kinks OVER and UNDER: beta is above, below 0
 
 
-class Kinks(NamedTuple):
+class L1Part(NamedTuple):
     """What differs from point to point, or between weights above and below 0, as arrays of float64, shape (n,)."""
 
     width: np.ndarray  # kink_r >= 0
@@ -72,28 +72,28 @@ def nu_boxes_of(
     return boxes[0], boxes[1]
 
 
-def kinks_of(problem: Any) -> float | Kinks | None:
+def l1_part(problem: Any) -> float | L1Part | None:
     """Return the kinks of a DualQP, as in this module."""
     if problem.ridge_down is not problem.ridge or np.ndim(problem.width):
-        return Kinks(np.full(problem.m, problem.width), problem.ridge_down)
+        return L1Part(np.full(problem.m, problem.width), problem.ridge_down)
     return float(problem.width) or None
 
 
-def kinks_among(kinks: float | Kinks | None, at: np.ndarray) -> float | Kinks | None:
+def l1_among(kinks: float | L1Part | None, at: np.ndarray) -> float | L1Part | None:
     """Return the kinks of the points `at`."""
-    return Kinks(kinks.width[at], kinks.ridge_down[at]) if isinstance(kinks, Kinks) else kinks
+    return L1Part(kinks.width[at], kinks.ridge_down[at]) if isinstance(kinks, L1Part) else kinks
 
 
-@overload(kinks_among, jit_options=OPTIONS)
-def _kinks_among(kinks, at):
+@overload(l1_among, jit_options=OPTIONS)
+def _l1_among(kinks, at):
     if isinstance(kinks, types.BaseNamedTuple):
-        return lambda kinks, at: Kinks(kinks.width[at], kinks.ridge_down[at])
+        return lambda kinks, at: L1Part(kinks.width[at], kinks.ridge_down[at])
     return lambda kinks, at: kinks
 
 
 def width_at(kinks: Any, r: int) -> float:
     """Return kink_r."""
-    return kinks.width[r] if isinstance(kinks, Kinks) else kinks
+    return kinks.width[r] if isinstance(kinks, L1Part) else kinks
 
 
 @overload(width_at, jit_options=OPTIONS)
@@ -105,7 +105,7 @@ def _width_at(kinks, r):
 
 def ridge_at(ridge: np.ndarray, kinks: Any, r: int, is_below: bool) -> float:
     """Return the ridge of point r for weights above or below 0."""
-    return kinks.ridge_down[r] if is_below and isinstance(kinks, Kinks) else ridge[r]
+    return kinks.ridge_down[r] if is_below and isinstance(kinks, L1Part) else ridge[r]
 
 
 @overload(ridge_at, jit_options=OPTIONS)
@@ -151,7 +151,7 @@ def violation_of(v, side, i, k, kinks):
     return slope(v[k], side[k], LOW, kinks, k) - slope(v[i], side[i], UP, kinks, i)
 
 
-def slopes(box: Box, i: int, k: int, kinks: float | Kinks | None) -> tuple[float, float]:
+def slopes(box: Box, i: int, k: int, kinks: float | L1Part | None) -> tuple[float, float]:
     """Return the slopes of point i upwards and of point k downwards, for callers that are not compiled.
 
     Parameters

@@ -150,7 +150,7 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
         Choose k by the second-order rule (`second_order`); else take the maximal violating pair.
     most, target : int, float
         The largest number of steps, and the violation v_k - v_i at which to end.
-    kinks, change : float, Kinks or None; float
+    kinks, change : float, L1Part or None; float
         As in `svmkit.solver.smo.box`, and what the change of the objective is added to.
 
     Returns
