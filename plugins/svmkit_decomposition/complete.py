@@ -61,30 +61,12 @@ def _row_at(rows, slot):
 def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, most, budget, trail, kinks):
     """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or the budget is spent.
 
-    Parameters
-    ----------
-    box : svmkit.solver.smo.box.Box
-        The state, changed in place.
-    rows : CompleteRows
-        The kernel rows.
-    pairs : ndarray of int64, shape (1, 2)
-        The maximal violating pair, changed in place; negative if it and `box.side` are not known.
-    second, is_ridged : bool
-        The second point is chosen by the second-order rule; a ridge is not 0.
-    objective, target : float
-        The objective at the start of the slice, and the relative gap at which to end.
-    taken, most : int
-        Steps before this slice, and the most steps of the slice.
-    budget : float
-        Kernel values and entries of v that may be computed and read, roughly, before the slice ends at a look.
-    trail, kinks : ndarray of float64, shape (n, 5); float, L1Part or None
-        Where looks at the gap are noted, as in `StepInfo.trail`; as in `svmkit.solver.smo.box`.
+    `pairs` (1, 2) is the maximal violating pair, negative if it and `box.side` are not known; box and pairs change in
+    place. `objective` is that at the start, `target` the relative gap at which to end, `taken` the steps before this
+    slice. `budget` counts kernel values and entries of v that may be computed and read, roughly, before the slice ends
+    at a look at the gap. Looks are noted in `trail` (n, 5), as in `StepInfo.trail`.
 
-    Returns
-    -------
-    looks, steps, objective, difference
-        The numbers of looks that were noted and of steps, and the objective, -inf where it is unbounded below, and
-        P - D at the end.
+    Returns (looks, steps, objective, P - D), the objective being -inf where it is unbounded below.
     """
     v, beta, side, slab, n = box.v, box.beta, box.side, rows.slab, box.v.size
     if pairs[0, 0] < 0 or pairs[0, 1] < 0:

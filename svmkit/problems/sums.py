@@ -198,18 +198,10 @@ def _values(totals, sums, bias, total, is_free, of_h, unit):
 
 @njit(nogil=True, cache=True)
 def values_at(record, h, beta, diag, centre, bias, of_bias, total, is_free, bounds):
-    """Return the fields of the `Values` of a point.
+    """Return the fields of the `Values` of a point from h without the bias, beta and the diagonal of K, each (m,).
 
-    Parameters
-    ----------
-    record, bounds : Record, Bounds
-        The loss, and what the rounding errors depend on.
-    h, beta, diag : ndarray of float64, shape (m,)
-        Decision values without the bias, weights, and the diagonal of K.
-    centre, bias, of_bias : float
-        What is subtracted from all targets, the bias for such targets, and a bound on the error of the bias.
-    total, is_free : float, bool
-        What the signed weights sum to where the bias is free, and whether it is; else it is regularised.
+    `centre` is subtracted from all targets; the bias, with an error of at most `of_bias`, is that for such targets. The
+    signed weights sum to `total` where the bias is free, that is not regularised.
     """
     totals = _totals(record, beta, diag, centre)
     of_h = _error_of_h(totals[1], totals[2], totals[3], bounds)

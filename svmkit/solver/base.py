@@ -206,7 +206,7 @@ class Solver(ABC):
         problem = self.problem_of(gram.kernel, loss.task)
         if problem.is_linear:
             self.check_kernel(gram.kernel)
-        return problem.from_loss(gram, target, C, loss, **{k: v for k, v in self._terms.items() if k != "loss"})
+        return problem.from_loss(gram, target, C, loss, **{k: getattr(self, k) for k in self.terms if k != "loss"})
 
     @classmethod
     def regression_for(cls, kernel: Kernel) -> type[Problem] | None:
@@ -264,11 +264,6 @@ class Solver(ABC):
             raise InputError(f"solver {self.name} cannot regress; with the {kernel.name} kernel: {', '.join(able)}")
         return problem
 
-    @property
-    def _terms(self) -> dict[str, Any]:
-        """The hyperparameters that shape the problem."""
-        return {name: getattr(self, name) for name in self.terms}
-
     def solver_for(self, task: Task) -> Solver:
         """Return the solver that does the work: this one, or another one that minimises the same.
 
@@ -318,7 +313,7 @@ class Solver(ABC):
 
     def formulation(self, kernel: Kernel, task: str = "classify") -> str:
         """Describe the objective with this kernel, such as "hinge, free bias"; equal text means equal objectives."""
-        return self.problem_of(kernel, task).formulation(**self._terms)
+        return self.problem_of(kernel, task).formulation(**{name: getattr(self, name) for name in self.terms})
 
     def patience(self, m: int) -> int:
         """Return the number of iterations that a solve of m points may take when no other budget is given."""

@@ -109,20 +109,8 @@ class Shuffled(Sampler):
 
 @dataclass(frozen=True)
 class _Sized(Sampler):
-    """Draw `size` points.
+    """Draw `size` points; InputError if that is not a whole number >= 1.
 
-    Parameters
-    ----------
-    size : int, default=59
-        Points in a draw, >= 1.
-
-    Raises
-    ------
-    InputError
-        The size is not a whole number >= 1.
-
-    Notes
-    -----
     59 points drawn uniformly hold one of the best 5% with probability 0.95, and 194 points one of the best 2% with
     probability 0.98.
     """
@@ -240,24 +228,12 @@ class Permuted(_Sized):
 
 
 class Goal(NamedTuple):
-    """What the stop rules ask for, for a solver that takes many steps before it reports.
+    """What the stop rules ask for, for a solver that takes many steps before it reports."""
 
-    Attributes
-    ----------
-    gap : float
-        The relative gap at which the solve ends; 0.0 without such a rule.
-    iterations : float
-        The iterations after which it ends; inf without such a rule.
-    watched : bool, default=False
-        Whether somebody wants to see iterates on the way. It must not change which iterates there are.
-    begun : int, default=0
-        Iterations of the earlier solve that is continued; `iterations` leaves them out.
-    """
-
-    gap: float
-    iterations: float
-    watched: bool = False
-    begun: int = 0
+    gap: float  # the relative gap at which the solve ends; 0.0 without such a rule
+    iterations: float  # the iterations after which it ends; inf without such a rule
+    watched: bool = False  # somebody wants to see iterates on the way; it must not change which iterates there are
+    begun: int = 0  # iterations of the earlier solve that is continued, which `iterations` leaves out
 
 
 class Draws:

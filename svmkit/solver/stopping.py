@@ -316,31 +316,14 @@ def stop_rules(
     time_limit: float | None = None,
     max_support: int | None = None,
 ) -> Criterion | Stop:
-    """Join a rule with the budgets that are given.
+    """Join a rule with the budgets that are given; InputError if a text is no rule, or a number not > 0 and finite.
 
     Parameters
     ----------
-    stop : Criterion, Stop, str or None
-        The rule, or its text as `parse_stop` reads it. None is `Gap(tol)`.
-    tol : float
-        Relative gap, used when `stop` is None.
-    max_iter : int, default=None
-        Budget of iterations.
-    max_epochs : float, default=None
-        Budget of passes over the training set.
-    time_limit : float, default=None
-        Budget of seconds in the loop.
-    max_support : int, default=None
-        Budget of support vectors.
-
-    Returns
-    -------
-    Criterion or Stop
-
-    Raises
-    ------
-    InputError
-        The text is not a rule, or a number is not > 0 and finite.
+    stop, tol : Criterion, Stop, str or None; float
+        The rule, or its text as `parse_stop` reads it; None is `Gap(tol)`.
+    max_iter, max_epochs, time_limit, max_support : float, default=None
+        Budgets of iterations, passes over the training set, seconds in the loop, and support vectors.
     """
     rules: Criterion | Stop = parse_stop(stop) if isinstance(stop, str) else (stop or Gap(tol))
     for kind, limit in ((Iterations, max_iter), (Epochs, max_epochs), (Seconds, time_limit), (Support, max_support)):

@@ -76,32 +76,32 @@ class Journal(NamedTuple):
     score: Score | None = None
 
 
-class Best:
-    """The best iterate of a solver whose objective may rise again, and its objective; nothing of a monotone solver."""
-
-    def __init__(self) -> None:
-        self.objective = math.inf
-        self.point: np.ndarray | None = None
-
-    def consider(self, iterate: Iterate, info: StepInfo) -> None:
-        """Keep the iterate if it is the best one so far."""
-        if not iterate.solver.monotone and info.objective < self.objective:
-            self.objective, self.point = info.objective, iterate.point()
-
-
 class Recorder:
-    """Records a solve in `history`, with the `best` iterate among its points. The caller stops the clock meanwhile."""
+    """Records a solve in `history`. The caller stops the clock meanwhile.
+
+    `best_point` is the best iterate among its points, and `best` its objective: an objective may rise again. Nothing is
+    kept of a monotone solver.
+    """
 
     def __init__(self, iterate: Iterate, callbacks: Sequence[Callback], journal: Journal) -> None:
-        self.history, self.best = History(), Best()
+        self.history, self.best = History(), math.inf
+        self.best_point: np.ndarray | None = None
         self._iterate, self._callbacks, (self._saver, self._score) = iterate, callbacks, journal
         self._schedule = Schedule(iterate.n_iter)
         self._next_score = 0
         self._known = True  # the gap of the last iterate that was looked at
 
     def due(self, info: StepInfo, seconds: float) -> bool:
-        """Return whether this iterate gets a history point."""
-        return self._schedule.due(self._iterate.n_iter, seconds) or self._news(info)
+        """Return whether this iterate gets a history point: by schedule, or because a gap that is rarely known is."""
+        if self._schedule.due(self._iterate.n_iter, seconds):
+            return True
+        before, self._known = self._known, math.isfinite(info.gap)
+        return self._known and not before and len(self.history) < NEWS
+
+    def consider(self, info: StepInfo) -> None:
+        """Keep the iterate if it is the best one so far."""
+        if not self._iterate.solver.monotone and info.objective < self.best:
+            self.best, self.best_point = info.objective, self._iterate.point()
 
     def write(self, info: StepInfo, seconds: float) -> bool:
         """Write a history point, save and call back; return whether a callback asks to stop."""
@@ -115,7 +115,7 @@ class Recorder:
             if not point.is_measured:
                 point = point._replace(accuracy=before.accuracy, score=before.score)
         self.history.append(point)
-        self.best.consider(iterate, info)
+        self.consider(info)
         if self._saver is not None and self._saver.due(seconds):
             self.save(seconds)
         return self._call_back(point) or stop
@@ -152,11 +152,6 @@ class Recorder:
         """Store the accuracy of the returned point in the last point of the history."""
         if self._score is not None and self.history:
             self.history[-1] = self._scored(self.history[-1], point, certificate)
-
-    def _news(self, info: StepInfo) -> bool:
-        """Return whether a solver that rarely knows its gap knows it now, while the history is short."""
-        self._known, before = math.isfinite(info.gap), self._known
-        return self._known and not before and len(self.history) < NEWS
 
     def _point(self, info: StepInfo, seconds: float) -> HistoryPoint:
         gap = info.gap if math.isfinite(info.gap) else None

@@ -170,7 +170,7 @@ class _Run:
         if self.info is not None:
             if math.isnan(self.info.objective):
                 self.info = iterate.measure(self.info)
-                recorder.best.consider(iterate, self.info)
+                recorder.consider(self.info)
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
         point, certificate = self.limit.held(point, certificate)
@@ -189,10 +189,10 @@ class _Run:
 
     def _answer(self) -> tuple[np.ndarray, Certificate]:
         """Return the iterate whose certificate was accepted, else the best iterate."""
-        best, certificate = self.recorder.best, self.confirmation.certificate
-        if self.status is Status.STALLED and self.info is not None and best.objective < self.info.objective:
+        recorder, certificate = self.recorder, self.confirmation.certificate
+        if self.status is Status.STALLED and self.info is not None and recorder.best < self.info.objective:
             certificate = None  # which is that of the last iterate
         if certificate is not None:
             return self.iterate.point(), certificate
-        point = best.point if best.point is not None else self.iterate.point()
+        point = self.iterate.point() if recorder.best_point is None else recorder.best_point
         return point, self.iterate.problem.certificate(point)

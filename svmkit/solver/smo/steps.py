@@ -138,30 +138,14 @@ def _violation(box, i, k, kinks):
 def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
     """Run SMO from the maximal violating pairs until no violation is above `target`, at most `most` steps.
 
-    Parameters
-    ----------
-    boxes : tuple of Box
-        The state, changed in place: one box, or two that share v.
-    rows : NamedTuple
-        Kernel rows, as `svmkit.solver.smo.rows` reads them.
-    pairs : ndarray of int64, shape (n_boxes, 2)
-        The maximal violating pair of each box, as `extremes` returns it; changed in place.
-    second : bool
-        Choose k by the second-order rule (`second_order`); else take the maximal violating pair.
-    most, target : int, float
-        The largest number of steps, and the violation v_k - v_i at which to end.
-    kinks, change : float, L1Part or None; float
-        As in `svmkit.solver.smo.box`, and what the change of the objective is added to.
+    The state is one box, or two that share v; `rows` are kernel rows as `svmkit.solver.smo.rows` reads them. `pairs`
+    (n_boxes, 2) is the maximal violating pair of each box, as `extremes` returns it. All but the rows change in place.
+    k is chosen by the second-order rule where `second` says so, else it is that of the pair.
 
-    Returns
-    -------
-    steps : int
-        Steps taken. The last one may have made no progress or may have been unbounded; both end the run.
-    change : float
-        Change of the objective, -inf where it is unbounded below.
-    missing : int
-        The point whose kernel row is not at hand, so that the run ended early; -1 if none was missing, and -2 if the
-        last step made no progress or was unbounded.
+    Returns (steps, change, missing): the last step may have made no progress or may have been unbounded; both end the
+    run. The change of the objective is added to `change`, and is -inf where it is unbounded below. `missing` is the
+    point whose kernel row is not at hand, so that the run ended early; -1 if none was missing, and -2 if the last step
+    made no progress or was unbounded.
     """
     grain = grain_of(rows)
     unit = grain if grain > 0.0 else 1.0
