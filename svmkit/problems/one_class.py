@@ -80,7 +80,11 @@ class OneClassQP(DualQP):
         They lie where few others are. LIBSVM takes the first samples instead.
         """
         some = pick_evenly(self.m, SAMPLE)
-        return fill(np.argsort(self.gram.matvec(self.upper[some], some), kind="stable"), self.upper, self.total)
+        return self.fill(np.argsort(self.gram.matvec(self.upper[some], some), kind="stable"))
+
+    def fill(self, order: np.ndarray) -> np.ndarray:
+        """Return the feasible point whose first samples in this order (m,) are at their upper bound, the last at 0."""
+        return fill(order, self.upper, self.total)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         return spread(np.maximum(coef, 0.0), self.upper, self.total)

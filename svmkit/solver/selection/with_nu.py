@@ -55,7 +55,7 @@ class WithNu(Solver):
         return NuTubeQP
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
-        problem = self.problem_of(gram.kernel, "classify" if loss is None else loss.task)
+        problem: Any = self.problem_of(gram.kernel, "classify" if loss is None else loss.task)
         return problem(gram, target, C, self.nu)  # weights that are C times as large give the same model
 
     def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
