@@ -54,11 +54,11 @@ class HistoryPoint(NamedTuple):
         """Whether something was measured on a validation set."""
         return self.accuracy is not None or self.score is not None
 
-    def measured(self, found: float | Measured | None) -> HistoryPoint:
+    def measured(self, answer: float | Measured | None) -> HistoryPoint:
         """Return the point with what was measured on a validation set."""
-        if isinstance(found, Measured):
-            return self._replace(accuracy=found.accuracy, score=found.score)
-        return self._replace(accuracy=found)
+        if isinstance(answer, Measured):
+            return self._replace(accuracy=answer.accuracy, score=answer.score)
+        return self._replace(accuracy=answer)
 
 
 class Measured(NamedTuple):

@@ -77,7 +77,7 @@ class SupportLimit:
             return point, certificate
         problem = self._iterate.problem
         kept = [*self._trim(point, certificate), *([] if self._best is None else [self._best])]
-        return min(((p, problem.certificate(p)) for p in kept), key=lambda found: found[1].primal)
+        return min(((p, problem.certificate(p)) for p in kept), key=lambda pair: pair[1].primal)
 
     def _trim(self, point: np.ndarray, certificate: Certificate) -> Iterator[np.ndarray]:
         """Yield the point without its smallest coefficients, at several scales where the problem knows a scale.

@@ -14,11 +14,13 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES, make_loss
 from svmkit.problems.base import Problem
-from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu_dual import NuBoxQP, NuTubeQP
 from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
 from svmkit.solver.task import Task
+
+FACTS = "name paper monotone recheck reads by_slices sampler"
+METHODS = "reason_for patience check check_kernel details resync reactivate"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class WithNu(Solver):
         name = loss.name if isinstance(loss, Loss) else loss
         if LIBLINEAR_NAMES.get(name, name) not in ("auto", "hinge"):
             raise InputError(f"nu goes with the hinge loss, not with loss={name}")
-        for own in ("name", "paper", "monotone", "recheck", "reads", "by_slices", "sampler"):
+        for own in (FACTS + " " + METHODS).split():  # in which it is the solver within
             object.__setattr__(self, own, getattr(self.inner, own))
 
     @property
@@ -64,20 +66,8 @@ class WithNu(Solver):
     def solver_for(self, task: Task) -> Solver:
         return WithNu(self.inner.solver_for(task), self.nu)
 
-    def reason_for(self, task: Task) -> str:
-        return self.inner.reason_for(task)
-
     def crammer_singer(self) -> Solver | None:
         raise InputError("nu is for two classes at a time (multiclass ovo or ovr) and for regression")
-
-    def patience(self, m: int) -> int:
-        return self.inner.patience(m)
-
-    def check(self, problem: Problem) -> None:
-        self.inner.check(problem)
-
-    def check_kernel(self, kernel: Kernel) -> None:
-        self.inner.check_kernel(kernel)
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
         return self.inner.init(problem, start, draws)
@@ -87,15 +77,6 @@ class WithNu(Solver):
 
     def solution(self, state: Any) -> np.ndarray:
         return self.inner.solution(state)
-
-    def details(self, state: Any) -> dict[str, float]:
-        return self.inner.details(state)
-
-    def resync(self, state: Any, certificate: Certificate) -> None:
-        self.inner.resync(state, certificate)
-
-    def reactivate(self, state: Any) -> None:
-        self.inner.reactivate(state)
 
 
 def with_nu(solver: Solver, nu: float | None) -> Solver:
