@@ -59,8 +59,8 @@ class ClusterState(CorrectiveState):
         qp, m = self.candidates.qp, len(self.candidates)
         box = smo_box.box_of(qp, np.append(self.box.beta, beta), qp.origin)
         self.box = box._replace(v=np.append(self.box.v, v))
-        smo_box.take_sides(self.box, qp.kinks)
-        self.form = StandardForm(qp.signs, qp.lower, qp.upper, qp.origin, None, 0.0, 1.0, kinks=qp.kinks)
+        smo_box.take_sides(self.box, qp.l1)
+        self.form = StandardForm(qp.signs, qp.lower, qp.upper, qp.origin, None, 0.0, 1.0, kinks=qp.l1)
         self.working.widen(m)
 
     def count(self) -> int:

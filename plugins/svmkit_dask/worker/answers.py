@@ -49,7 +49,7 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
         return Block(at, np.empty(0), 0)
     square = _square(rows, at, memory)
     at = at[: len(square.idx)]
-    box, kinks = Box(*(values[at] for values in rows.box)), smo_box.l1_among(rows.qp.kinks, at)
+    box, kinks = Box(*(values[at] for values in rows.box)), smo_box.l1_among(rows.qp.l1, at)
     before, steps, table = box.beta.copy(), 0, square.rows
     pairs = np.array([smo_box.extremes(box.v, box.side, kinks)], dtype=np.int64)
 
@@ -73,8 +73,8 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
 def _choose(rows: Rows, level: float, most: int) -> np.ndarray:
     """Return the rows of the block, those first that violate their condition most."""
     box, both = rows.box, smo_box.UP | smo_box.LOW
-    depths = violations(box, level, rows.qp.kinks)
-    free = (box.side & both == both) & ((rows.qp.kinks is None) | (box.beta != 0.0))
+    depths = violations(box, level, rows.qp.l1)
+    free = (box.side & both == both) & ((rows.qp.l1 is None) | (box.beta != 0.0))
     wanted = np.flatnonzero((depths > 0.0) | free)
     return wanted[np.argsort(-depths[wanted], kind="stable")][:most]
 
@@ -195,9 +195,9 @@ def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
         Largest number of candidates on each side of the level.
     """
     box, qp = rows.box, rows.qp
-    i, k = smo_box.extremes(box.v, box.side, qp.kinks) if qp.m else (-1, -1)
-    low, high = smo_box.slopes(box, i, k, qp.kinks) if qp.m else (np.inf, -np.inf)
-    depths = violations(box, level, qp.kinks)
+    i, k = smo_box.extremes(box.v, box.side, qp.l1) if qp.m else (-1, -1)
+    low, high = smo_box.slopes(box, i, k, qp.l1) if qp.m else (np.inf, -np.inf)
+    depths = violations(box, level, qp.l1)
     depths[own.inside] = 0.0
     outside = np.flatnonzero(depths > 0.0)
     is_above = box.v[outside] > level

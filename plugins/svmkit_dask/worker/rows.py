@@ -32,7 +32,7 @@ class SampleQP(DualQP):
         target = spec.targets(answers)
         y = np.where(target > spec.centre, 1.0, -1.0)
         super().__init__(_Diagonal(len(C), diag), y, C, spec.loss.terms(target, C), centre=spec.centre)  # type: ignore[arg-type]
-        self.kinks = smo_box.l1_part(self)
+        self.l1 = smo_box.l1_part(self)
 
     def among(self, at: np.ndarray) -> SampleQP:
         """Return those of the samples `at`."""
@@ -120,7 +120,7 @@ class Rows:
         C = spec.C * spec.class_weights[self.codes] * weights[self.at]
         self.qp = qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
         self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)
-        smo_box.take_sides(self.box, qp.kinks)
+        smo_box.take_sides(self.box, qp.l1)
         self.stamp, self.kernel_values, self.mark = 0, 0, 0
         self.ahead: np.ndarray | None = None
         self.h: np.ndarray | None = None
@@ -147,7 +147,7 @@ class Rows:
         else:
             ridged = float(values @ (qp.ridge_terms(before + values, at) - qp.ridge_terms(before, at)))
         slope = float(signed @ box.v[at])
-        if qp.kinks is not None:
+        if qp.l1 is not None:
             slope += qp.kinks(before, before + values, at)
         return slope, float(signed @ self.ahead[at]) + ridged
 
@@ -162,7 +162,7 @@ class Rows:
             h = self.decisions() + portion * self.ahead
             box.beta[at] = weights
             box.v[:] = h + qp.shift(box.beta)
-        smo_box.take_sides(box, qp.kinks)
+        smo_box.take_sides(box, qp.l1)
         self.stamp, self.ahead = self.stamp + 1, None
 
     def begin_anew(self, stamp: int, change: Change, own: np.ndarray, beta: np.ndarray) -> None:
@@ -184,7 +184,7 @@ class Rows:
     def take(self, stamp: int, h: np.ndarray) -> None:
         """Let v follow from decision values without the bias that belong to the weights."""
         self.box.v[:] = h + self.qp.shift(self.box.beta)
-        smo_box.take_sides(self.box, self.qp.kinks)
+        smo_box.take_sides(self.box, self.qp.l1)
         self.stamp, self.ahead = stamp, None
 
 
