@@ -130,7 +130,7 @@ class CompleteState(SolveState):
         if self.goal is not None:
             most = int(max(1.0, min(MOST, self.goal.iterations - self.n_iter)))
         trail, before = np.empty((LOOKS, 5)), self.objective
-        engine = self.problem.gram.class_pair
+        engine = self.problem.gram.engine
         looks, steps, self.objective, gap = take_slice(
             self.box,
             CompleteRows(engine.source, engine.slab),

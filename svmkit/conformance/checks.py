@@ -1,15 +1,18 @@
-"""All checks by kind of plugin, and the function that runs them.
+"""All checks by kind of plugin, the function that runs them, and the checks on what a plugin says of itself.
 
-Each check is a small function that returns None, or a sentence that says which requirement does not hold. It comes
-with a sentence on what is expected and with the names of the parts of the contract that require it.
+Each check is a small function that returns None, or a sentence that says which requirement does not hold. Its docstring
+says what is expected; with it come the names of the parts of the contract that require it.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from typing import Any
+
 from svmkit import plugins
 from svmkit.conformance import engines, honesty, isolation, kernels, losses, regression, samplers, solvers
-from svmkit.conformance.description import description
-from svmkit.conformance.result import Result, outcome
+from svmkit.conformance.result import Check, Result, check, outcome
 from svmkit.errors import InputError, UnknownName
 
 SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | regression.SOLVER
@@ -17,6 +20,14 @@ KERNEL = kernels.KERNEL | isolation.KERNEL
 SAMPLER = samplers.SAMPLER | isolation.SAMPLER
 CHECKS = {"solver": SOLVER, "kernel": KERNEL, "loss": losses.LOSS, "sampler": SAMPLER, "engine": engines.ENGINE}
 """The checks of each kind of plugin that has some, by the sentence that each tests."""
+BASE = {
+    "solver": "svmkit.solver.Solver",
+    "kernel": "svmkit.kernels.Kernel",
+    "loss": "svmkit.losses.Loss",
+    "sampler": "svmkit.solver.Sampler",
+    "engine": "svmkit.kernels.Engine",
+}
+LONGEST = 10  # characters of a solver's name
 
 
 def check_plugin(name: str, kind: str | None = None) -> list[Result]:
@@ -57,3 +68,49 @@ def check_plugin(name: str, kind: str | None = None) -> list[Result]:
         raise InputError(f"--kind {kind!r} has no checks; there are: {', '.join(CHECKS)}")
     plugin = plugins.load("engine", name) if kind == "engine" else plugins.build(kind, name)  # type: ignore[arg-type]
     return [outcome(sentence, check, plugin) for sentence, check in (description(name, kind) | CHECKS[kind]).items()]
+
+
+def description(name: str, kind: str) -> dict[str, Check]:
+    """The checks on what a plugin of this kind that is registered as `name` says of itself; engines have no options."""
+
+    def has_name(plugin: Any) -> str | None:
+        if plugin.name != name:
+            return f"it calls itself {plugin.name!r} but is registered as {name!r}"
+        if kind == "solver" and len(name) > LONGEST:
+            return f"the name {name!r} has {len(name)} characters"
+        return None
+
+    short = f", of at most {LONGEST} characters: MLflow's comparison cuts longer ones" if kind == "solver" else ""
+    expected = f"The class attribute `name` is the entry point's name{short}."
+    checks = {
+        "its name is the one that it is registered under": Check(has_name, expected, f"{BASE[kind]}.name"),
+        "it has a docstring": check(_has_docstring, BASE[kind]),
+    }
+    options = {"its options are fields of a frozen dataclass, with plain values": check(_has_plain_options, BASE[kind])}
+    return checks if kind == "engine" else checks | options
+
+
+def _has_docstring(plugin: Any) -> str | None:
+    """The first line of the class's docstring is what `svmkit plugins` shows."""
+    own = plugin if isinstance(plugin, type) else type(plugin)
+    doc = (own.__dict__.get("__doc__") or "").strip()
+    generated = doc.startswith(f"{own.__name__}(")  # by dataclass
+    return "it has no docstring of its own" if generated or not doc else None
+
+
+def _has_plain_options(plugin: Any) -> str | None:
+    """The class is a @dataclass(frozen=True); defaults are numbers, text, booleans or None, since models, runs and
+    comparisons store them as JSON.
+    """
+    settings = getattr(plugin, "__dataclass_params__", None)
+    if settings is None or not settings.frozen:
+        return "it is not a frozen dataclass"
+    for field in dataclasses.fields(plugin):
+        value = getattr(plugin, field.name)
+        try:
+            same = json.loads(json.dumps(value, allow_nan=False)) == value
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            return f"the option {field.name} is {value!r}, which JSON cannot represent"
+    return None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit.conformance.judging.exact import Values
-from svmkit.conformance.result import Check
+from svmkit.conformance.result import Check, check
 from svmkit.kernels.engines import ALL, PANEL, Engine
 from svmkit.kernels.functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
@@ -40,44 +42,28 @@ KERNELS: tuple[Kernel, ...] = (
 
 
 class Case(NamedTuple):
-    """A kernel and an X that an engine takes, and what its values have to be.
-
-    Attributes
-    ----------
-    name : str
-        Kernel, storage and type of X.
-    engine : Engine
-        The engine on X, whose arrays are read-only.
-    X : ndarray or CSR
-        The samples.
-    truth : ndarray of shape (N, N)
-        The exact values, in long double.
-    """
+    """A kernel and a read-only X that an engine takes, named with storage and type, and the exact values (N, N)."""
 
     name: str
     engine: Engine
     X: Any
     truth: np.ndarray
 
-    def block(self, rows: np.ndarray, sel: np.ndarray = ALL, dtype: Any = np.float64, **options: Any) -> np.ndarray:
-        """Return a block, in an array that held NaN before.
-
-        Parameters
-        ----------
-        rows, sel : ndarray of int64
-            Rows of X on both sides; an empty `sel` means all.
-        dtype : dtype, default=float64
-            Type of the array.
-        **options : Any
-            As for `Engine.block`.
-        """
-        out = np.full((len(rows), sel.size or N), np.nan, dtype)
+    def block(self, rows: np.ndarray, sel: np.ndarray = ALL, **options: Any) -> np.ndarray:
+        """Return a block, as `Engine.block` does, in an array of `dtype` that held NaN before."""
+        out = np.full((len(rows), sel.size or N), np.nan, options.pop("dtype", np.float64))
         self.engine.block(self.engine.take(rows), out, sel, **options)
         return out
 
-    def error(self, single: float | None = None) -> float:
-        """Return what a value may be off: the stated bound, or a part of the largest value for float32."""
-        return self.engine.error if single is None else single * max(1.0, self.engine.largest)
+
+def _off(case: Case, what: str, values: np.ndarray, truth: np.ndarray, error: float) -> str | None:
+    """Say how values differ from exact ones by more than an error, if they do."""
+    if values.shape != truth.shape:
+        return f"{case.name}: {what} has shape {values.shape} instead of {truth.shape}"
+    worst = float(np.abs(values - truth).max(initial=0.0))
+    if not worst <= error * (1.0 + 1e-9) + 1e-300:
+        return f"{case.name}: {what} is off by {worst:.2g}, more than {error:.2g}"
+    return None
 
 
 def samples() -> np.ndarray:
@@ -88,25 +74,18 @@ def samples() -> np.ndarray:
     return X
 
 
-def store(X: np.ndarray, storage: str, dtype: str, *, wide: bool = False) -> Any:
-    """Return X in a storage and a type, read-only.
+def store(X: np.ndarray, storage: str, dtype: str) -> Any:
+    """Return X in a storage and a type, as in `Engine.storages` and `Engine.dtypes`, read-only.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        The samples.
-    storage, dtype : str
-        As in `Engine.storages` and `Engine.dtypes`.
-    wide : bool, default=False
-        Whether indices of CSR are int64 and some of its stored values are 0.
+    The storage "wide" is CSR whose indices are int64 and of whose stored values some are 0.
     """
-    kept = STORAGES[storage](X.astype(DTYPES[dtype]))
-    arrays = [kept]
-    if storage == "csr":
-        if wide:
-            every = np.arange(X.size, dtype=np.int64) % X.shape[1], np.arange(len(X) + 1, dtype=np.int64) * X.shape[1]
-            kept = sp.csr_array((X.astype(DTYPES[dtype]).ravel(), *every), shape=X.shape)
-        arrays = [kept.data, kept.indices, kept.indptr]
+    typed, (n, d) = X.astype(DTYPES[dtype]), X.shape
+    if storage == "wide":
+        every = np.arange(n * d, dtype=np.int64) % d, np.arange(n + 1, dtype=np.int64) * d
+        kept = sp.csr_array((typed.ravel(), *every), shape=X.shape)
+    else:
+        kept = STORAGES[storage](typed)
+    arrays = [kept.data, kept.indices, kept.indptr] if sp.issparse(kept) else [kept]
     for array in arrays:
         array.flags.writeable = False
     return kept
@@ -126,26 +105,24 @@ def cases(engine: type[Engine]) -> Iterator[Case]:
                     yield Case(name, engine(kernel, given), given, values(every, every))
 
 
-def _numbers(*idx: int) -> np.ndarray:
-    numbers = np.array(idx, dtype=np.int64)
-    numbers.flags.writeable = False
-    return numbers
+SOME, OTHERS = np.array([7, 3, 0, 299, 41]), np.array([250, 3, 120])
+SOME.flags.writeable = OTHERS.flags.writeable = False
 
 
-SOME, OTHERS = _numbers(7, 3, 0, 299, 41), _numbers(250, 3, 120)
+def _in_every_case(find: Callable[[Case], str | None]) -> Callable[[type[Engine]], str | None]:
+    """Make a check on cases a check on engines."""
 
+    @wraps(find)
+    def run(engine: type[Engine]) -> str | None:
+        return next(filter(None, map(find, cases(engine))), None)
 
-def _off(case: Case, what: str, values: np.ndarray, truth: np.ndarray, error: float) -> str | None:
-    """Return how values differ from exact ones by more than an error, or None."""
-    if values.shape != truth.shape:
-        return f"{case.name}: {what} has shape {values.shape} instead of {truth.shape}"
-    worst = float(np.abs(values - truth).max(initial=0.0))
-    if not worst <= error * (1.0 + 1e-9) + 1e-300:
-        return f"{case.name}: {what} is off by {worst:.2g}, more than {error:.2g}"
-    return None
+    return run
 
 
 def _declares(engine: type[Engine]) -> str | None:
+    """storages are among dense and csr, dtypes among float32 and float64, devices are names such as cpu, and
+    takes(kernel, X) is True for some kernel and False for an X of another type.
+    """
     for what, known in (("storages", STORAGES), ("dtypes", DTYPES)):
         given = getattr(engine, what)
         if not given or not set(given) <= set(known):
@@ -158,151 +135,126 @@ def _declares(engine: type[Engine]) -> str | None:
     return "it takes complex numbers" if any(engine.takes(kernel, X) for kernel in KERNELS) else None
 
 
-def _blocks(engine: type[Engine]) -> str | None:
-    every = np.arange(N)
-    for case in cases(engine):
-        for rows in (every, SOME, SOME[:1]):
-            for sel in (ALL, OTHERS):
-                truth = case.truth[rows][:, sel] if sel.size else case.truth[rows]
-                what = f"a block of {len(rows)} rows"
-                problem = (
-                    _off(case, what, case.block(rows, sel), truth, case.error())
-                    or _off(case, f"{what} in float32", case.block(rows, sel, np.float32), truth, case.error(SINGLE))
-                    or _off(
-                        case,
-                        f"{what} of rough values",
-                        case.block(rows, sel, np.float32, rough=True),
-                        truth,
-                        case.error(ROUGH),
-                    )
-                )
-                if problem:
-                    return problem
-        if not float(np.abs(case.truth).max()) <= case.engine.largest * (1.0 + 1e-12):
-            return f"{case.name}: a value is {np.abs(case.truth).max():.6g}, and largest {case.engine.largest:.6g}"
-    return None
-
-
-def _foreign_rows(engine: type[Engine]) -> str | None:
-    for case in cases(engine):
-        if isinstance(case.engine.kernel, Precomputed):
-            continue
-        Z = case.X[np.asarray(SOME)]
-        for vectors in (Z.toarray() if sp.issparse(Z) else Z, sp.csr_array(Z)):
-            out = case.engine.block(vectors, np.empty((len(SOME), N)))
-            problem = _off(case, f"a block with {type(vectors).__name__}", out, case.truth[SOME], case.error())
-            if problem:
+@_in_every_case
+def _blocks(case: Case) -> str | None:
+    """block writes k(X[sel[a]], Z[b]) to out[b, a]: in float64 within `error`, in float32 within 2e-5 of the largest
+    value, 5e-4 if rough; `largest` bounds all values. Arrays that it is given may be read-only.
+    """
+    size = max(1.0, case.engine.largest)
+    asked: dict[str, tuple[dict[str, Any], float]] = {
+        "": ({}, case.engine.error),
+        " in float32": ({"dtype": np.float32}, SINGLE * size),
+        " of rough values": ({"dtype": np.float32, "rough": True}, ROUGH * size),
+    }
+    for rows, sel in product((np.arange(N), SOME, SOME[:1]), (ALL, OTHERS)):
+        truth = case.truth[rows][:, sel] if sel.size else case.truth[rows]
+        for words, (options, error) in asked.items():
+            what = f"a block of {len(rows)} rows{words}"
+            if problem := _off(case, what, case.block(rows, sel, **options), truth, error):
                 return problem
+    if not float(np.abs(case.truth).max()) <= case.engine.largest * (1.0 + 1e-12):
+        return f"{case.name}: a value is {np.abs(case.truth).max():.6g}, and largest {case.engine.largest:.6g}"
     return None
 
 
-def _products(engine: type[Engine]) -> str | None:
-    every, rng = np.arange(N), np.random.default_rng(1)
-    for case in cases(engine):
-        coef = rng.normal(size=(N, 2))
-        coef.flags.writeable = False
-        size, own = float(np.abs(coef).sum(axis=0).max()), case.engine
-        bound = product_error(own.error, own.largest, max(own.panel, PANEL), N, size)
-        within, computed = own.self_product(every, coef)
-        for what, values, truth in (
-            ("a product", own.product(own.take(every), coef), case.truth @ coef),
-            ("a product at some rows", own.product(own.take(every), coef, OTHERS), case.truth[OTHERS] @ coef),
-            ("a product within", within, case.truth @ coef),
-        ):
-            problem = _off(case, what, values, truth, bound)
-            if problem:
-                return problem
-        rough = own.product(own.take(every), coef, dtype=np.float32)
-        if rough.dtype != np.float64:
-            return f"{case.name}: a product is {rough.dtype} instead of float64"
-        problem = _off(case, "a product in float32", rough, case.truth @ coef, case.error(ROUGH) * size)
-        if problem or not 0 < computed <= N * N:
-            return problem or f"{case.name}: a product within says that it took {computed} values of {N * N}"
-    return None
-
-
-def _diagonal(engine: type[Engine]) -> str | None:
-    for case in cases(engine):
-        diag = case.engine.diag()
-        problem = _off(case, "diag", diag, np.diag(case.truth), case.error())
-        if problem or diag.dtype != np.float64:
-            return problem or f"{case.name}: diag is {diag.dtype} instead of float64"
-    return None
-
-
-def _empty(engine: type[Engine]) -> str | None:
-    none = np.empty(0, dtype=np.int64)
-    for case in cases(engine):
-        if case.block(none).shape != (0, N):
-            return f"{case.name}: a block of no rows is not (0, {N})"
-        product = case.engine.product(case.engine.take(none), np.empty((0, 2)))
-        if product.shape != (N, 2) or product.any():
-            return f"{case.name}: a product with no rows is not 0"
-        if case.engine.product(case.engine.take(none), np.empty((0, 1)), OTHERS).shape != (len(OTHERS), 1):
-            return f"{case.name}: a product with no rows at {len(OTHERS)} rows has another shape"
-    return None
-
-
-def _wide(engine: type[Engine]) -> str | None:
-    if "csr" not in engine.storages:
+@_in_every_case
+def _foreign_rows(case: Case) -> str | None:
+    """Z holds vectors of a model, dense or CSR."""
+    if isinstance(case.engine.kernel, Precomputed):
         return None
-    for case in cases(engine):
-        if not sp.issparse(case.X):
-            continue
-        own = engine(case.engine.kernel, store(case.X.toarray(), "csr", str(case.X.dtype), wide=True))
-        values = case._replace(engine=own).block(SOME)
-        problem = _off(case, "a block of CSR with int64 indices and stored zeros", values, case.truth[SOME], own.error)
-        if problem:
+    Z = case.X[np.asarray(SOME)]
+    for vectors in (Z.toarray() if sp.issparse(Z) else Z, sp.csr_array(Z)):
+        values, what = case.engine.block(vectors, np.empty((len(SOME), N))), f"a block with {type(vectors).__name__}"
+        if problem := _off(case, what, values, case.truth[SOME], case.engine.error):
             return problem
     return None
 
 
-def _certifies(engine: type[Engine]) -> str | None:
-    y, beta = np.where(np.arange(N) % 2, 1.0, -1.0), np.full(N, 0.3)
-    for case in cases(engine):
-        kernel = case.engine.kernel
-        if kernel.semidefinite is False:
-            continue
-        certificate = BoxQP(Gram(kernel, case.X, engine=case.engine), y, 1.0).certificate(beta)
-        if certificate.dual is None:
-            return f"{case.name}: no certificate: {certificate.flaw}"
-        quadratic = float((y * beta) @ (case.truth @ (y * beta)))
-        dual, bound = float(beta.sum() - 0.5 * quadratic), max(certificate.rounding, 1e-12) * 4.0
-        if not abs(certificate.dual - dual) <= bound * max(abs(dual), abs(certificate.primal)):
-            return f"{case.name}: D is {certificate.dual!r} and has to be {dual!r}"
+@_in_every_case
+def _products(case: Case) -> str | None:
+    """product and self_product return float64 sums within the bound that `error`, `largest` and `panel` give."""
+    every, own = np.arange(N), case.engine
+    coef = np.random.default_rng(1).normal(size=(N, 2))
+    coef.flags.writeable = False
+    size = float(np.abs(coef).sum(axis=0).max())
+    bound = product_error(own.error, own.largest, max(own.panel, PANEL), N, size)
+    within, computed = own.self_product(every, coef)
+    for what, values, truth in (
+        ("a product", own.product(own.take(every), coef), case.truth @ coef),
+        ("a product at some rows", own.product(own.take(every), coef, OTHERS), case.truth[OTHERS] @ coef),
+        ("a product within", within, case.truth @ coef),
+    ):
+        if problem := _off(case, what, values, truth, bound):
+            return problem
+    rough = own.product(own.take(every), coef, dtype=np.float32)
+    if rough.dtype != np.float64:
+        return f"{case.name}: a product is {rough.dtype} instead of float64"
+    problem = _off(case, "a product in float32", rough, case.truth @ coef, ROUGH * max(1.0, own.largest) * size)
+    if problem or not 0 < computed <= N * N:
+        return problem or f"{case.name}: a product within says that it took {computed} values of {N * N}"
     return None
 
 
-_ENGINE = "svmkit.kernels.Engine"
+@_in_every_case
+def _diagonal(case: Case) -> str | None:
+    """diag() is k(x, x) in float64."""
+    diag = case.engine.diag()
+    if diag.dtype != np.float64:
+        return f"{case.name}: diag is {diag.dtype} instead of float64"
+    return _off(case, "diag", diag, np.diag(case.truth), case.engine.error)
+
+
+@_in_every_case
+def _empty(case: Case) -> str | None:
+    """take, block and product work for index arrays without entries."""
+    none = np.empty(0, dtype=np.int64)
+    if case.block(none).shape != (0, N):
+        return f"{case.name}: a block of no rows is not (0, {N})"
+    product = case.engine.product(case.engine.take(none), np.empty((0, 2)))
+    if product.shape != (N, 2) or product.any():
+        return f"{case.name}: a product with no rows is not 0"
+    if case.engine.product(case.engine.take(none), np.empty((0, 1)), OTHERS).shape != (len(OTHERS), 1):
+        return f"{case.name}: a product with no rows at {len(OTHERS)} rows has another shape"
+    return None
+
+
+@_in_every_case
+def _wide(case: Case) -> str | None:
+    """Indices of CSR may be int32 or int64, and entries may be 0."""
+    if not sp.issparse(case.X):
+        return None
+    own = type(case.engine)(case.engine.kernel, store(case.X.toarray(), "wide", str(case.X.dtype)))
+    what, values = "a block of CSR with int64 indices and stored zeros", case._replace(engine=own).block(SOME)
+    return _off(case, what, values, case.truth[SOME], own.error)
+
+
+@_in_every_case
+def _certifies(case: Case) -> str | None:
+    """D from this engine is the exact D within the certificate's rounding."""
+    y, beta = np.where(np.arange(N) % 2, 1.0, -1.0), np.full(N, 0.3)
+    if case.engine.kernel.semidefinite is False:
+        return None
+    certificate = BoxQP(Gram(case.engine.kernel, case.X, engine=case.engine), y, 1.0).certificate(beta)
+    if certificate.dual is None:
+        return f"{case.name}: no certificate: {certificate.flaw}"
+    quadratic = float((y * beta) @ (case.truth @ (y * beta)))
+    dual, bound = float(beta.sum() - 0.5 * quadratic), max(certificate.rounding, 1e-12) * 4.0
+    if not abs(certificate.dual - dual) <= bound * max(abs(dual), abs(certificate.primal)):
+        return f"{case.name}: D is {certificate.dual!r} and has to be {dual!r}"
+    return None
+
+
 ENGINE: dict[str, Check] = {
-    "it says what it takes": Check(
-        _declares,
-        "storages are among dense and csr, dtypes among float32 and float64, devices are names such as cpu, and "
-        "takes(kernel, X) is True for some kernel and False for an X of another type.",
-        f"{_ENGINE}.takes",
+    "it says what it takes": check(_declares, "svmkit.kernels.Engine.takes"),
+    "blocks are within its error of the exact values": check(
+        _blocks, "svmkit.kernels.Engine.block, svmkit.kernels.Engine.error, svmkit.kernels.Engine.largest"
     ),
-    "blocks are within its error of the exact values": Check(
-        _blocks,
-        "block writes k(X[sel[a]], Z[b]) to out[b, a]: in float64 within `error`, in float32 within 2e-5 of the "
-        "largest value, 5e-4 if rough; `largest` bounds all values. Arrays that it is given may be read-only.",
-        f"{_ENGINE}.block, {_ENGINE}.error, {_ENGINE}.largest",
+    "vectors may be dense or CSR, whatever X is": check(_foreign_rows, "svmkit.kernels.Engine.block"),
+    "products are sums of the values": check(
+        _products, "svmkit.kernels.Engine.product, svmkit.kernels.Engine.self_product, svmkit.kernels.Engine.panel"
     ),
-    "vectors may be dense or CSR, whatever X is": Check(
-        _foreign_rows, "Z holds vectors of a model, dense or CSR.", f"{_ENGINE}.block"
-    ),
-    "products are sums of the values": Check(
-        _products,
-        "product and self_product return float64 sums within the bound that `error`, `largest` and `panel` give.",
-        f"{_ENGINE}.product, {_ENGINE}.self_product, {_ENGINE}.panel",
-    ),
-    "the diagonal is that of the values": Check(_diagonal, "diag() is k(x, x) in float64.", f"{_ENGINE}.diag"),
-    "no rows at all are no special case": Check(
-        _empty, "take, block and product work for index arrays without entries.", f"{_ENGINE}.take"
-    ),
-    "CSR with int64 indices and stored zeros has the same values": Check(
-        _wide, "Indices of CSR may be int32 or int64, and entries may be 0.", f"{_ENGINE}.block"
-    ),
-    "certificates agree with exact ones": Check(
-        _certifies, "D from this engine is the exact D within the certificate's rounding.", f"{_ENGINE}.error"
-    ),
+    "the diagonal is that of the values": check(_diagonal, "svmkit.kernels.Engine.diag"),
+    "no rows at all are no special case": check(_empty, "svmkit.kernels.Engine.take"),
+    "CSR with int64 indices and stored zeros has the same values": check(_wide, "svmkit.kernels.Engine.block"),
+    "certificates agree with exact ones": check(_certifies, "svmkit.kernels.Engine.error"),
 }

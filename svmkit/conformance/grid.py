@@ -12,18 +12,21 @@ import faulthandler
 import json
 import math
 import queue
+import select
 import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from svmkit import plugins
 from svmkit.conformance.hostile.cases import CASES
-from svmkit.conformance.hostile.trial import OUTCOMES, Trial, as_row, run_named, trials
+from svmkit.conformance.hostile.trial import OUTCOMES, Trial, run_named, trials
 from svmkit.conformance.judging.claims import TINY
 
 COMMAND = (sys.executable, "-m", "svmkit.conformance.grid", "--worker")
@@ -31,13 +34,7 @@ HANG = 60.0  # seconds after which a worker is killed: compiling takes longer th
 
 
 class Worker:
-    """A process that runs trials, one line in and one line out.
-
-    Parameters
-    ----------
-    command : sequence of str, default=COMMAND
-        The command of the process.
-    """
+    """A process that runs trials, one line in and one line out."""
 
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self.command = list(command)
@@ -45,44 +42,28 @@ class Worker:
 
     def run(self, job: tuple[str, str, str]) -> dict[str, Any]:
         """Run one trial; a process that dies or hangs gives a row that says so."""
-        process = self._start()
+        if self.process is None:
+            streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self.process = subprocess.Popen(self.command, **streams, stderr=subprocess.DEVNULL, text=True)
+        process = self.process
         assert process.stdin is not None and process.stdout is not None
         with suppress(BrokenPipeError):  # then there is no answer either
-            process.stdin.write(json.dumps(job) + "\n")
-            process.stdin.flush()
-        answer: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=_read, args=(process.stdout, answer), daemon=True).start()
-        try:
-            line = answer.get(timeout=HANG)
-        except queue.Empty:
+            print(json.dumps(job), file=process.stdin, flush=True)
+        if not select.select([process.stdout], [], [], HANG)[0]:
             self.end()
-            return as_row(Trial(*job, outcome="over", seconds=HANG, said=f"killed after {HANG:g} seconds"))
-        if line:
+            return asdict(Trial(*job, outcome="over", seconds=HANG, said=f"killed after {HANG:g} seconds"))
+        if line := process.stdout.readline():
             return json.loads(line)
         self.end()
-        return as_row(Trial(*job, said=f"the process died with code {process.returncode}"))
-
-    def _start(self) -> subprocess.Popen:
-        if self.process is None:
-            self.process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        return self.process
+        return asdict(Trial(*job, said=f"the process died with code {process.returncode}"))
 
     def end(self) -> None:
         """End the process, however it is."""
         if self.process is not None:
             self.process.kill()
-            self.process.communicate()
+            with suppress(BrokenPipeError):  # a job that it did not read
+                self.process.communicate()
             self.process = None
-
-
-def _read(stdout: IO[str], answer: queue.Queue[str]) -> None:
-    answer.put(stdout.readline())
 
 
 def _serve() -> None:
@@ -90,33 +71,19 @@ def _serve() -> None:
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         faulthandler.dump_traceback_later(HANG + 10.0, exit=True)  # a trial that hangs ends even if nobody kills it
-        row = as_row(run_named(*json.loads(line)))
+        row = asdict(run_named(*json.loads(line)))
         faulthandler.cancel_dump_traceback_later()
-        out.write(json.dumps(row) + "\n")
-        out.flush()
+        print(json.dumps(row), file=out, flush=True)
 
 
 def run_all(jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1) -> list[dict[str, Any]]:
-    """Run the trials that a file does not hold yet, and return all rows.
+    """Run the trials (case, solver, loss) that a file of rows does not hold yet, in so many processes; return all rows.
 
-    Parameters
-    ----------
-    jobs : list of (case, solver, loss)
-        The trials.
-    path : Path
-        The file of rows; it is made if it is missing.
-    lanes : int, default=1
-        The number of processes.
-
-    Returns
-    -------
-    list of dict
-        The rows of `jobs`.
+    The file is made if it is missing.
     """
     rows = {_key(row): row for row in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
     _run_lanes([job for job in jobs if job not in rows], path, rows, lanes)
-    over = [job for job in jobs if rows[job]["outcome"] == "over"]
-    _run_lanes(over, path, rows, 1)
+    _run_lanes([job for job in jobs if rows[job]["outcome"] == "over"], path, rows, 1)
     return [rows[job] for job in jobs]
 
 
@@ -124,9 +91,7 @@ def _run_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: 
     todo: queue.SimpleQueue = queue.SimpleQueue()
     for job in jobs:
         todo.put(job)
-    write = threading.Lock()
-
-    ended = threading.Event()
+    write, ended = threading.Lock(), threading.Event()
 
     def lane(worker: Worker) -> None:
         with suppress(queue.Empty):
@@ -139,16 +104,13 @@ def _run_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: 
                         file.write(json.dumps(row) + "\n")
 
     workers = [Worker() for _ in range(lanes)]
-    threads = [threading.Thread(target=lane, args=[worker], daemon=True) for worker in workers]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:  # also after Ctrl-C
-        ended.set()
-        for worker in workers:
-            worker.end()
+    with ThreadPoolExecutor(lanes) as pool:
+        try:
+            list(pool.map(lane, workers))
+        finally:  # also after Ctrl-C
+            ended.set()
+            for worker in workers:
+                worker.end()
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -162,14 +124,14 @@ def find_contradictions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         P = sum(true[0] for true in row["true"]) if row["true"] else math.inf
         at = row["case"], row["objective"]
         best[at] = min(best[at], P if math.isfinite(P) else math.inf)
-    found = []
+    judged = []
     for row in rows:
         least, dual = best[row["case"], row["objective"]], row["dual"]
         if row["outcome"] in ("converged", "honest", "over") and dual is not None and dual > least + TINY * abs(least):
             said = f"dual_objective {dual:.9g} is above P = {least:.9g} of another model; {row['said']}"
             row = row | {"outcome": "wrong", "said": said}
-        found.append(row)
-    return found
+        judged.append(row)
+    return judged
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -8,16 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.conformance.hostile.trial import run
-from svmkit.conformance.judging.judge import judge_fit
-from svmkit.conformance.result import Check
-from svmkit.conformance.solvers import TOL, toy, with_losses
+from svmkit.conformance.judging.claims import Verdict
+from svmkit.conformance.judging.judge import judge_fit, judge_regression
+from svmkit.conformance.result import Check, check
+from svmkit.conformance.solvers import TOL, kernel_for, toy, with_losses
 from svmkit.errors import InputError
-from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly
+from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly
 from svmkit.solver.base import Solver
-from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit
 
+EPSILON = 0.1
 HOSTILE = (
     "C=1e+08",
     "X + 1e+06",
@@ -26,66 +27,97 @@ HOSTILE = (
     "all rows twice, opposite labels",
     "m=2",
 )
+FEW = {"classify": ("CSR", "balanced, sample weights"), "regress": ("CSR", "sample weights", "targets + 1e6")}
+"""The data for losses that are not a solver's own."""
 
 
-def ordinary(solver: Solver) -> dict[str, dict[str, Any]]:
-    """Return the arguments of trainings by name: kernels, storages, weights and numbers of classes.
+def curve(m: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Make X (m, 3) with duplicate rows, whose targets (m,) differ, and a constant feature; a curve with noise."""
+    X, _ = toy(m=m)
+    noise = np.random.default_rng(3).normal(size=m)
+    return X, X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.3 * noise
 
-    Parameters
-    ----------
-    solver : Solver
-        The solver, whose requirements of the kernel are kept.
 
-    Returns
-    -------
-    dict of str to dict
-        X, y, kernel, C, class_weight and sample_weight of `svmkit.fit`.
-    """
-    X, y = toy(m=60)
-    own: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
-    plain = {"X": X, "y": y, "kernel": own, "C": 1.0, "class_weight": None, "sample_weight": None}
+def ordinary(solver: Solver, task: str = "classify") -> dict[str, dict[str, Any]]:
+    """Return arguments of trainings by name: kernels that the solver takes, storages, weights, labels or targets."""
+    regress = task == "regress"
+    X, y = curve() if regress else toy(m=60)
+    plain: dict[str, Any] = {"X": X, "y": y, "kernel": kernel_for(solver), "C": 1.0, "sample_weight": None}
+    plain |= {"epsilon": EPSILON} if regress else {"class_weight": None}
     weights = np.random.default_rng(1).integers(0, 4, len(y)).astype(np.float64)
-    kernels = (Linear(), RBF(2.0), Laplacian(0.5), Poly(0.5, 3, 1.0))
-    kept = [kernel for kernel in kernels if all(need.holds(kernel) for need in solver.requires)]
-    return {
-        **{f"{kernel.name} kernel": plain | {"kernel": kernel} for kernel in kept},
-        "CSR": plain | {"X": sp.csr_array(X * (np.abs(X) > 0.5))},
-        "float32": plain | {"X": X.astype(np.float32)},
-        "class weights": plain | {"class_weight": {1.0: 5.0}, "C": 10.0},
-        "balanced, sample weights": plain | {"class_weight": "balanced", "sample_weight": weights},
-        "three classes": plain | {"y": np.where(np.arange(len(y)) % 5 == 0, 2.0, y)},
-    }
+    kept = [
+        kernel
+        for kernel in (Linear(), RBF(2.0), Laplacian(0.5), Poly(0.5, 2 if regress else 3, 1.0))
+        if all(need.holds(kernel) for need in solver.requires)
+        and (not regress or solver.regression_for(kernel) is not None)
+    ]
+    changes: dict[str, dict[str, Any]] = {f"{kernel.name} kernel": {"kernel": kernel} for kernel in kept}
+    changes |= {"CSR": {"X": sp.csr_array(X * (np.abs(X) > 0.5))}, "float32": {"X": X.astype(np.float32)}}
+    if regress:
+        changes |= {
+            "sample weights": {"sample_weight": weights, "C": 10.0},
+            "epsilon = 0": {"epsilon": 0.0},
+            "a tube that holds all targets": {"epsilon": 100.0},
+            "C = 1e-4": {"C": 1e-4},
+            "C = 1e6": {"C": 1e6},
+            "targets of size 1e6": {"y": 1e6 * y, "epsilon": 1e5, "C": 1e6},
+            "targets of size 1e-6": {"y": 1e-6 * y, "epsilon": 1e-7, "C": 1e-6},
+            "targets + 1e6": {"y": y + 1e6},
+            "two samples": {"X": X[2:4], "y": y[2:4]},
+        }
+    else:
+        changes |= {
+            "class weights": {"class_weight": {1.0: 5.0}, "C": 10.0},
+            "balanced, sample weights": {"class_weight": "balanced", "sample_weight": weights},
+            "three classes": {"y": np.where(np.arange(len(y)) % 5 == 0, 2.0, y)},
+        }
+    return {name: plain | change for name, change in changes.items()}
 
 
-def judge_losses(solver: Solver) -> str | None:
-    """Return a false claim of a run on ordinary data, or None; what a solver refuses in one line is left out.
+def false_claim(solver: Solver, cases: dict[str, dict[str, Any]], task: str = "classify") -> str | None:
+    """Return a claim of a run on some of the `ordinary` data that the judge finds false, or None.
 
-    All losses of classes that the solver takes are judged, those that are not its own on two sets of data.
+    What a solver refuses in one line is left out.
     """
-    for loss, variant in with_losses(solver, "classify").items():
-        every = ordinary(variant)
-        chosen = every if variant is solver else {name: every[name] for name in ("CSR", "balanced, sample weights")}
-        said = false_claim(variant, chosen)
-        if said is not None:
-            return said if variant is solver else f"loss {loss}, {said}"
-    return None
-
-
-def false_claim(solver: Solver, every: dict[str, dict[str, Any]]) -> str | None:
-    """Return a claim of a run on some of the `ordinary` data that the judge finds false, or None."""
-    for name, given in every.items():
+    for name, given in cases.items():
         X, y, kernel = given.pop("X"), given.pop("y"), given.pop("kernel")
+        stop, verdicts = Gap(TOL) | Iterations(2000) | Seconds(0.3), list[Verdict]()
         try:
-            done = fit(X, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(2000) | Seconds(0.3), **given)
+            done = fit(X, y, task=task, solver=solver, kernel=kernel, stop=stop, **given)
         except InputError:
             continue
-        for verdict in judge_fit(done, X, y, solver=solver, tol=TOL, **given):
+        if task == "classify":
+            verdicts = judge_fit(done, X, y, solver=solver, tol=TOL, **given)
+        elif verdict := judge_regression(done, X, y, solver=solver, tol=TOL, **given):
+            verdicts = [verdict]
+        for verdict in verdicts:
             if verdict.false:
                 return f"{name}: {verdict.false[0]}"
     return None
 
 
+def judge_losses(solver: Solver, task: str) -> str | None:
+    """Return a false claim of a run with a loss that the solver takes; those not its own are judged on few data."""
+    for loss, variant in with_losses(solver, task).items():
+        cases = ordinary(variant, task)
+        said = false_claim(variant, cases if variant is solver else {name: cases[name] for name in FEW[task]}, task)
+        if said is not None:
+            return said if variant is solver else f"loss {loss}, {said}"
+    return None
+
+
+def _claims_are_true(solver: Solver) -> str | None:
+    """The judge recomputes them in long double from the data and the coefficients, for every kernel that the solver
+    takes, dense and sparse data, float32, weights and three classes.
+    """
+    return judge_losses(solver, "classify")
+
+
 def _hostile(solver: Solver) -> str | None:
+    """On data far from the origin, with extreme C and weights, with contradictions or with two samples, a run may end
+    early or be refused in one line, but what it claims is true. `python -m svmkit.conformance.grid --solvers NAME` runs
+    all hostile cases.
+    """
     for case in HOSTILE:
         trial = run(case, solver)
         if trial.outcome in ("wrong", "traceback"):
@@ -94,17 +126,8 @@ def _hostile(solver: Solver) -> str | None:
 
 
 SOLVER: dict[str, Check] = {
-    "P, D, gap and decisions are those of its model, by an independent judge": Check(
-        judge_losses,
-        "The judge recomputes them in long double from the data and the coefficients, for every kernel that the solver "
-        "takes, dense and sparse data, float32, weights and three classes.",
-        "svmkit.conformance.judge_fit",
+    "P, D, gap and decisions are those of its model, by an independent judge": check(
+        _claims_are_true, "svmkit.conformance.judge_fit"
     ),
-    "on hostile data nothing that it claims is false": Check(
-        _hostile,
-        "On data far from the origin, with extreme C and weights, with contradictions or with two samples, a run may "
-        "end early or be refused in one line, but what it claims is true. `python -m svmkit.conformance.grid --solvers "
-        "NAME` runs all hostile cases.",
-        "svmkit.conformance.judge_fit",
-    ),
+    "on hostile data nothing that it claims is false": check(_hostile, "svmkit.conformance.judge_fit"),
 }

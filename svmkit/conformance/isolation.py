@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.result import Check
-from svmkit.conformance.solvers import problem_for, toy
+from svmkit.conformance.result import Check, check
+from svmkit.conformance.solvers import begin, kernel_for, problem_for, toy
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
-from svmkit.problems.base import Problem
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Sampler
@@ -47,12 +46,15 @@ def _ending(seconds: float, what: str) -> Iterator[None]:
 
 
 def _ends(solver: Solver) -> str | None:
+    """On 2 and on 8 samples, where the optimum is soon exact, 2000 iterations end at once. A step that cannot improve
+    the iterate returns StepInfo(moved=False) instead of continuing to search.
+    """
     if solver.external:
         return None
     for m in (2, 8):
         rng = np.random.default_rng(m)
         X, y = rng.normal(size=(m, 3)), np.where(np.arange(m) % 2, 1.0, -1.0)
-        problem = solver.pose(Gram(problem_for(solver).gram.kernel, X), y, 32.0)
+        problem = solver.pose(Gram(kernel_for(solver), X), y, 32.0)
         try:
             with _ending(2.0 * LONGEST, "a step"):
                 done = solve(problem, solver, stop=Iterations(2000) | Seconds(LONGEST))
@@ -64,35 +66,25 @@ def _ends(solver: Solver) -> str | None:
 
 
 def _starts(solver: Solver) -> str | None:
+    """The iterate after init(problem, start, draws) is start, or as good as start."""
     if solver.external:
         return None
     problem = problem_for(solver)
     near = solve(problem, solver, stop=Iterations(300)).point
     draws = Draws(solver.sampler, problem.y, np.random.default_rng(0))
-    given, taken, nothing = (
-        problem.certificate(point).primal
-        for point in (
-            near,
-            solver.solution(solver.init(problem, near.copy(), draws)),
-            solver.solution(solver.init(problem, None, draws)),
-        )
-    )
+    started = [solver.solution(solver.init(problem, start, draws)) for start in (near.copy(), None)]
+    given, taken, nothing = (problem.certificate(point).primal for point in (near, *started))
     if abs(taken - given) > 1e-3 * abs(given) and abs(taken - given) > 0.1 * abs(nothing - given):
         return f"given a point of primal value {given:.6g} it begins at {taken:.6g}; without one at {nothing:.6g}"
     return None
 
 
 def _alone(solver: Solver) -> str | None:
-    steps = 1 if solver.external else 20
-
-    def begin(seed: int) -> Any:
-        problem = problem_for(solver, seed=seed)
-        return solver.init(problem, None, Draws(solver.sampler, problem.y, np.random.default_rng(seed)))
-
-    single = begin(0)
+    """Everything that changes lives in the state that init returns, not in the class, the module or the instance."""
+    steps, single = 1 if solver.external else 20, begin(problem_for(solver), solver)
     for _ in range(steps):
         solver.step(single)
-    one, other = begin(0), begin(1)
+    one, other = (begin(problem_for(solver, seed=seed), solver) for seed in (0, 1))
     for _ in range(steps):
         solver.step(one)
         solver.step(other)
@@ -103,26 +95,23 @@ def _alone(solver: Solver) -> str | None:
 
 
 def _solver_leaves(solver: Solver) -> str | None:
+    """A solver does not write to X, y or the rows of problem.gram. Random choices come from the Generator that svmkit
+    passes (draws.rng).
+    """
     X, y = toy()
-    kernel = problem_for(solver).gram.kernel
-    problem: Problem = solver.pose(Gram(kernel, X), y, 1.0)
-
-    def run() -> None:
-        solve(problem, solver, stop=Iterations(60))
-
-    return _find_change(run, {"X": X, "y": y, "problem.y": problem.y}) or _rows_changed(problem, kernel)
-
-
-def _rows_changed(problem: Problem, kernel: Kernel) -> str | None:
-    """Gram.row returns rows of the cache itself: a solver that writes to one changes it for every later reader."""
-    fresh = Gram(kernel, toy()[0])
-    for i in range(problem.m):
+    kernel = kernel_for(solver)
+    problem = solver.pose(Gram(kernel, X), y, 1.0)
+    arrays = {"X": X, "y": y, "problem.y": problem.y}
+    changed = _find_change(lambda: solve(problem, solver, stop=Iterations(60)), arrays)
+    fresh = Gram(kernel, toy()[0])  # Gram.row returns rows of the cache itself, for every later reader
+    for i in range(0 if changed else problem.m):
         if not np.allclose(problem.gram.row(i), fresh.row(i), rtol=1e-4, atol=1e-6):
             return f"it wrote to kernel row {i}, which gram.row keeps: work on a copy"
-    return None
+    return changed
 
 
 def _kernel_leaves(kernel: Kernel) -> str | None:
+    """block(X, Z) and diag(X) only read X and Z, and draw no random numbers."""
     X, _ = toy(m=20)
     X = X @ X.T if isinstance(kernel, Precomputed) else X
     kernel = kernel.resolve(X)
@@ -135,6 +124,7 @@ def _kernel_leaves(kernel: Kernel) -> str | None:
 
 
 def _sampler_leaves(sampler: Sampler) -> str | None:
+    """A sampler does not write to y. Random choices come from the Generator that svmkit passes (rng)."""
     _, y = toy()
 
     def run() -> None:
@@ -146,32 +136,31 @@ def _sampler_leaves(sampler: Sampler) -> str | None:
 
 
 def _sampler_alone(sampler: Sampler) -> str | None:
+    """Everything that changes lives in the generator that draws returns."""
     _, y = toy()
 
-    def begin(seed: int) -> Draws:
-        return Draws(sampler, y, np.random.default_rng(seed))
-
-    single = begin(5)
-    first = [single().copy() for _ in range(50)]
-    one, other = begin(5), begin(6)
-    for k, draw in enumerate(first):
+    single = Draws(sampler, y, np.random.default_rng(5))
+    alone = [single().copy() for _ in range(50)]
+    one, other = (Draws(sampler, y, np.random.default_rng(seed)) for seed in (5, 6))
+    for k, draw in enumerate(alone):
         if not np.array_equal(one(), draw):
             return f"draw {k + 1} changes when a second solve draws as well"
         other()
     return None
 
 
-def _find_change(run: Callable[[], None], arrays: dict[str, np.ndarray]) -> str | None:
-    """A sentence on what `run` changed: one of these arrays, or the global random state of numpy or of Python."""
-    before = {name: array.copy() for name, array in arrays.items()}
-    states = _states()
+def _find_change(run: Callable[[], object], arrays: dict[str, np.ndarray]) -> str | None:
+    """Say what `run` changed: one of these arrays, or the global random state of numpy or of Python."""
+    before, states = {name: array.copy() for name, array in arrays.items()}, _states()
     run()
     for name, array in arrays.items():
         if not np.array_equal(array, before[name]):
             return f"it wrote to {name}"
-    if _states() != states:
-        return "it drew from (or seeded) the global random state, of numpy.random or of random"
-    return None
+    return (
+        None
+        if _states() == states
+        else "it drew from (or seeded) the global random state, of numpy.random or of random"
+    )
 
 
 def _states() -> tuple[bytes, int, Any]:
@@ -179,44 +168,18 @@ def _states() -> tuple[bytes, int, Any]:
     return state["state"]["key"].tobytes(), state["state"]["pos"], random.getstate()
 
 
-_RANDOM = "Random choices come from the Generator that svmkit passes"
 SOLVER: dict[str, Check] = {
-    "a handful of samples under an iteration budget: the solve ends": Check(
-        _ends,
-        "On 2 and on 8 samples, where the optimum is soon exact, 2000 iterations end at once. A step that cannot "
-        "improve the iterate returns StepInfo(moved=False) instead of continuing to search.",
-        "svmkit.solver.StepInfo.moved",
-    ),
-    "it begins at the start that it is given": Check(
-        _starts,
-        "The iterate after init(problem, start, draws) is start, or as good as start.",
-        "svmkit.solver.Solver.init",
-    ),
-    "two solves side by side do not affect each other": Check(
-        _alone,
-        "Everything that changes lives in the state that init returns, not in the class, the module or the instance.",
-        "svmkit.solver.Solver.init",
-    ),
-    "data, kernel rows and global random state are not changed": Check(
-        _solver_leaves,
-        f"A solver does not write to X, y or the rows of problem.gram. {_RANDOM} (draws.rng).",
-        "svmkit.solver.Solver.init, svmkit.kernels.Gram.row",
+    "a handful of samples under an iteration budget: the solve ends": check(_ends, "svmkit.solver.StepInfo.moved"),
+    "it begins at the start that it is given": check(_starts, "svmkit.solver.Solver.init"),
+    "two solves side by side do not affect each other": check(_alone, "svmkit.solver.Solver.init"),
+    "data, kernel rows and global random state are not changed": check(
+        _solver_leaves, "svmkit.solver.Solver.init, svmkit.kernels.Gram.row"
     ),
 }
 KERNEL: dict[str, Check] = {
-    "data and global random state are not changed": Check(
-        _kernel_leaves,
-        "block(X, Z) and diag(X) only read X and Z, and draw no random numbers.",
-        "svmkit.kernels.Kernel.block",
-    )
+    "data and global random state are not changed": check(_kernel_leaves, "svmkit.kernels.Kernel.block"),
 }
 SAMPLER: dict[str, Check] = {
-    "two solves side by side do not affect each other": Check(
-        _sampler_alone,
-        "Everything that changes lives in the generator that draws returns.",
-        "svmkit.solver.Sampler.draws",
-    ),
-    "labels and global random state are not changed": Check(
-        _sampler_leaves, f"A sampler does not write to y. {_RANDOM} (rng).", "svmkit.solver.Sampler.draws"
-    ),
+    "two solves side by side do not affect each other": check(_sampler_alone, "svmkit.solver.Sampler.draws"),
+    "labels and global random state are not changed": check(_sampler_leaves, "svmkit.solver.Sampler.draws"),
 }

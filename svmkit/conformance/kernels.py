@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.conformance.result import Check
+from svmkit.conformance.result import Check, check
 from svmkit.conformance.solvers import toy
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
@@ -22,6 +22,9 @@ def _kernel_data(kernel: Kernel) -> tuple[Kernel, np.ndarray]:
 
 
 def _kernel_values(kernel: Kernel) -> str | None:
+    """block(X, Z) is float64 of (rows of X, rows of Z) with k(x, z) = k(z, x), diag(X) is k(x, x), and normalised =
+    True only where k(x, x) is the same for all x.
+    """
     kernel, X = _kernel_data(kernel)
     every = np.arange(len(X))
     gram = Gram(kernel, X)
@@ -43,6 +46,7 @@ def _kernel_values(kernel: Kernel) -> str | None:
 
 
 def _kernel_sparse(kernel: Kernel) -> str | None:
+    """block and diag take both dense arrays and CSR."""
     kernel, X = _kernel_data(kernel)
     every = np.arange(len(X))
     dense, sparse = (Gram(kernel, data).block(every, every) for data in (X, sp.csr_array(X)))
@@ -50,6 +54,7 @@ def _kernel_sparse(kernel: Kernel) -> str | None:
 
 
 def _kernel_params(kernel: Kernel) -> str | None:
+    """After resolve(X) every parameter is a number that JSON keeps, and the class builds the same kernel from it."""
     resolved, _ = _kernel_data(kernel)
     stored = json.loads(json.dumps(resolved.params))
     again = plugins.build("kernel", kernel.name, stored)
@@ -57,18 +62,11 @@ def _kernel_params(kernel: Kernel) -> str | None:
 
 
 KERNEL: dict[str, Check] = {
-    "values are finite and symmetric; diagonal and sums agree with them": Check(
-        _kernel_values,
-        "block(X, Z) is float64 of (rows of X, rows of Z) with k(x, z) = k(z, x), diag(X) is k(x, x), and normalised = "
-        "True only where k(x, x) is the same for all x.",
-        "svmkit.kernels.Kernel.block, svmkit.kernels.Kernel.diag",
+    "values are finite and symmetric; diagonal and sums agree with them": check(
+        _kernel_values, "svmkit.kernels.Kernel.block, svmkit.kernels.Kernel.diag"
     ),
-    "dense and CSR rows give the same values": Check(
-        _kernel_sparse, "block and diag take both dense arrays and CSR.", "svmkit.kernels.Kernel.block"
-    ),
-    "its parameters can be stored with a model": Check(
-        _kernel_params,
-        "After resolve(X) every parameter is a number that JSON keeps, and the class builds the same kernel from it.",
-        "svmkit.kernels.Kernel.resolve, svmkit.kernels.Kernel.params",
+    "dense and CSR rows give the same values": check(_kernel_sparse, "svmkit.kernels.Kernel.block"),
+    "its parameters can be stored with a model": check(
+        _kernel_params, "svmkit.kernels.Kernel.resolve, svmkit.kernels.Kernel.params"
     ),
 }

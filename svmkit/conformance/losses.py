@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.conformance.result import Check
+from svmkit.conformance.result import Check, check
 from svmkit.errors import InputError
 from svmkit.losses.base import Family, Loss
 from svmkit.losses.terms import Terms, conjugates, dual_weights, loss_values
@@ -19,20 +19,10 @@ TRIED = -1.0, 0.0, 1.0, 2.0, math.inf, math.nan, "wide"  # values of a numeric o
 
 
 class Points(NamedTuple):
-    """Samples at which a loss is looked at; all arrays (m,).
+    """Samples at which a loss is looked at: targets, decision values h, costs and residuals e = target - h.
 
-    Attributes
-    ----------
-    target, h, C : ndarray
-        Targets, decision values and costs.
-    terms : Terms
-        The record of the loss.
-    e : ndarray
-        Residuals, target - h.
-    values : ndarray
-        The losses by their definition, costs included.
-    noise : ndarray
-        What rounding leaves open in a value.
+    `values` are the losses by their definition, costs included, and `noise` is what rounding leaves open in a value.
+    All arrays are (m,).
     """
 
     target: np.ndarray
@@ -45,17 +35,7 @@ class Points(NamedTuple):
 
 
 def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:
-    """Return random samples of all sizes, and residuals at each place where a piece of the loss ends.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    m : int, default=300
-        Number of samples.
-    seed : int, default=0
-        Seed of the random generator.
-    """
+    """Return m random samples of all sizes, and residuals at each place where a piece of the loss ends."""
     rng = np.random.default_rng(seed)
     target = np.where(rng.random(m) < 0.5, 1.0, -1.0) if task_named(loss.task).has_classes else rng.normal(size=m)
     C = 10.0 ** rng.uniform(-3.0, 3.0, m)
@@ -84,6 +64,7 @@ def _first(wrong: np.ndarray, at: Points, words: str, *numbers: np.ndarray) -> s
 
 
 def _convex(loss: Loss) -> str | None:
+    """value(target, h) is float64 of the shape of h, finite and >= 0, and no value lies above the line between two."""
     at = points(loss)
     value = loss.value(at.target, at.h)
     if value.shape != at.h.shape or value.dtype != np.float64:
@@ -103,6 +84,9 @@ def _convex(loss: Loss) -> str | None:
 
 
 def _well_formed(loss: Loss) -> str | None:
+    """Each of the six numbers is float64 of the shape of the target, lower <= 0 <= upper, ridges are >= 0, a side
+    without a bound has a ridge, and `family` says which of them there are.
+    """
     at = points(loss)
     terms = at.terms
     for name, number in terms._asdict().items():
@@ -128,6 +112,9 @@ def _well_formed(loss: Loss) -> str | None:
 
 
 def _conjugate(loss: Loss) -> str | None:
+    """The closed form of the record equals C times value, also where its pieces meet, and beta (t - h) is never above C
+    value + phi(beta) (Fenchel and Young).
+    """
     at = points(loss)
     values = loss_values(at.terms, at.e)
     words = "the record gives {:.9g}, C times value is {:.9g}"
@@ -152,7 +139,7 @@ def _weights(terms: Terms, rng: np.random.Generator) -> np.ndarray:
 
 
 def _derivative(loss: Loss) -> str | None:
-    """Look for a line of slope beta* through the loss at e that is above the loss elsewhere."""
+    """At every residual the maximiser beta* of beta e - phi(beta) is the slope of a line below the loss."""
     at = points(loss)
     beta = dual_weights(at.terms, at.e)
     for step in (-1.0, -1e-2, -1e-4, 1e-4, 1e-2, 1.0):
@@ -166,7 +153,7 @@ def _derivative(loss: Loss) -> str | None:
 
 
 def _weak_duality(loss: Loss) -> str | None:
-    """Compare P and D without a bias, or with a free one, where a small K brings them close to each other."""
+    """1/2 |w|^2 + sum C value at any w and bias is at least the dual value of any feasible weights."""
     for seed in range(60):
         at, rng = points(loss, 14, seed), np.random.default_rng(seed)
         X = rng.normal(size=(14, 3)) * 10.0 ** rng.uniform(-4, 1)
@@ -185,6 +172,9 @@ def _weak_duality(loss: Loss) -> str | None:
 
 
 def _separable(loss: Loss) -> str | None:
+    """terms(target, s C) is the record of s times the loss, for s from 1e-12 to 1e12, and the numbers of a sample
+    depend on its own target and cost only.
+    """
     at = points(loss)
     some = np.arange(0, len(at.h), 7)
     part = loss.terms(at.target[some], at.C[some])
@@ -198,6 +188,9 @@ def _separable(loss: Loss) -> str | None:
 
 
 def _extremes(loss: Loss) -> str | None:
+    """For h up to 1e300, targets up to 1e150 and C from 1e-12 to 1e12 values and weights are no nan, and weights keep
+    to their bounds; inf is the value that overflows.
+    """
     target = np.repeat([1.0, -1.0] if task_named(loss.task).has_classes else [0.0, 1e-300, -1e150], 10)
     h = np.resize([0.0, 1.0, -1.0, 1e-300, -1e-300, 1e150, -1e150, 1e300, -1e300, 1e16], len(target))
     for cost in (1e-12, 1.0, 1e12):
@@ -215,6 +208,9 @@ def _extremes(loss: Loss) -> str | None:
 
 
 def _options(loss: Loss) -> str | None:
+    """A number with which the loss would not be convex, nan, inf and text raise InputError, in one line that names the
+    option, when the loss is made.
+    """
     for field in dataclasses.fields(loss):
         if isinstance(field.default, bool) or not isinstance(field.default, int | float):
             continue
@@ -227,57 +223,26 @@ def _options(loss: Loss) -> str | None:
                 continue
             except Exception as error:
                 return f"{field.name}={value!r} raises {type(error).__name__}, not InputError: {error}"
-            for check in (_convex, _well_formed, _conjugate, _derivative):
-                reason = check(other)
+            for judge in (_convex, _well_formed, _conjugate, _derivative):
+                reason = judge(other)
                 if reason:
                     return f"{field.name}={value!r} is not refused, and then: {reason}"
     return None
 
 
 LOSS: dict[str, Check] = {
-    "its values are >= 0 and convex in h": Check(
-        _convex,
-        "value(target, h) is float64 of the shape of h, finite and >= 0, and no value lies above the line between two.",
-        "svmkit.losses.Loss.value",
+    "its values are >= 0 and convex in h": check(_convex, "svmkit.losses.Loss.value"),
+    "its record is that of a convex loss of its family": check(
+        _well_formed, "svmkit.losses.Loss.terms, svmkit.losses.Family"
     ),
-    "its record is that of a convex loss of its family": Check(
-        _well_formed,
-        "Each of the six numbers is float64 of the shape of the target, lower <= 0 <= upper, ridges are >= 0, a side "
-        "without a bound has a ridge, and `family` says which of them there are.",
-        "svmkit.losses.Loss.terms, svmkit.losses.Family",
+    "record and definition are a conjugate pair": check(_conjugate, "svmkit.losses.Loss.terms, svmkit.losses.Terms"),
+    "the weights of the record are slopes of the definition": check(
+        _derivative, "svmkit.losses.Loss.terms, svmkit.losses.dual_weights"
     ),
-    "record and definition are a conjugate pair": Check(
-        _conjugate,
-        "The closed form of the record equals C times value, also where its pieces meet, and beta (t - h) is never "
-        "above C value + phi(beta) (Fenchel and Young).",
-        "svmkit.losses.Loss.terms, svmkit.losses.Terms",
+    "D is below P on random points of random problems": check(
+        _weak_duality, "svmkit.losses.Loss.terms, svmkit.losses.conjugates"
     ),
-    "the weights of the record are slopes of the definition": Check(
-        _derivative,
-        "At every residual the maximiser beta* of beta e - phi(beta) is the slope of a line below the loss.",
-        "svmkit.losses.Loss.terms, svmkit.losses.dual_weights",
-    ),
-    "D is below P on random points of random problems": Check(
-        _weak_duality,
-        "1/2 |w|^2 + sum C value at any w and bias is at least the dual value of any feasible weights.",
-        "svmkit.losses.Loss.terms, svmkit.losses.conjugates",
-    ),
-    "costs scale it, and each sample stands alone": Check(
-        _separable,
-        "terms(target, s C) is the record of s times the loss, for s from 1e-12 to 1e12, and the numbers of a sample "
-        "depend on its own target and cost only.",
-        "svmkit.losses.Loss.terms",
-    ),
-    "extreme numbers give no nan": Check(
-        _extremes,
-        "For h up to 1e300, targets up to 1e150 and C from 1e-12 to 1e12 values and weights are no nan, and weights "
-        "keep to their bounds; inf is the value that overflows.",
-        "svmkit.losses.Loss.value, svmkit.losses.Loss.terms",
-    ),
-    "options out of their range are refused": Check(
-        _options,
-        "A number with which the loss would not be convex, nan, inf and text raise InputError, in one line that names "
-        "the option, when the loss is made.",
-        "svmkit.losses.Loss",
-    ),
+    "costs scale it, and each sample stands alone": check(_separable, "svmkit.losses.Loss.terms"),
+    "extreme numbers give no nan": check(_extremes, "svmkit.losses.Loss.value, svmkit.losses.Loss.terms"),
+    "options out of their range are refused": check(_options, "svmkit.losses.Loss"),
 }

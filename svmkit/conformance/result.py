@@ -57,29 +57,19 @@ class Result(NamedTuple):
     where: str
 
 
+def check(run: Callable[[Any], str | None], where: str) -> Check:
+    """A `Check` of a function whose docstring says what is expected."""
+    return Check(run, " ".join((run.__doc__ or "").split()), where)
+
+
 def outcome(sentence: str, check: Check, plugin: Any) -> Result:
-    """Run a check on a plugin; an exception that it raises counts as a failure.
-
-    Parameters
-    ----------
-    sentence : str
-        The sentence that the check tests.
-    check : Check
-        The check.
-    plugin : Solver, Kernel or Sampler
-        An instance of the plugin.
-
-    Returns
-    -------
-    Result
-        What was found.
-    """
+    """Run a check, which tests a sentence, on a plugin; an exception that it raises counts as a failure."""
     try:
-        found = check.run(plugin)
+        problem = check.run(plugin)
     except Exception as error:
-        found = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
     source = f"{check.run.__module__}.{check.run.__name__}"
-    return Result(sentence, found, check.expected, f"{check.where}; the check itself: {source}")
+    return Result(sentence, problem, check.expected, f"{check.where}; the check itself: {source}")
 
 
 def report(result: Result) -> str:

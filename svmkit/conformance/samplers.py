@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit import plugins
-from svmkit.conformance.result import Check
+from svmkit.conformance.result import Check, check
 from svmkit.conformance.solvers import problem_for, tolerance, toy
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Sampler
@@ -13,6 +13,7 @@ from svmkit.solver.stopping import Gap
 
 
 def _sampler_draws(sampler: Sampler) -> str | None:
+    """draws(y, rng) yields, for ever, non-empty 1-d integer arrays of indices into y; equal rng, equal arrays."""
     _, y = toy()
     runs: list[list[np.ndarray]] = []
     for _ in range(2):
@@ -33,6 +34,7 @@ def _sampler_draws(sampler: Sampler) -> str | None:
 
 
 def _sampler_solves(sampler: Sampler) -> str | None:
+    """Every point is drawn often enough for solvers to reach their tolerance."""
     for row in plugins.working("solver"):
         if row.plugin.external or not row.plugin.certified:
             continue  # an external solver ignores samplers; one without a dual point needs too many draws for a check
@@ -45,14 +47,6 @@ def _sampler_solves(sampler: Sampler) -> str | None:
 
 
 SAMPLER: dict[str, Check] = {
-    "draws are valid, reproducible and reach every point": Check(
-        _sampler_draws,
-        "draws(y, rng) yields, for ever, non-empty 1-d integer arrays of indices into y; equal rng, equal arrays.",
-        "svmkit.solver.Sampler.draws",
-    ),
-    "every solver with a dual point converges with it": Check(
-        _sampler_solves,
-        "Every point is drawn often enough for solvers to reach their tolerance.",
-        "svmkit.solver.Sampler.draws",
-    ),
+    "draws are valid, reproducible and reach every point": check(_sampler_draws, "svmkit.solver.Sampler.draws"),
+    "every solver with a dual point converges with it": check(_sampler_solves, "svmkit.solver.Sampler.draws"),
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmkit import plugins
-from svmkit.conformance.result import Check
+from svmkit.conformance.result import Check, check
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
@@ -19,10 +19,9 @@ from svmkit.problems.base import Problem
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
-from svmkit.solver.history import HistoryPoint
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
-from svmkit.solver.sampler import Draws, Full, Uniform
+from svmkit.solver.sampler import Draws, Full, Sampler, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.stream.subproblem import Arriving
@@ -40,21 +39,7 @@ def tolerance(solver: Solver) -> float:
 def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Make two overlapping classes in three dimensions, with duplicate rows and a constant feature.
 
-    Parameters
-    ----------
-    seed : int, default=0
-        Seed of the random generator.
-    m : int, default=90
-        Number of samples.
-    share : float, default=0.5
-        Proportion of the positive class, of which there are at least two samples.
-
-    Returns
-    -------
-    X : ndarray of shape (m, 3), float64
-        The features.
-    y : ndarray of shape (m,), float64
-        The labels, +1 first and then -1.
+    Returns X (m, 3) and y (m,), +1 first, with this share and at least two samples, and then -1.
     """
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(m) < max(2, round(share * m)), 1.0, -1.0)
@@ -63,23 +48,17 @@ def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.
     return X, y
 
 
+def kernel_for(solver: Solver) -> Kernel:
+    """Return a kernel that the solver takes."""
+    return Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
+
+
 def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
     """Return the solver with each loss of a task that it takes, by name: first its own, then those of other names.
 
-    Parameters
-    ----------
-    solver : Solver
-        The solver.
-    task : {"classify", "regress"}
-        What is learnt.
-
-    Returns
-    -------
-    dict of str to Solver
-        Losses with options have others than their defaults; a solver whose loss is no option is alone.
+    Losses with options have others than their defaults; a solver whose loss is no option is alone.
     """
-    own = solver.loss_for(problem_for(solver).gram.kernel, task).name
-    variants = {own: solver}
+    variants = {solver.loss_for(kernel_for(solver), task).name: solver}
     for name in solver.loss_names(task) if "loss" in plugins.options(type(solver)) else ():
         options = {key: value for key, value in OTHER.items() if key in plugins.options(plugins.load("loss", name))}
         given = make_loss(name, task, options) if options else name
@@ -88,28 +67,36 @@ def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
 
 
 def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:
-    """Pose a small problem of the type and with the kernel that a solver takes.
-
-    Parameters
-    ----------
-    solver : Solver
-        The solver.
-    C : float, default=1.0
-        The cost of a unit of loss.
-    **data : Any
-        The parameters of `toy`.
-
-    Returns
-    -------
-    Problem
-        The problem, with a Gram of its own.
-    """
+    """Pose a small problem of the type and with the kernel that a solver takes; `data` are the parameters of `toy`."""
     X, y = toy(**data)
-    kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
-    return solver.pose(Gram(kernel, X), y, C)
+    return solver.pose(Gram(kernel_for(solver), X), y, C)
+
+
+def begin(problem: Problem, solver: Solver, sampler: Sampler | None = None) -> Any:
+    """Return the state of a solver at the beginning, by default with its own sampler."""
+    return solver.init(problem, None, Draws(sampler or solver.sampler, problem.y, np.random.default_rng(0)))
+
+
+def find_wrong_iterate(problem: Problem, solver: Solver, sampler: Sampler) -> str | None:
+    """Say which of the first iterates is infeasible, a view of the state or of another objective than is reported."""
+    state = begin(problem, solver, sampler)
+    for k in range(1, 201):
+        info = solver.step(state)
+        point = solver.solution(state)
+        reason = problem.infeasible(point)
+        if reason:
+            return f"after step {k} with sampler {sampler.name}, {reason}"
+        objective = problem.objective(point)
+        if abs(info.objective - objective) > 1e-6 * max(abs(objective), 1e-6):  # nan: it is not known
+            return f"step {k} reports objective {info.objective:.9g}; from scratch it is {objective:.9g}"
+        point[:] = np.nan
+        if not np.isfinite(solver.solution(state)).all():
+            return "solution(state) is a view of the state: return an array of its own"
+    return None
 
 
 def _converges(solver: Solver) -> str | None:
+    """Iterations go on until the relative duality gap, computed from scratch, is below the requested tolerance."""
     tol = tolerance(solver)
     solution = solve(problem_for(solver), solver, stop=Gap(tol))
     certificate = solution.certificate
@@ -121,30 +108,19 @@ def _converges(solver: Solver) -> str | None:
 
 
 def _feasible(solver: Solver) -> str | None:
-    for sampler in (Full(), Uniform(7)):
-        problem = problem_for(solver, C=10.0)
-        state = solver.init(problem, None, Draws(sampler, problem.y, np.random.default_rng(0)))
-        for k in range(200):
-            info = solver.step(state)
-            point = solver.solution(state)
-            reason = problem.infeasible(point)
-            if reason:
-                return f"after step {k + 1} with sampler {sampler.name}, {reason}"
-            objective = problem.objective(point)
-            known = not np.isnan(info.objective)
-            if known and abs(info.objective - objective) > 1e-6 * abs(objective):
-                return f"step {k + 1} reports objective {info.objective:.9g}; from scratch it is {objective:.9g}"
-            point[:] = np.nan
-            if not np.isfinite(solver.solution(state)).all():
-                return "solution(state) is a view of the state: return an array of its own"
-    return None
+    """solution(state) satisfies the problem's constraints after every step and is an array of its own;
+    StepInfo.objective is the problem's objective there (nan if the solver does not know it).
+    """
+    wrong = (find_wrong_iterate(problem_for(solver, C=10.0), solver, one) for one in (Full(), Uniform(7)))
+    return next(filter(None, wrong), None)
 
 
 def _monotone(solver: Solver) -> str | None:
+    """With monotone = True no step makes the objective worse; leave it False if a step can."""
     if not solver.monotone:
         return None
     problem = problem_for(solver, C=10.0)
-    state = solver.init(problem, None, Draws(Full(), problem.y, np.random.default_rng(0)))
+    state = begin(problem, solver, Full())
     before = np.inf
     for k in range(500):
         objective = solver.step(state).objective
@@ -155,11 +131,13 @@ def _monotone(solver: Solver) -> str | None:
 
 
 def _same_seed(solver: Solver) -> str | None:
+    """Random choices come from draws.rng, and nothing depends on hashes, clocks or the order of threads."""
     runs = [solve(problem_for(solver), solver, stop=Iterations(60), seed=3, sampler=Uniform(7)) for _ in range(2)]
     return None if np.array_equal(runs[0].point, runs[1].point) else "two runs with seed 3 gave different points"
 
 
 def _counts_values(solver: Solver) -> str | None:
+    """Kernel values come from problem.gram (row, block, matvec), which counts them."""
     problem = problem_for(solver)
     gram, seen = problem.gram, [0]
     block, product, pause_counting = gram.engine.block, gram.engine.product, gram.pause_counting
@@ -189,6 +167,7 @@ def _counts_values(solver: Solver) -> str | None:
 
 
 def _warm_start(solver: Solver) -> str | None:
+    """From its own solution the solver needs no more iterations than without a start."""
     cold = solve(problem_for(solver), solver, stop=Gap(tolerance(solver)))
     brief = Iterations(max(1, cold.n_iter // 10))
     again = solve(problem_for(solver), solver, stop=brief).certificate
@@ -202,9 +181,10 @@ def _warm_start(solver: Solver) -> str | None:
 
 
 def _one_class(solver: Solver) -> str | None:
+    """The problem, or the solver, raises svmkit.InputError."""
     X, y = toy()
     try:
-        problem = solver.pose(Gram(problem_for(solver).gram.kernel, X), np.ones_like(y), 1.0)
+        problem = solver.pose(Gram(kernel_for(solver), X), np.ones_like(y), 1.0)
         solve(problem, solver, stop=Iterations(5))
     except InputError:
         return None
@@ -212,19 +192,17 @@ def _one_class(solver: Solver) -> str | None:
 
 
 def _interrupts(solver: Solver) -> str | None:
+    """A step is short and ends in a feasible iterate, so that the loop can stop between two steps."""
     if solver.external:
         return None
-
-    def stop_at_once(point: HistoryPoint) -> bool:
-        return True
-
-    solution = solve(problem_for(solver), solver, callbacks=[stop_at_once])
+    solution = solve(problem_for(solver), solver, callbacks=[lambda point: True])
     if solution.status is not Status.INTERRUPTED:
         return f"a callback asked to stop, but the status is {solution.status}"
     return None if np.isfinite(solution.certificate.primal) else "the interrupted model has no finite primal value"
 
 
 def _ugly(solver: Solver) -> str | None:
+    """For all data, the primal value is finite and the gap lies between 0 and 1."""
     for C in (1e-4, 1.0, 1e6):
         for share in (0.5, 0.03):
             problem = problem_for(solver, C=C, share=share)
@@ -236,11 +214,12 @@ def _ugly(solver: Solver) -> str | None:
 
 
 def _keeps_budget(solver: Solver) -> str | None:
+    """With base class LimitsSupport, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer."""
     if not isinstance(solver, LimitsSupport):
         return None
     for sampler in (solver.sampler, Uniform(7)):
         problem = problem_for(solver, C=10.0)
-        state = solver.init(problem, None, Draws(sampler, problem.y, np.random.default_rng(0)))
+        state = begin(problem, solver, sampler)
         solver.limit_support(state, 5)
         for k in range(200):
             solver.step(state)
@@ -251,13 +230,15 @@ def _keeps_budget(solver: Solver) -> str | None:
 
 
 def _streams(solver: Solver) -> str | None:
-    """Learning all samples in one block, or in two where the second sees the members of the first only, must agree."""
+    """With base class LearnsFromStreams, members and renew carry the state from block to block, and the model is the
+    one that a single block of all samples gives.
+    """
     if not isinstance(solver, LearnsFromStreams):
         return None
     X, y = toy()
     order = np.random.default_rng(1).permutation(len(y))
     X, y, half = X[order], y[order], len(y) // 2
-    kernel = problem_for(solver).gram.kernel
+    kernel = kernel_for(solver)
 
     def problem(rows: np.ndarray) -> Problem:
         return solver.pose(Gram(kernel, X[rows]), y[rows], 1.0)
@@ -290,59 +271,25 @@ def _streams(solver: Solver) -> str | None:
 
 
 SOLVER: dict[str, Check] = {
-    "it reaches the tolerance, and the certificate confirms it": Check(
-        _converges,
-        "Iterations go on until the relative duality gap, computed from scratch, is below the requested tolerance.",
-        "svmkit.solver.Solver.step",
+    "it reaches the tolerance, and the certificate confirms it": check(_converges, "svmkit.solver.Solver.step"),
+    "each iterate is feasible, and its objective is the one reported": check(
+        _feasible, "svmkit.solver.StepInfo, svmkit.problems.Problem.infeasible"
     ),
-    "each iterate is feasible, and its objective is the one reported": Check(
-        _feasible,
-        "solution(state) satisfies the problem's constraints after every step and is an array of its own; "
-        "StepInfo.objective is the problem's objective there (nan if the solver does not know it).",
-        "svmkit.solver.StepInfo, svmkit.problems.Problem.infeasible",
+    "the objective never rises, if the solver declares itself monotone": check(
+        _monotone, "svmkit.solver.Solver.monotone"
     ),
-    "the objective never rises, if the solver declares itself monotone": Check(
-        _monotone,
-        "With monotone = True no step makes the objective worse; leave it False if a step can.",
-        "svmkit.solver.Solver.monotone",
+    "the same seed gives the same result": check(_same_seed, "svmkit.solver.Solver.init"),
+    "every kernel value is counted": check(_counts_values, "svmkit.kernels.Gram"),
+    "a start near the optimum helps": check(_warm_start, "svmkit.solver.Solver.init"),
+    "training on one class is refused": check(_one_class, "svmkit.problems.Problem.classifier"),
+    "it stops when asked to, with a usable model": check(_interrupts, "svmkit.solver.Solver.step"),
+    "it copes with C from 1e-4 to 1e6, classes in the ratio 97:3 and duplicate rows": check(
+        _ugly, "svmkit.problems.Certificate"
     ),
-    "the same seed gives the same result": Check(
-        _same_seed,
-        "Random choices come from draws.rng, and nothing depends on hashes, clocks or the order of threads.",
-        "svmkit.solver.Solver.init",
+    "it keeps to a limit on support vectors, if it declares that it does": check(
+        _keeps_budget, "svmkit.solver.LimitsSupport.limit_support"
     ),
-    "every kernel value is counted": Check(
-        _counts_values,
-        "Kernel values come from problem.gram (row, block, matvec), which counts them.",
-        "svmkit.kernels.Gram",
-    ),
-    "a start near the optimum helps": Check(
-        _warm_start,
-        "From its own solution the solver needs no more iterations than without a start.",
-        "svmkit.solver.Solver.init",
-    ),
-    "training on one class is refused": Check(
-        _one_class, "The problem, or the solver, raises svmkit.InputError.", "svmkit.problems.Problem.classifier"
-    ),
-    "it stops when asked to, with a usable model": Check(
-        _interrupts,
-        "A step is short and ends in a feasible iterate, so that the loop can stop between two steps.",
-        "svmkit.solver.Solver.step",
-    ),
-    "it copes with C from 1e-4 to 1e6, classes in the ratio 97:3 and duplicate rows": Check(
-        _ugly,
-        "For all data, the primal value is finite and the gap lies between 0 and 1.",
-        "svmkit.problems.Certificate",
-    ),
-    "it keeps to a limit on support vectors, if it declares that it does": Check(
-        _keeps_budget,
-        "With base class LimitsSupport, limit_support(state, n) keeps solution(state) at n non-zero weights or fewer.",
-        "svmkit.solver.LimitsSupport.limit_support",
-    ),
-    "it learns from a stream as from a set, if it declares that it does": Check(
-        _streams,
-        "With base class LearnsFromStreams, members and renew carry the state from block to block, and the model is "
-        "the one that a single block of all samples gives.",
-        "svmkit.solver.LearnsFromStreams.renew",
+    "it learns from a stream as from a set, if it declares that it does": check(
+        _streams, "svmkit.solver.LearnsFromStreams.renew"
     ),
 }

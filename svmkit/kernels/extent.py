@@ -27,15 +27,7 @@ SLOWEST = 1e-290  # a smaller gamma could make a value > 0 of a squared distance
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """An origin, and how far vectors lie from it.
-
-    Attributes
-    ----------
-    origin : ndarray of float64, shape (d,) or (0,)
-        The origin; empty for 0.
-    reach : float
-        Largest |x - origin|^2.
-    """
+    """An origin (d,), empty for 0, and how far vectors lie from it: `reach` is the largest |x - origin|^2."""
 
     origin: np.ndarray
     reach: float
@@ -52,10 +44,6 @@ class Extent:
             Not copied as a whole.
         rows : ndarray of int, optional
             Rows of X that take part; all by default.
-
-        Returns
-        -------
-        Extent
         """
         if kernel.form is None:
             return cls(NOWHERE, 0.0)
@@ -90,14 +78,8 @@ class Extent:
 
 
 def fits_float32(kernel: Kernel, reach: float, largest: float) -> bool:
-    """Return whether float32 can hold the values of a kernel and the numbers that they are computed from.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel, resolved.
-    reach, largest : float
-        Bounds on |x|^2 and on |k(x, z)|.
+    """Return whether float32 holds values up to `largest` and the numbers that they are computed from; |x|^2 <=
+    `reach`.
     """
     return reach <= LARGEST and SMALLEST <= kernel.scalars.gamma <= LARGEST and fits_float32_rows(largest)
 

@@ -38,16 +38,10 @@ class Argument(Enum):
 
 
 class Scalars(NamedTuple):
-    """The parameters of a kernel that has a form, as compiled loops take them.
+    """The parameters of a kernel that has a form, as compiled loops take them; 1.0, 0.0 and 3 where its formula has
+    none.
 
-    Attributes
-    ----------
-    form : int
-        Number of the form; `NO_FORM` for a kernel without one.
-    gamma, coef0 : float
-        As in the kernel's formula; 1.0 and 0.0 where it has none.
-    degree : int
-        The degree of a polynomial.
+    `form` is the number of the form, `NO_FORM` for a kernel without one.
     """
 
     form: int

@@ -113,10 +113,7 @@ class Linear(Kernel):
 
     name: ClassVar[str] = "linear"
     form: ClassVar[Form | None] = Form.LINEAR
-
-    @property
-    def semidefinite(self) -> bool | None:
-        return True
+    semidefinite: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True)
@@ -163,10 +160,7 @@ class RBF(_WithGamma):
     name: ClassVar[str] = "rbf"
     normalised: ClassVar[bool] = True
     form: ClassVar[Form | None] = Form.RBF
-
-    @property
-    def semidefinite(self) -> bool | None:
-        return True
+    semidefinite: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True)
@@ -189,10 +183,7 @@ class Laplacian(_WithGamma):
     name: ClassVar[str] = "laplacian"
     normalised: ClassVar[bool] = True
     form: ClassVar[Form | None] = Form.LAPLACIAN
-
-    @property
-    def semidefinite(self) -> bool | None:
-        return True
+    semidefinite: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True)
@@ -263,14 +254,11 @@ class Sigmoid(_WithGamma):
 
     name: ClassVar[str] = "sigmoid"
     form: ClassVar[Form | None] = Form.SIGMOID
+    semidefinite: ClassVar[bool | None] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_finite(self.coef0)
-
-    @property
-    def semidefinite(self) -> bool | None:
-        return False
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ def resolve_gamma(gamma: str | float, X) -> float:
 def gamma_of_moments(
     gamma: str, n: int, mean: np.ndarray, var: np.ndarray, is_constant: Callable[[bool], bool]
 ) -> float:
-    """Return the number that `gamma` stands for on data of these means and variances.
+    """Return the number that `gamma` stands for on data of these means and variances; raise InputError as
+    `resolve_gamma`.
 
     Parameters
     ----------
@@ -98,11 +99,6 @@ def gamma_of_moments(
         The mean and the variance of each column.
     is_constant : callable
         Says whether all entries of the data are equal or, given True, the entries of each column.
-
-    Raises
-    ------
-    InputError
-        As `resolve_gamma`.
     """
     d = len(mean)
     if gamma == "auto":

@@ -14,7 +14,7 @@ MEMO = 10 * U  # relative difference of coefficients that `Gram.matvec` takes fo
 
 
 def value_error(kernel: Kernel, n: int, reach: float, l1: float | None = None) -> float:
-    """Return a bound on |computed - exact| for float64 values of a kernel that has a `Form`.
+    """Return a bound on |computed - exact| for float64 values of a kernel that has a `Form`; it may be inf.
 
     Parameters
     ----------
@@ -27,11 +27,6 @@ def value_error(kernel: Kernel, n: int, reach: float, l1: float | None = None) -
     l1 : float, optional
         Largest |x|_1 of the vectors, for a Laplacian kernel whose distances are summed up from |z|_1; by default its
         distances are sums of |x - z|, whose error is relative to the distance.
-
-    Returns
-    -------
-    float
-        The bound, which may be inf.
     """
     assert kernel.form is not None
     return kernel.form.error(kernel.scalars, n, _above(n, reach), l1)
@@ -49,26 +44,18 @@ def _above(n: int, reach: float) -> float:
 
 
 def product_error(value: float, largest: float, panel: int, n: int, size: float) -> float:
-    """Return a bound on the error of a sum of n products of a kernel value and a coefficient.
+    """Return a bound on the error of a sum of n products of a kernel value and a coefficient; it may be inf.
+
+    The bound covers coefficients that `Gram.matvec` takes for equal to those of its last product.
 
     Parameters
     ----------
-    value : float
-        A bound on the error of a kernel value.
-    largest : float
-        A bound on the absolute value of a kernel value.
-    panel : int
-        Number of products that are summed together before their sum is added to the sums of the panels before.
-    n : int
-        Number of products.
+    value, largest : float
+        Bounds on the error and on the absolute value of a kernel value.
+    panel, n : int
+        Number of products that are summed before their sum is added to those of the panels before, and of all products.
     size : float
         Sum of the absolute values of the coefficients.
-
-    Returns
-    -------
-    float
-        The bound, which may be inf; 0.0 if all coefficients are zero. It covers coefficients that `Gram.matvec` takes
-        for equal to those of its last product.
     """
     if size == 0.0:
         return 0.0

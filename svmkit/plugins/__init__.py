@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from numbers import Integral, Real
 from typing import Any, Literal
 
 from svmkit.errors import InputError, Unavailable, UnknownName, meant
 from svmkit.plugins import plugin_file
-from svmkit.plugins.listing import Listed, Works
-from svmkit.plugins.option_values import convert, convert_value
 from svmkit.plugins.plugin_file import PluginFile
 from svmkit.plugins.versions import require_interface
 
@@ -54,7 +53,43 @@ UPGRADES = {
 Kind = Literal["solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"]
 KINDS: tuple[Kind, ...] = ("solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command")
 
+_SHOULD_BE = {bool: "true or false", int: "a whole number", float: "a number"}
 _loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has imported
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One row of `svmkit plugins`.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of plugin.
+    name : str
+        The name under which it is registered.
+    package : str
+        The distribution that registers it, or the name of the file (`load_file`); "?" when neither is known.
+    doc : str
+        The first line of its docstring; of a command, its help.
+    options : dict of str to Any
+        Its hyperparameters with their defaults.
+    error : str or None
+        Why it does not work here; None for a plugin that works.
+    status : {"ok", "unavailable", "broken"}, default="ok"
+        "unavailable" for a plugin that needs software that is not installed, "broken" for one that fails to import or
+        is written for another version of the interface.
+    plugin : type or None, default=None
+        The class; None for a plugin that is broken.
+    """
+
+    kind: str
+    name: str
+    package: str
+    doc: str
+    options: dict[str, Any]
+    error: str | None
+    status: Literal["ok", "unavailable", "broken"] = "ok"
+    plugin: Any = field(default=None, repr=False, compare=False)
 
 
 @cache
@@ -137,8 +172,9 @@ def load(kind: Kind, name: str) -> Any:
     if point is not None and point is points.get(name):
         return plugin
     if name not in points:
-        known = ", ".join(points) or "none"
-        raise UnknownName(f"there is no {kind} {name!r}{meant(name, points)}{_suggest_file(name)}; there are: {known}")
+        known, here = ", ".join(points) or "none", name.isidentifier() and os.path.isfile(f"{name}.py")
+        hint = f" (to load {name}.py: --plugin {name}.py)" if here else ""  # it is only looked for
+        raise UnknownName(f"there is no {kind} {name!r}{meant(name, points)}{hint}; there are: {known}")
     require_interface(kind, points[name], INTERFACE, UPGRADES)
     try:
         plugin = points[name].load()
@@ -151,25 +187,15 @@ def load(kind: Kind, name: str) -> Any:
     return plugin
 
 
-def _suggest_file(name: str) -> str:
-    """Return how to load NAME.py if it is in the working directory; it is only looked for."""
-    return f" (to load {name}.py: --plugin {name}.py)" if name.isidentifier() and os.path.isfile(f"{name}.py") else ""
-
-
 def describe(kind: Kind) -> list[Listed]:
     """All plugins of a kind, each imported on its own; a plugin that does not work here carries its error."""
-    return [_describe(kind, name, _package(kind, point)) for name, point in registered(kind).items()]
+    return [_describe(kind, name, point) for name, point in registered(kind).items()]
 
 
-def _package(kind: Kind, point: EntryPoint) -> str:
-    file = plugin_file.file_of(kind, point.name)
-    return point.dist.name if point.dist else file.name if file else "?"
-
-
-def _describe(kind: Kind, name: str, package: str) -> Listed:
-    error: str | None = None
-    status: Works = "ok"
-    plugin = None
+def _describe(kind: Kind, name: str, point: EntryPoint) -> Listed:
+    file = plugin_file.file_of(kind, name)
+    package = point.dist.name if point.dist else file.name if file else "?"
+    plugin, error, status = None, None, "ok"
     try:
         plugin = load(kind, name)
     except Unavailable as missing:
@@ -178,7 +204,7 @@ def _describe(kind: Kind, name: str, package: str) -> Listed:
         error, status = str(failure), "broken"
     text = getattr(getattr(plugin, "info", None), "help", None) if kind == "command" else getattr(plugin, "__doc__", "")
     doc = (text if isinstance(text, str) else "").strip().split("\n")[0]
-    return Listed(kind, name, package, doc, options(plugin), error, status, plugin)
+    return Listed(kind, name, package, doc, options(plugin), error, status, plugin)  # type: ignore[arg-type]
 
 
 def working(kind: Kind) -> list[Listed]:
@@ -194,9 +220,7 @@ def solvers_where(able: Callable[[Any], bool]) -> list[str]:
 @cache
 def options(plugin: Any) -> dict[str, Any]:
     """Names and defaults of a plugin's hyperparameters (its dataclass fields)."""
-    if not hasattr(plugin, "__dataclass_fields__"):
-        return {}
-    return {f.name: f.default for f in fields(plugin)}
+    return {f.name: f.default for f in fields(plugin)} if hasattr(plugin, "__dataclass_fields__") else {}
 
 
 def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
@@ -213,15 +237,38 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
         if key not in known:
             raise InputError(_no_option(kind, name, plugin, key, value))
         if isinstance(value, str) and not isinstance(known[key], str):
-            given[key] = convert(f"{kind} {name}: {key}", value, type(known[key]))
+            given[key] = _convert(f"{kind} {name}: {key}", value, type(known[key]))
         elif kind == "solver":
-            given[key] = convert_value(f"solver {name}: {key}", value, type(known[key]))
+            given[key] = _convert_value(f"solver {name}: {key}", value, type(known[key]))
     if kind == "solver" and given.get("loss", known.get("loss")) != known.get("loss"):
         given["loss"] = plugin.loss_option(given["loss"])
     try:
         return plugin(**given)
     except TypeError as error:
         raise InputError(f"{kind} {name}: {error}") from error
+
+
+def _convert(what: str, text: str, kind: type) -> Any:
+    """Return an option's text as a value of the type of its default; raise InputError, about `what`, for other text."""
+    if kind is bool:
+        if text.lower() in ("true", "yes", "1", "on", "false", "no", "0", "off"):
+            return text.lower() in ("true", "yes", "1", "on")
+        raise InputError(f"{what}={text!r} should be {_SHOULD_BE[bool]}")
+    if kind not in (int, float):
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"{what}={text!r} should be {_SHOULD_BE[kind]}") from None
+
+
+def _convert_value(what: str, value: Any, kind: type) -> Any:
+    """Return a value that is no text, without numpy's types; raise InputError if the default's type is another one."""
+    truth = type(value).__name__ in ("bool", "bool_")  # bool_ is numpy's before its version 2
+    fits = {bool: truth, int: isinstance(value, Integral), float: isinstance(value, Real)}
+    if not fits.get(kind, True) or (truth and kind in (int, float)):
+        raise InputError(f"{what}={value!r} should be {_SHOULD_BE[kind]}")
+    return value.item() if kind in fits and hasattr(value, "item") else value
 
 
 def _no_option(kind: Kind, name: str, plugin: Any, key: str, value: Any) -> str:

@@ -25,13 +25,13 @@ LONGEST = 10  # characters of a name: MLflow's comparison cuts longer ones
 LONGEST_OF_LOSS = 32  # which names no run
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 BASES = {
-    "solver": ("svmkit.solver.base", "Solver"),
-    "kernel": ("svmkit.kernels.functions", "Kernel"),
-    "sampler": ("svmkit.solver.sampler", "Sampler"),
-    "loss": ("svmkit.losses.base", "Loss"),
-    "engine": ("svmkit.kernels.engines.contract", "Engine"),
+    "solver": ("svmkit.solver.base", "Solver", "init, step and solution"),
+    "kernel": ("svmkit.kernels.functions", "Kernel", "block and diag"),
+    "sampler": ("svmkit.solver.sampler", "Sampler", "draws"),
+    "loss": ("svmkit.losses.base", "Loss", "value and terms"),
+    "engine": ("svmkit.kernels.engines.contract", "Engine", "block, product, error and largest"),
 }
-"""Kinds of plugins that a file can define, and the module and name of the class from which each derives."""
+"""Kinds of plugins that a file can define: module and name of the class from which each derives, and its methods."""
 
 _loaded: dict[tuple[str, str], tuple[EntryPoint, PluginFile]] = {}  # by kind and name of the plugin
 
@@ -219,7 +219,7 @@ class PluginFile:
         if len(name) > longest:
             raise InputError(f"{where} has the name {name!r} of {len(name)} characters: take {longest} at most")
         if missing := _missing(kind, plugin):
-            raise InputError(f"{where} ({kind} {name!r}) lacks {', '.join(missing)}: a {kind} defines {_all_of(kind)}")
+            raise InputError(f"{where} ({kind} {name!r}) lacks {', '.join(missing)}: a {kind} defines {BASES[kind][2]}")
         return name
 
 
@@ -232,7 +232,7 @@ def _digest(content: bytes) -> str:
 def _kind(cls: type) -> str | None:
     """Return what kind of plugin a class is, by the names of its bases, so that nothing has to be imported."""
     bases = {(base.__module__, base.__qualname__) for base in cls.__mro__}
-    return next((kind for kind, base in BASES.items() if base in bases), None)
+    return next((kind for kind, base in BASES.items() if base[:2] in bases), None)
 
 
 def _missing(kind: str, plugin: Any) -> list[str]:
@@ -241,19 +241,8 @@ def _missing(kind: str, plugin: Any) -> list[str]:
         needed = [] if plugin.form is not None else ["block", "diag"]
         return [name for name in needed if getattr(plugin, name).__qualname__ == f"{BASES[kind][1]}.{name}"]
     lacking = plugin.__abstractmethods__ if isabstract(plugin) else ()
-    return [name for name in ("init", "step", "solution", "draws", "value", "terms") if name in lacking] or sorted(
-        lacking
-    )
-
-
-def _all_of(kind: str) -> str:
-    return {
-        "solver": "init, step and solution",
-        "kernel": "block and diag",
-        "sampler": "draws",
-        "loss": "value and terms",
-        "engine": "block, product, error and largest",
-    }[kind]
+    first = [name for name in ("init", "step", "solution", "draws", "value", "terms") if name in lacking]
+    return first or sorted(lacking)
 
 
 def _line(error: BaseException, where: str) -> int | None:

@@ -29,14 +29,10 @@ def require_interface(kind: str, point: EntryPoint, current: int, upgrades: Mapp
 
     Parameters
     ----------
-    kind : str
-        The kind of plugin.
-    point : EntryPoint
-        Its entry point.
-    current : int
-        `svmkit.plugins.INTERFACE`.
-    upgrades : mapping of int to str
-        `svmkit.plugins.UPGRADES`.
+    kind, point : str, EntryPoint
+        The kind of plugin, and its entry point.
+    current, upgrades : int, mapping of int to str
+        `svmkit.plugins.INTERFACE` and `UPGRADES`.
     """
     package = point.dist
     if package is None:

@@ -183,7 +183,7 @@ class DualQP(Problem):
         values = Values(*values_at(self.record, h, point, self.gram.diag, *given))
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
-            flaw = not_semidefinite(self.gram)
+            flaw = not_semidefinite(self.gram.kernel)
         gradient, errors = self._gradient(h, point), (values.of_primal, values.of_dual)
         return Certificate.from_values(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
 

@@ -36,15 +36,7 @@ def _overloads(load: Callable[[], dict]) -> dict:
 
 
 class Compiling:
-    """What was compiled since counting began, inner functions as parts of those that call them.
-
-    Attributes
-    ----------
-    seconds : float
-        Seconds of compilation.
-    functions : list of str
-        The names of the functions, without the inner ones.
-    """
+    """Seconds of compilation and names of the functions that were compiled since counting began, without inner ones."""
 
     def __init__(self) -> None:
         self.seconds, self.functions = 0.0, list[str]()

@@ -10,14 +10,9 @@ from joblib.parallel import ParallelBackendBase
 
 
 class FutureBackend(ParallelBackendBase):
-    """Runs the tasks of a parallel loop by `submit`.
+    """Runs the tasks of a parallel loop by `submit`, which returns the Future of a function that is called elsewhere.
 
-    Parameters
-    ----------
-    submit : callable
-        Called with a function without arguments; returns its Future, which can be cancelled at any time.
-    width : callable
-        Returns the number of functions that are called at a time.
+    A Future can be cancelled at any time. `width` returns the number of functions that are called at a time.
     """
 
     supports_retrieve_callback = True

@@ -6,7 +6,7 @@ import pytest
 
 from svmkit import plugins
 from svmkit.conformance import CHECKS, SOLVER, check_plugin, report
-from svmkit.conformance.description import description
+from svmkit.conformance.checks import description
 from svmkit.conformance.result import Result
 from svmkit.errors import Unavailable
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from svmkit import losses, plugins
-from svmkit.conformance.judging.definitions import Closed, Searched, define, largest
+from svmkit.conformance.judging import definitions
+from svmkit.conformance.judging.definitions import Closed, Searched, define, find_maximum
 from svmkit.conformance.judging.exact import Exact, Values
 from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.losses import loss_names, make_loss
@@ -81,8 +82,9 @@ def test_a_loss_by_somebody_else_is_known_by_its_values_alone():
 
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("bias", [None, 0.0])
-def test_the_optimum_of_two_points_has_no_gap(name, bias):
+def test_the_optimum_of_two_points_has_no_gap(name, bias, monkeypatch):
     """x = 1 and -1, t = 1 and -1: w, b and beta by a search over the definition alone; P = D there."""
+    monkeypatch.setattr(definitions, "STEPS", 30)
     loss = made(name)
     t, C = np.array([1.0, -1.0], Exact), np.array([0.7, 0.7], Exact)
     objective = Objective(define(loss), bias)
@@ -92,9 +94,9 @@ def test_the_optimum_of_two_points_has_no_gap(name, bias):
         return Subproblem(values, np.arange(2), t, C, None, np.array([w], Exact), Exact(b)).primal(objective)[0]
 
     def best_b(w):
-        return 0.0 if bias == 0.0 else largest(lambda b: -primal(w, b), -4.0, 4.0, 30)
+        return 0.0 if bias == 0.0 else find_maximum(lambda b: -primal(w, b), -4.0, 4.0)
 
-    w = largest(lambda w: -primal(w, best_b(w)), -4.0, 4.0, 30)
+    w = find_maximum(lambda w: -primal(w, best_b(w)), -4.0, 4.0)
     given = Subproblem(values, np.arange(2), t, C, None, np.array([w], Exact), Exact(best_b(w)))
     P, h, _ = given.primal(objective)
     angles = np.linspace(0.0, 2.0 * np.pi, 65)  # of beta; the best scale is found by `dual`

@@ -5,6 +5,7 @@ The sample runs one solver of each family on some of the cases; `python -m svmki
 
 import json
 import sys
+from dataclasses import asdict
 
 import pytest
 from support.sample import ONE_A_FAMILY
@@ -12,7 +13,7 @@ from support.sample import ONE_A_FAMILY
 from svmkit import plugins
 from svmkit.conformance import grid
 from svmkit.conformance.hostile.cases import CASES
-from svmkit.conformance.hostile.trial import OUTCOMES, Trial, as_row, run_named, trials
+from svmkit.conformance.hostile.trial import OUTCOMES, Trial, run_named, trials
 
 SAMPLE = [
     "C=1e+08",
@@ -62,7 +63,7 @@ def test_the_sample_of_solvers_is_one_a_family():
 
 
 def ran(case="m=2", solver="swap", loss="squared_hinge", **found):
-    return as_row(Trial(case, solver, loss, **({"outcome": "converged"} | found)))
+    return asdict(Trial(case, solver, loss, **({"outcome": "converged"} | found)))
 
 
 def test_a_process_that_dies_is_one_row():

@@ -109,9 +109,9 @@ def test_the_check_judges_every_loss_of_a_solver(monkeypatch):
             replace(certificate, primal=0.5 * certificate.primal) if self.loss.name == "smoothed_hinge" else certificate
         )
 
-    assert judge_losses(solver) is None
+    assert judge_losses(solver, "classify") is None
     monkeypatch.setattr(LinearDual, "certificate", lie)
-    assert judge_losses(solver).startswith("loss smoothed_hinge, CSR: objective")
+    assert judge_losses(solver, "classify").startswith("loss smoothed_hinge, CSR: objective")
 
 
 def test_ordinary_data_are_of_every_kind():

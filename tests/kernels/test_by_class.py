@@ -69,7 +69,7 @@ def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized
     for a, b in ((0, 1), (0, 3), (1, 3)):
         gram, rows = kernels.gram(a, b), np.concatenate([MEMBERS[a], MEMBERS[b]])
         own = Gram(kernel, X[rows], dtype=np.float64)
-        np.testing.assert_array_equal(gram.class_pair.rows, rows)
+        np.testing.assert_array_equal(gram.engine.rows, rows)
         assert gram.m == own.m == len(rows)
         np.testing.assert_allclose(gram.diag, own.diag, **tolerance)
         I, J = rng.integers(gram.m, size=30), rng.integers(gram.m, size=90)
@@ -109,7 +109,7 @@ def test_values_do_not_depend_on_how_they_were_fetched(dtype, size, sized):
     odd = np.r_[every[1::2], every[::7]]
     for memory in (1, 40_000, 1 << 30):
         for first in (every, every[::-1].copy(), every[::3], odd):
-            engine = kernel_of(X, memory=memory).gram(0, 2).class_pair
+            engine = kernel_of(X, memory=memory).gram(0, 2).engine
             for idx in (first, every[5:6], every[40:90], every):
                 got = engine.block(idx, np.empty((len(idx), len(every)), dtype))
                 np.testing.assert_array_equal(got, want[idx])
@@ -190,7 +190,7 @@ def test_the_pool_keeps_to_its_part(memory, monkeypatch):
             gram.row(i)
         held = sum(chunk.nbytes for kept in kernels.pool._segments.values() for chunk in kept.chunks)
         assert held == kernels.pool.memory - kernels.pool.room <= memory // 2
-        assert gram.budget + kernels.pool.memory + gram.class_pair.between <= max(memory, 2)
+        assert gram.budget + kernels.pool.memory + gram.engine.between <= max(memory, 2)
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def test_rows_are_those_of_a_gram(kernel, wide, stored, monkeypatch):
     for members, a, b in ((MEMBERS, 1, 3), (TWO, 0, 1)):
         shared = CompleteKernel(kernel, X, members, 1 << 30)
         gram = shared.gram(a, b)
-        rows = gram.class_pair.rows
+        rows = gram.engine.rows
         own = Gram(kernel, X[rows], dtype=np.float64)
         assert len(rows) == gram.m and (len(members) > 2 or (np.diff(rows) > 0).all())
         want = own.block(np.arange(gram.m), np.arange(gram.m))
@@ -62,8 +62,8 @@ def test_rows_are_those_of_a_gram(kernel, wide, stored, monkeypatch):
         table = gram.row_table
         gram.bring(np.arange(gram.m))
         close(table.slab[table.slot_of], want)
-        assert gram.class_pair.error <= 10 * own.engine.error + 1e-15
-        assert (X[rows] != gram.class_pair.X).sum() == 0
+        assert gram.engine.error <= 10 * own.engine.error + 1e-15
+        assert (X[rows] != gram.engine.X).sum() == 0
 
 
 @ways
@@ -72,7 +72,7 @@ def test_a_value_is_computed_once(wide, monkeypatch):
     shared = CompleteKernel(RBF(0.4), data(), MEMBERS, 1 << 30)
     gram = shared.gram(0, 1)
     assert gram.kernel_values == 0
-    assert isinstance(gram.class_pair.source, FromMatrix if wide == 1 else FromDense)
+    assert isinstance(gram.engine.source, FromMatrix if wide == 1 else FromDense)
     idx = np.array([1, 4, 1])
     for _ in range(2):
         gram.bring(idx)
@@ -95,7 +95,7 @@ def test_the_whole_matrix_of_two_classes_is_the_slab():
 def test_a_precomputed_kernel():
     K = data() @ data().T
     gram = CompleteKernel(Precomputed(), K, MEMBERS, 1 << 30).gram(0, 2)
-    rows = gram.class_pair.rows
+    rows = gram.engine.rows
     close(gram.block(np.arange(gram.m), np.arange(gram.m)), K[np.ix_(rows, rows)])
 
 

@@ -56,7 +56,7 @@ def product(X):
 
 def complete_row():
     gram = CompleteKernel(Linear(), rows(50), [np.arange(50)], 1 << 20).gram(0, 0)
-    source, slab = gram.class_pair.source, gram.slab
+    source, slab = gram.engine.source, gram.slab
     assert isinstance(source, FromDense) and isinstance(slab, Slab)
     fill(source._replace(form=CUBE.number), slab, np.arange(2))
 

@@ -185,7 +185,7 @@ def test_a_guessed_row_that_went_is_not_a_guess_when_it_comes_back():
 def test_slots_and_landing(m, rows, batch, slots, landing):
     cache = RowCache(m, rows * m * 8, np.float64, batch)
     assert (cache.slots, len(cache.landing)) == (slots, landing)
-    assert cache.table.grain == 0.0  # the rows are the values themselves
+    assert cache.table.quantum == 0.0  # the rows are the values themselves
     assert cache.slab.shape == (slots + landing, m) and len(cache.table.slab) == slots
     assert np.shares_memory(cache.slab, cache.landing)
 
@@ -195,7 +195,7 @@ def test_a_table_in_order_misses_nothing():
     table = in_order(slab, 3, 0.5)
     assert [find(table, i) for i in (2, 0, 1)] == [2, 0, 1]
     assert table.used.tolist() == [2, 3, 1] and table.clock.tolist() == [3] and table.uses.tolist() == [0.0]
-    assert table.grain == 0.5 and table.slab is slab
+    assert table.quantum == 0.5 and table.slab is slab
 
 
 # --- fewer rows and columns

@@ -34,9 +34,9 @@ def run(b, rows, i, k, second, most, target, epsilon=None):
     return steps, *pairs[0].tolist(), change, missing
 
 
-def table(K, missing=(), grain=0.0):
+def table(K, missing=(), quantum=0.0):
     """All rows of K, but for those that are missing."""
-    rows = in_order(np.ascontiguousarray(K), len(K), grain)
+    rows = in_order(np.ascontiguousarray(K), len(K), quantum)
     rows.slot_of[list(missing)] = -1
     return rows
 
@@ -317,8 +317,8 @@ def test_the_ridge_is_part_of_the_move():
     np.testing.assert_allclose(b.v, b.v[0], atol=1e-9)  # optimal: all free points at one level
 
 
-def test_rows_in_multiples_of_a_grain():
-    """Whole numbers of 1 / 64: the same steps as with the values, and a floor of two grains."""
+def test_rows_in_multiples_of_a_quantum():
+    """Whole numbers of 1 / 64: the same steps as with the values, and a floor of two quanta."""
     rng = np.random.default_rng(5)
     y = np.where(np.arange(8) % 2, 1.0, -1.0)
     X = rng.normal(size=(8, 2)) + 0.3 * y[:, None]
@@ -326,17 +326,17 @@ def test_rows_in_multiples_of_a_grain():
     boxes = [box(y, 0.0, 1.0, -y) for _ in range(2)]
     ends = [
         run(b, rows, *smo_box.extremes(b.v, b.side), True, 5, 1e-6)
-        for b, rows in zip(boxes, (table(K), table(64.0 * K, grain=1.0 / 64.0)), strict=True)
+        for b, rows in zip(boxes, (table(K), table(64.0 * K, quantum=1.0 / 64.0)), strict=True)
     ]
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
     np.testing.assert_allclose(boxes[0].beta, boxes[1].beta, rtol=1e-12)
     np.testing.assert_allclose(boxes[0].v, boxes[1].v, rtol=1e-12, atol=1e-14)
     near = np.array([[1.0, 63.5 / 64.0], [63.5 / 64.0, 1.0]])  # a curvature of 1/64, floor 2/64
     b = box([1.0, 1.0], [0.0, 4.0], INF, [0.0, 1.0])
-    run(b, table(64.0 * near, grain=1.0 / 64.0), 0, 1, True, 1, 0.0)
+    run(b, table(64.0 * near, quantum=1.0 / 64.0), 0, 1, True, 1, 0.0)
     assert b.beta.tolist() == [4.0, 0.0]  # 32, and not 64, is clipped: see the next one
     b = box([1.0, 1.0], [0.0, 50.0], INF, [0.0, 1.0])
-    run(b, table(64.0 * near, grain=1.0 / 64.0), 0, 1, True, 1, 0.0)
+    run(b, table(64.0 * near, quantum=1.0 / 64.0), 0, 1, True, 1, 0.0)
     assert b.beta.tolist() == [32.0, 18.0]
 
 

@@ -60,7 +60,7 @@ class Square:
         self.gram, self.bias, self.origin = gram, bias, origin
         self.signs = np.broadcast_to(1.0, gram.m) if signs is None else signs
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
-        self.grain = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
+        self.quantum = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
         self.most = self.at_once = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
         self._memory = np.empty(math.prod(self._shape(self.most)), dtype)  # it takes memory where it is written to
@@ -73,7 +73,7 @@ class Square:
         n = len(self.idx)
         if self.origin:
             self._slab[n, : n + 1] = self._slab[:n, n] = 0
-        return in_order(self._slab, n + self.origin, self.grain)
+        return in_order(self._slab, n + self.origin, self.quantum)
 
     def _shape(self, n: int) -> tuple[int, int]:
         """Return the shape of an array with room for n points."""
@@ -116,7 +116,7 @@ class Square:
             values = landing[: (hi - lo) * hi].reshape(hi - lo, hi)
             self.gram.block(idx[lo:hi], idx[:hi], values, rough=self.coarse)
             tiles, work = (hi + TILE - 1) // TILE, PLACED * TILE * (hi - lo)
-            spread(_place, tiles, work, self._slab, values, lo, signs, self.bias, self.grain)
+            spread(_place, tiles, work, self._slab, values, lo, signs, self.bias, self.quantum)
 
     def keep(self, slots: np.ndarray) -> None:
         """Keep only the points in these slots, ascending, and move them to the first slots."""
@@ -173,10 +173,10 @@ def _turn(slab, first, lo, hi, columns):
 
 
 @njit(nogil=True, cache=True)
-def _place(begin, end, slab, values, first, signs, bias, grain):
+def _place(begin, end, slab, values, first, signs, bias, quantum):
     """Write rows and columns from `first` on of the matrix, from the values (q, first + q) of these rows."""
     q, n = values.shape
-    scale, most = (1.0 / grain, float(WHOLE)) if grain > 0.0 else (1.0, np.inf)
+    scale, most = (1.0 / quantum, float(WHOLE)) if quantum > 0.0 else (1.0, np.inf)
     columns, factors = np.empty((LINE, q), slab.dtype), np.empty(q, values.dtype)
     for b in range(q):
         factors[b] = as_type_of(scale * signs[first + b], values)

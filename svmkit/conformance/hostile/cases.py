@@ -1,64 +1,85 @@
 """Hostile data: the cases on which no solver may claim what is not true, fail with a traceback, or miss its limit.
 
-Each case is a name, a group, a function that makes the data, and the options of the training. `CASES` holds all of
-them; `grid` runs them for every registered solver.
+Each case is a name, a function that makes the data, and the options of the training. `CASES` holds all of them; `grid`
+runs them for every registered solver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.hostile import data
+from svmkit.conformance.hostile.data import (
+    Data,
+    clouds,
+    contradict,
+    make_read_only,
+    matrix,
+    replace_number,
+    sparse,
+    stride,
+    three,
+    timestamps,
+    transform,
+    weigh,
+)
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
 
 
 @dataclass(frozen=True)
 class Case:
-    """One hostile case.
+    """One hostile case: what makes the data, and the options of `fit`.
 
-    Attributes
-    ----------
-    name, group : str
-        Its name, and the row of the table in which it is counted.
-    make : callable
-        Returns the data.
-    kernel : Kernel, default=RBF(0.5)
-        The kernel.
-    C : float, default=1.0
-        The weight of the losses.
-    class_weight : str, dict or None, default=None
-        The weights of the classes.
-    linear : bool, default=True
-        Whether the case is meant for the solvers of the linear kernel too, with that kernel.
-    task : {"classify", "one-class"}, default="classify"
-        What is trained.
-    every_loss : bool, default=False
-        Whether a solver with several losses is run with each of them, not only with its default.
+    The linear kernel takes the place of `kernel` for the solvers of that kernel, unless `linear` says that the case is
+    not meant for them. A solver is run with each of its losses if `every_loss`, else with its default. The task is
+    "classify" or "one-class".
     """
 
     name: str
-    group: str
-    make: Callable[[], data.Data]
+    make: Callable[[], Data]
     kernel: Kernel = RBF(0.5)  # noqa: RUF009  kernels are frozen
     C: float = 1.0
     class_weight: Any = None
     linear: bool = True
     task: str = "classify"
     every_loss: bool = False
+    group: str = ""
 
 
-def _cases() -> list[Case]:
-    found = [
-        Case(f"C={C:g}", "C", data.base, C=C, every_loss=C in (1.0, 1e8)) for C in (1e-6, 1e-2, 1.0, 1e2, 1e4, 1e8)
-    ]
-    found += [Case(f"separable, C={C:g}", "C", lambda: data.base(shift=8.0), Linear(), C) for C in (1.0, 1e8)]
-    found += [
-        Case(f"{k.name}, gamma={k.gamma:g}, C={C:g}", "gamma", data.base, k, C, linear=False)
+def _x(name: str, change: Callable[[np.ndarray], Any], *args: Any, **options: Any) -> Case:
+    """A case of the clouds with another X."""
+    return Case(name, partial(transform, change), *args, **options)
+
+
+def _w(name: str, weights: Callable[[np.random.Generator, np.ndarray], np.ndarray], **options: Any) -> Case:
+    """A case of the clouds with sample weights."""
+    return Case(name, partial(weigh, weights), **options)
+
+
+def _scale(s: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda X: X * s
+
+
+def _move(offset: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda X: X + offset
+
+
+def _cast(kind: type) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda X: np.round(10.0 * X + 100.0).clip(0, 200).astype(kind)
+
+
+_ONE: dict[str, Any] = {"task": "one-class", "linear": False}
+GROUPS: dict[str, list[Case]] = {
+    "C": [
+        *(Case(f"C={C:g}", clouds, C=C, every_loss=C in (1.0, 1e8)) for C in (1e-6, 1e-2, 1.0, 1e2, 1e4, 1e8)),
+        *(Case(f"separable, C={C:g}", partial(clouds, shift=8.0), Linear(), C) for C in (1.0, 1e8)),
+    ],
+    "gamma": [
+        Case(f"{k.name}, gamma={k.gamma:g}, C={C:g}", clouds, k, C, linear=False)
         for k, C in (
             *((RBF(1e-8), C) for C in (1.0, 1e6)),
             *((RBF(g), 1e6) for g in (1e-4, 1e-2, 10.0)),
@@ -66,150 +87,123 @@ def _cases() -> list[Case]:
             *((Laplacian(g), 1e6) for g in (1e-8, 0.5)),
             (Laplacian(1e4), 1.0),
         )
-    ]
-    found += [Case(f"X * {s:g}, gamma=1", "scale", data.times(s), RBF(1.0)) for s in (1e-10, 1e5, 1e10, 1e100, 1e160)]
-    found += [
-        Case(f"X * {s:g}, gamma=scale", "scale", data.times(s), RBF(), linear=False) for s in (1e-10, 1e10, 1e160)
-    ]
-    found += [Case(f"X * {s:g}, linear", "scale", data.times(s), Linear(), linear=False) for s in (1e-10, 1e10, 1e160)]
-    found += [Case(f"X * {s:g}, poly", "scale", data.times(s), Poly(1.0, 3, 1.0), linear=False) for s in (1e10, 1e160)]
-    found += [
-        Case(f"X * {s:g}, laplacian", "scale", data.times(s), Laplacian(1.0), linear=False) for s in (1e10, 1e160)
-    ]
-    found += [Case("columns of 1e-8, 1 and 1e8", "scale", data.transform(lambda X: X * [1e-8, 1.0, 1e8]), RBF(0.5))]
-    found += [Case(f"X + {o:g}", "offset", data.plus(o), C=1e2) for o in (1e2, 1e4, 1e6, 1e8)]
-    found += [
-        Case("X + 1e6, laplacian", "offset", data.plus(1e6), Laplacian(0.5), 1e2, linear=False),
-        Case("X + 1e8, laplacian", "offset", data.plus(1e8), Laplacian(0.5), 1e2, linear=False),
-        Case("X + 1e8, poly", "offset", data.plus(1e8), Poly(1.0, 2, 1.0), linear=False),
-        Case("X + 1e8, linear", "offset", data.plus(1e8), Linear(), linear=False),
-        Case("X + 1e4, float32", "offset", data.transform(lambda X: (X + 1e4).astype(np.float32)), C=1e2),
-        Case("CSR + 1e6", "offset", data.sparse(30, plus=1e6), C=1e2),
-        Case("CSR + 1e8, laplacian", "offset", data.sparse(30, plus=1e8), Laplacian(0.05), 1e2, linear=False),
-        Case("timestamps, gamma=100", "offset", data.timestamps, RBF(100.0), 1e2),
-        Case("timestamps, gamma=scale", "offset", data.timestamps, RBF(), 1e2),
-        Case("a column of timestamps", "offset", data.stamped_columns),
-        Case("two places 1e8 apart", "offset", data.two_places, C=1e2),
-        Case("one row at 1e12", "offset", data.one_far),
-    ]
-    found += [
-        Case(f"1:{n}, {weight or 'plain'}", "imbalance", partial(data.base, n + 1, share=1e-9), class_weight=weight)
+    ],
+    "scale": [
+        *(_x(f"X * {s:g}, gamma=1", _scale(s), RBF(1.0)) for s in (1e-10, 1e5, 1e10, 1e100, 1e160)),
+        *(_x(f"X * {s:g}, gamma=scale", _scale(s), RBF(), linear=False) for s in (1e-10, 1e10, 1e160)),
+        *(_x(f"X * {s:g}, linear", _scale(s), Linear(), linear=False) for s in (1e-10, 1e10, 1e160)),
+        *(_x(f"X * {s:g}, poly", _scale(s), Poly(1.0, 3, 1.0), linear=False) for s in (1e10, 1e160)),
+        *(_x(f"X * {s:g}, laplacian", _scale(s), Laplacian(1.0), linear=False) for s in (1e10, 1e160)),
+        _x("columns of 1e-8, 1 and 1e8", lambda X: X * [1e-8, 1.0, 1e8]),
+    ],
+    "offset": [
+        *(_x(f"X + {o:g}", _move(o), C=1e2) for o in (1e2, 1e4, 1e6, 1e8)),
+        _x("X + 1e6, laplacian", _move(1e6), Laplacian(0.5), 1e2, linear=False),
+        _x("X + 1e8, laplacian", _move(1e8), Laplacian(0.5), 1e2, linear=False),
+        _x("X + 1e8, poly", _move(1e8), Poly(1.0, 2, 1.0), linear=False),
+        _x("X + 1e8, linear", _move(1e8), Linear(), linear=False),
+        _x("X + 1e4, float32", lambda X: (X + 1e4).astype(np.float32), C=1e2),
+        Case("CSR + 1e6", partial(sparse, 30, plus=1e6), C=1e2),
+        Case("CSR + 1e8, laplacian", partial(sparse, 30, plus=1e8), Laplacian(0.05), 1e2, linear=False),
+        Case("timestamps, gamma=100", timestamps, RBF(100.0), 1e2),
+        Case("timestamps, gamma=scale", timestamps, RBF(), 1e2),
+        _x("a column of timestamps", lambda X: np.column_stack([X, 1.7e9 + np.arange(len(X))])),
+        _x("two places 1e8 apart", lambda X: X + 1e8 * (np.arange(len(X)) % 2)[:, None], C=1e2),
+        _x("one row at 1e12", lambda X: replace_number(X, 0, 1e12)),
+    ],
+    "imbalance": [
+        Case(f"1:{n}, {weight or 'plain'}", partial(clouds, n + 1, share=1e-9), class_weight=weight)
         for n in (200, 2000)
         for weight in (None, "balanced")
-    ]
-    found += [
-        Case(
-            "weights 1e-12 to 1e12",
-            "weights",
-            data.weigh(lambda r, y: 10.0 ** r.uniform(-12, 12, y.size)),
-            every_loss=True,
-        ),
-        Case("weights 1e-300", "weights", data.weigh(lambda r, y: np.full(y.size, 1e-300))),
-        Case("weights 1e300", "weights", data.weigh(lambda r, y: np.full(y.size, 1e300))),
-        Case("weights 1e-300 and 1", "weights", data.weigh(lambda r, y: np.where(r.random(y.size) < 0.5, 1e-300, 1.0))),
-        Case("weights 1e300 and 1", "weights", data.weigh(lambda r, y: np.where(r.random(y.size) < 0.1, 1e300, 1.0))),
-        Case("weights 1e-300 to 1e300", "weights", data.weigh(lambda r, y: 10.0 ** r.uniform(-300, 300, y.size))),
-        Case(
-            "weights 0 for half",
-            "weights",
-            data.weigh(lambda r, y: (r.random(y.size) < 0.5).astype(float)),
-            every_loss=True,
-        ),
-        Case("weights 0 for a class", "weights", data.weigh(lambda r, y: (y > 0).astype(float))),
-        Case(
+    ],
+    "weights": [
+        _w("weights 1e-12 to 1e12", lambda r, y: 10.0 ** r.uniform(-12, 12, y.size), every_loss=True),
+        _w("weights 1e-300", lambda r, y: np.full(y.size, 1e-300)),
+        _w("weights 1e300", lambda r, y: np.full(y.size, 1e300)),
+        _w("weights 1e-300 and 1", lambda r, y: np.where(r.random(y.size) < 0.5, 1e-300, 1.0)),
+        _w("weights 1e300 and 1", lambda r, y: np.where(r.random(y.size) < 0.1, 1e300, 1.0)),
+        _w("weights 1e-300 to 1e300", lambda r, y: 10.0 ** r.uniform(-300, 300, y.size)),
+        _w("weights 0 for half", lambda r, y: (r.random(y.size) < 0.5).astype(float), every_loss=True),
+        _w("weights 0 for a class", lambda r, y: (y > 0).astype(float)),
+        _w(
             "balanced, weights 0 to 1000",
-            "weights",
-            data.weigh(lambda r, y: r.integers(0, 4, y.size) ** 6.0 + (y > 0)),
+            lambda r, y: r.integers(0, 4, y.size) ** 6.0 + (y > 0),
             class_weight="balanced",
         ),
-        Case("class weights 1e6", "weights", data.base, class_weight={1: 1e6}),
-    ]
-    found += [
-        Case("all rows twice, opposite labels", "duplicates", data.contradicting(1.0), C=1e2),
-        Case("half of the rows twice, opposite labels", "duplicates", data.contradicting(0.5), C=1e4),
-        Case("all rows equal", "duplicates", data.transform(lambda X: np.ones_like(X))),
-        Case("all rows 0", "duplicates", data.transform(np.zeros_like)),
-        Case("two different rows", "duplicates", data.two_rows, C=1e6),
+        Case("class weights 1e6", clouds, class_weight={1: 1e6}),
+    ],
+    "duplicates": [
+        Case("all rows twice, opposite labels", partial(contradict, 1.0), C=1e2),
+        Case("half of the rows twice, opposite labels", partial(contradict, 0.5), C=1e4),
+        _x("all rows equal", np.ones_like),
+        _x("all rows 0", np.zeros_like),
         Case(
-            "a constant column of 1e9",
-            "duplicates",
-            data.transform(lambda X: np.column_stack([X, np.full(len(X), 1e9)])),
+            "two different rows",
+            lambda: Data(np.repeat([[1.0, 2.0], [2.0, 1.0]], 20, axis=0), np.repeat([1, -1], 20)),
+            C=1e6,
         ),
-    ]
-    found += [
-        Case("m=2", "shape", lambda: data.Data(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1, -1])), every_loss=True),
-        Case("m=2, equal rows", "shape", lambda: data.Data(np.ones((2, 2)), np.array([1, -1])), C=1e8),
-        Case("m=3", "shape", lambda: data.base(3), C=1e6),
-        Case("d=1", "shape", lambda: data.base(d=1), C=1e2),
-        Case("m=40, d=2000", "shape", lambda: data.base(40, 2000, shift=0.02), RBF(5e-4)),
-        Case("CSR, d=1e5", "shape", data.sparse(100_000), RBF(0.02), every_loss=True),
-        Case("CSR, d=1e5, laplacian", "shape", data.sparse(100_000), Laplacian(0.02), linear=False),
-        Case("CSR, d=1e5, X * 1e160", "shape", data.sparse(100_000, scale=1e160)),
-        Case("denormal", "shape", data.transform(lambda X: np.round(10.0 * X) * 5e-324), C=1e8),
-        Case("columns of 1e-300 and 1e150", "shape", data.transform(lambda X: X * [1e-300, 1.0, 1e150])),
-    ]
-    forms: dict[str, Callable[[np.ndarray], Any]] = {
-        "float32": lambda X: X.astype(np.float32),
-        "float64 F": np.asfortranarray,
-        "strided": data.stride,
-        "reversed": lambda X: X[:, ::-1],
-        "read-only": data.read_only,
-        "big-endian": lambda X: X.astype(">f8"),
-        "float16": lambda X: X.astype(np.float16),
-        "long double": lambda X: X.astype(np.longdouble),
-        "bool": lambda X: X > 0,
-    }
-    found += [Case(name, "storage", data.transform(change)) for name, change in forms.items()]
-    found += [Case(t.__name__, "storage", data.as_integers(t), RBF()) for t in (np.int8, np.uint8, np.int64)]
-    found += [
-        Case("CSR, float32", "storage", data.sparse(30, dtype=np.float32)),
-        Case("CSR, int64 indices", "storage", data.sparse(30, indices=np.int64)),
-        Case("CSC", "storage", data.sparse(30, to="tocsc")),
-        Case("COO", "storage", data.sparse(30, to="tocoo")),
-    ]
-    found += [
-        Case(f"{k.name}, gamma={k.gamma:g}, coef0={k.coef0:g}, C={C:g}", "indefinite", data.base, k, C, linear=False)
-        for k in (Sigmoid(0.5, -1.0), Sigmoid(1.0, 0.0), Poly(1.0, 3, -1.0), Poly(0.5, 2, -2.0))
-        for C in (1.0, 1e4)
-    ]
-    found += [
-        Case(f"precomputed, {kind}", group, data.matrix(kind), Precomputed(), linear=False, C=10.0)
-        for kind, group in {
-            "rbf": "storage", "float32": "storage", "unsymmetric": "indefinite", "shifted": "indefinite",
-            "random": "indefinite", "negative": "indefinite",
-        }.items()
-    ]  # fmt: skip
-    found += [
-        Case("three classes", "classes", data.three(), every_loss=True),
-        Case("three classes, balanced, C=1e6", "classes", data.three(), C=1e6, class_weight="balanced"),
-        Case("three classes, X + 1e8", "classes", data.three(offset=1e8), C=1e2),
-        Case("nan in X", "classes", data.spoilt(np.nan)),
-        Case("infinity in X", "classes", data.spoilt(np.inf)),
-        Case("one class", "classes", lambda: data.Data(data.base().X, np.ones(60))),
-    ]
-    found += [
-        Case("one-class", "one-class", data.base, task="one-class", linear=False),
-        Case("one-class, X + 1e8", "one-class", data.plus(1e8), task="one-class", linear=False),
-        Case("one-class, X * 1e160", "one-class", data.times(1e160), task="one-class", linear=False),
-        Case(
-            "one-class, weights",
-            "one-class",
-            data.weigh(lambda r, y: 10.0 ** r.uniform(-12, 12, y.size)),
-            task="one-class",
-            linear=False,
+        _x("a constant column of 1e9", lambda X: np.column_stack([X, np.full(len(X), 1e9)])),
+    ],
+    "shape": [
+        Case("m=2", lambda: Data(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1, -1])), every_loss=True),
+        Case("m=2, equal rows", lambda: Data(np.ones((2, 2)), np.array([1, -1])), C=1e8),
+        Case("m=3", partial(clouds, 3), C=1e6),
+        Case("d=1", partial(clouds, d=1), C=1e2),
+        Case("m=40, d=2000", partial(clouds, 40, 2000, shift=0.02), RBF(5e-4)),
+        Case("CSR, d=1e5", partial(sparse, 100_000), RBF(0.02), every_loss=True),
+        Case("CSR, d=1e5, laplacian", partial(sparse, 100_000), Laplacian(0.02), linear=False),
+        Case("CSR, d=1e5, X * 1e160", partial(sparse, 100_000, scale=1e160)),
+        _x("denormal", lambda X: np.round(10.0 * X) * 5e-324, C=1e8),
+        _x("columns of 1e-300 and 1e150", lambda X: X * [1e-300, 1.0, 1e150]),
+    ],
+    "storage": [
+        _x("float32", lambda X: X.astype(np.float32)),
+        _x("float16", lambda X: X.astype(np.float16)),
+        _x("float64 F", np.asfortranarray),
+        _x("strided", stride),
+        _x("reversed", lambda X: X[:, ::-1]),
+        _x("read-only", make_read_only),
+        _x("big-endian", lambda X: X.astype(">f8")),
+        _x("long double", lambda X: X.astype(np.longdouble)),
+        _x("bool", lambda X: X > 0),
+        *(_x(kind.__name__, _cast(kind), RBF()) for kind in (np.int8, np.uint8, np.int64)),
+        Case("CSR, float32", partial(sparse, 30, dtype=np.float32)),
+        Case("CSR, int64 indices", partial(sparse, 30, indices=np.int64)),
+        Case("CSC", partial(sparse, 30, to="tocsc")),
+        Case("COO", partial(sparse, 30, to="tocoo")),
+        *(
+            Case(f"precomputed, {kind}", partial(matrix, kind), Precomputed(), 10.0, linear=False)
+            for kind in ("rbf", "float32")
         ),
-        Case("one-class, timestamps", "one-class", data.timestamps, RBF(100.0), task="one-class", linear=False),
-        Case(
-            "one-class, all rows equal",
-            "one-class",
-            data.transform(lambda X: np.ones_like(X)),
-            task="one-class",
-            linear=False,
+    ],
+    "indefinite": [
+        *(
+            Case(f"{k.name}, gamma={k.gamma:g}, coef0={k.coef0:g}, C={C:g}", clouds, k, C, linear=False)
+            for k in (Sigmoid(0.5, -1.0), Sigmoid(1.0, 0.0), Poly(1.0, 3, -1.0), Poly(0.5, 2, -2.0))
+            for C in (1.0, 1e4)
         ),
-        Case("one-class, sigmoid", "one-class", data.base, Sigmoid(0.5, -1.0), task="one-class", linear=False),
-    ]
-    return found
-
-
-CASES = {case.name: case for case in _cases()}
+        *(
+            Case(f"precomputed, {kind}", partial(matrix, kind), Precomputed(), 10.0, linear=False)
+            for kind in ("unsymmetric", "shifted", "random", "negative")
+        ),
+    ],
+    "classes": [
+        Case("three classes", three, every_loss=True),
+        Case("three classes, balanced, C=1e6", three, C=1e6, class_weight="balanced"),
+        Case("three classes, X + 1e8", partial(three, 1e8), C=1e2),
+        _x("nan in X", lambda X: replace_number(X, (3, 1), np.nan)),
+        _x("infinity in X", lambda X: replace_number(X, (3, 1), np.inf)),
+        Case("one class", lambda: Data(clouds().X, np.ones(60))),
+    ],
+    "one-class": [
+        Case("one-class", clouds, **_ONE),
+        _x("one-class, X + 1e8", _move(1e8), **_ONE),
+        _x("one-class, X * 1e160", _scale(1e160), **_ONE),
+        _w("one-class, weights", lambda r, y: 10.0 ** r.uniform(-12, 12, y.size), **_ONE),
+        Case("one-class, timestamps", timestamps, RBF(100.0), **_ONE),
+        _x("one-class, all rows equal", np.ones_like, **_ONE),
+        Case("one-class, sigmoid", clouds, Sigmoid(0.5, -1.0), **_ONE),
+    ],
+}
+CASES = {case.name: replace(case, group=group) for group, cases in GROUPS.items() for case in cases}
 """All cases by name."""

@@ -1,4 +1,4 @@
-"""The data of the hostile cases, each made by a function without arguments or by a function that returns one."""
+"""The data of the hostile cases."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-
-Maker = Callable[[], "Data"]
 
 
 class Data(NamedTuple):
@@ -19,56 +17,32 @@ class Data(NamedTuple):
     sample_weight: np.ndarray | None = None
 
 
-def base(m: int = 60, d: int = 3, seed: int = 0, share: float = 0.5, shift: float = 0.7) -> Data:
+def clouds(m: int = 60, d: int = 3, *, share: float = 0.5, shift: float = 0.7) -> Data:
     """Two overlapping classes of unit spread, in random order.
 
     Parameters
     ----------
     m, d : int
         Numbers of samples and columns.
-    seed : int
-        Seed of the random generator.
     share : float
         Share of the positive class, of which there is at least one sample.
     shift : float
         Where the means are, plus and minus, in each column.
-
-    Returns
-    -------
-    Data
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = np.where(np.arange(m) < max(1, round(share * m)), 1, -1)
     rng.shuffle(y)
     return Data(rng.normal(size=(m, d)) + shift * y[:, None], y)
 
 
-def transform(change: Callable[[np.ndarray], Any], **data: Any) -> Maker:
-    """A maker of `base` data whose X is changed."""
-
-    def make() -> Data:
-        X, y, weights = base(**data)
-        return Data(change(X), y, weights)
-
-    return make
+def transform(change: Callable[[np.ndarray], Any]) -> Data:
+    X, y, _ = clouds()
+    return Data(change(X), y)
 
 
-def weigh(weights: Callable[[np.random.Generator, np.ndarray], np.ndarray], **data: Any) -> Maker:
-    """A maker of `base` data with sample weights."""
-
-    def make() -> Data:
-        X, y, _ = base(**data)
-        return Data(X, y, weights(np.random.default_rng(1), y))
-
-    return make
-
-
-def times(scale: float) -> Maker:
-    return transform(lambda X: X * scale)
-
-
-def plus(offset: float, **data: Any) -> Maker:
-    return transform(lambda X: X + offset, **data)
+def weigh(weights: Callable[[np.random.Generator, np.ndarray], np.ndarray]) -> Data:
+    X, y, _ = clouds()
+    return Data(X, y, weights(np.random.default_rng(1), y))
 
 
 def timestamps() -> Data:
@@ -77,68 +51,37 @@ def timestamps() -> Data:
     return Data(t[:, None], np.where(np.arange(120) // 10 % 2, 1, -1))
 
 
-def two_places() -> Data:
-    """Two clusters that no single shift brings near the origin."""
-    X, y, _ = base()
-    return Data(X + 1e8 * (np.arange(len(y)) % 2)[:, None], y)
-
-
-def one_far() -> Data:
-    X, y, _ = base()
-    X[0] = 1e12
-    return Data(X, y)
-
-
-def stamped_columns() -> Data:
-    """A column of timestamps beside columns of unit spread."""
-    X, y, _ = base()
-    return Data(np.column_stack([X, 1.7e9 + np.arange(len(y))]), y)
-
-
-def contradicting(share: float) -> Maker:
+def contradict(share: float) -> Data:
     """A share of the samples occurs once more with the opposite label."""
-
-    def make() -> Data:
-        X, y, _ = base()
-        n = round(share * len(y))
-        return Data(np.vstack([X, X[:n]]), np.concatenate([y, -y[:n]]))
-
-    return make
+    X, y, _ = clouds()
+    n = round(share * len(y))
+    return Data(np.vstack([X, X[:n]]), np.concatenate([y, -y[:n]]))
 
 
-def two_rows() -> Data:
-    return Data(np.repeat([[1.0, 2.0], [2.0, 1.0]], 20, axis=0), np.repeat([1, -1], 20))
+def sparse(d: int, **form: Any) -> Data:
+    """Sparse samples of 20 values each, some of them empty; `form` has scale, plus, dtype, indices (their type), to."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(60) % 2, 1, -1)
+    row = np.repeat(np.arange(60), 20)
+    column = rng.integers(0, d, size=row.size)
+    X = sp.csr_array((rng.normal(size=row.size) + 0.3 * y[row], (row, column)), shape=(60, d))
+    X = sp.csr_array(sp.diags_array(np.where(np.arange(60) % 15 == 7, 0.0, 1.0)) @ X)
+    X.eliminate_zeros()
+    index = form.get("indices", X.indices.dtype)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    X = X.astype(form.get("dtype", X.dtype))
+    X.data *= form.get("scale", 1.0)
+    X.data += form.get("plus", 0.0)
+    return Data(getattr(X, form.get("to", "tocsr"))(), y)
 
 
-def sparse(d: int, **form: Any) -> Maker:
-    """Sparse samples of 20 values each, some of them empty."""
-
-    def make() -> Data:
-        rng = np.random.default_rng(0)
-        y = np.where(np.arange(60) % 2, 1, -1)
-        row = np.repeat(np.arange(60), 20)
-        column = rng.integers(0, d, size=row.size)
-        X = sp.csr_array((rng.normal(size=row.size) + 0.3 * y[row], (row, column)), shape=(60, d))
-        X = sp.csr_array(sp.diags_array(np.where(np.arange(60) % 15 == 7, 0.0, 1.0)) @ X)
-        X.eliminate_zeros()
-        if form.get("indices") is not None:
-            X.indices, X.indptr = X.indices.astype(form["indices"]), X.indptr.astype(form["indices"])
-        if form.get("dtype") is not None:
-            X = X.astype(form["dtype"])
-        if form.get("scale") is not None:
-            X.data *= form["scale"]
-        if form.get("plus") is not None:
-            X.data += form["plus"]
-        return Data(getattr(X, form.get("to", "tocsr"))(), y)
-
-    return make
+def replace_number(X: np.ndarray, at: Any, value: float) -> np.ndarray:
+    """A number, or the numbers of a row, is another one."""
+    X[at] = value
+    return X
 
 
-def as_integers(dtype: type) -> Maker:
-    return transform(lambda X: np.round(10.0 * X + 100.0).clip(0, 200).astype(dtype))
-
-
-def read_only(X: np.ndarray) -> np.ndarray:
+def make_read_only(X: np.ndarray) -> np.ndarray:
     X.flags.writeable = False
     return X
 
@@ -149,44 +92,25 @@ def stride(X: np.ndarray) -> np.ndarray:
     return wide[::2, ::3]
 
 
-def matrix(kind: str) -> Maker:
+MATRICES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rbf": lambda K: K,
+    "float32": lambda K: K.astype(np.float32),
+    "unsymmetric": lambda K: K + np.triu(np.ones_like(K)),
+    "shifted": lambda K: K - 0.5,
+    "random": lambda K: (signs := np.random.default_rng(2).normal(size=K.shape)) + signs.T,
+    "negative": lambda K: -K,
+}
+
+
+def matrix(kind: str) -> Data:
     """A kernel matrix: of rbf values, those less a constant, with random signs, or negative."""
-
-    def make() -> Data:
-        X, y, _ = base()
-        K = np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))
-        if kind == "shifted":
-            K = K - 0.5
-        if kind == "random":
-            signs = np.random.default_rng(2).normal(size=K.shape)
-            K = signs + signs.T
-        if kind == "negative":
-            K = -K
-        if kind == "float32":
-            K = K.astype(np.float32)
-        if kind == "unsymmetric":
-            K = K + np.triu(np.ones_like(K))
-        return Data(K, y)
-
-    return make
+    X, y, _ = clouds()
+    return Data(MATRICES[kind](np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))), y)
 
 
-def three(offset: float = 0.0) -> Maker:
+def three(offset: float = 0.0) -> Data:
     """Three classes with text for labels, the third one small."""
-
-    def make() -> Data:
-        X, y, _ = base(m=70)
-        names = np.where(y > 0, "a", "b")
-        names[:10] = "c, too"
-        return Data(X + offset, names)
-
-    return make
-
-
-def spoilt(value: float) -> Maker:
-    def make() -> Data:
-        X, y, _ = base()
-        X[3, 1] = value
-        return Data(X, y)
-
-    return make
+    X, y, _ = clouds(70)
+    names = np.where(y > 0, "a", "b")
+    names[:10] = "c, too"
+    return Data(X + offset, names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from svmkit import plugins
 from svmkit.conformance.hostile.cases import CASES, Case
-from svmkit.conformance.hostile.data import Data, base
+from svmkit.conformance.hostile.data import Data, clouds
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.exact import Values
 from svmkit.conformance.judging.judge import judge_fit, judge_one_class
@@ -32,27 +32,13 @@ OUTCOMES = ("converged", "honest", "refused", "wrong", "traceback", "over")
 
 @dataclass
 class Trial:
-    """What came of one solver on one case.
+    """What came of one solver with one loss on one case.
 
-    Attributes
-    ----------
-    case, solver, loss : str
-        What was run.
-    outcome : str
-        "converged" and true; "honest": not converged, and what it claims is true; "refused" with one line; "wrong": a
-        claim is false; "traceback": another exception, or the process died; "over" the limit by more than a second.
-    seconds : float
-        The time of training.
-    status : str or None
-        The status that the solve reported.
-    primal, dual, gap : float or None
-        What it claims.
-    true : list of [P, D, gap], one for each class pair
-        What the judge found.
-    objective : str
-        What was minimised, in words, for the comparison of bounds with the models of other solvers.
-    said : str
-        The false claims, or the message of the exception.
+    The outcome is "converged" and true; "honest": not converged, and what it claims is true; "refused" with one line;
+    "wrong": a claim is false; "traceback": another exception, or the process died; "over" the limit by more than a
+    second. `seconds` is the time of training, `true` has [P, D, gap] of each class pair as the judge found them,
+    `objective` says what was minimised, for the comparison of bounds with the models of other solvers, and `said` has
+    the false claims or the message of the exception.
     """
 
     case: str
@@ -92,46 +78,28 @@ def run_named(case: str, solver: str, loss: str) -> Trial:
     return replace(run(case, plugins.build("solver", solver, options)), loss=loss)
 
 
-def run(case: str, solver: Solver) -> Trial:
-    """Run a solver on a case in this process, and judge it.
-
-    Parameters
-    ----------
-    case : str
-        The name of a case.
-    solver : Solver
-        The solver.
-
-    Returns
-    -------
-    Trial
-        The outcome. What the solver has to compile is compiled before the clock starts.
-    """
-    trial, posed = Trial(case, solver.name, ""), CASES[case]
-    kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else posed.kernel
-    data = _data(case)
+def run(name: str, solver: Solver) -> Trial:
+    """Run a solver on a case in this process, and judge it; what it has to compile is compiled off the clock."""
+    trial, case, data = Trial(name, solver.name, ""), CASES[name], _data(name)
+    kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else case.kernel
+    judge = _judge_one_class if case.task == "one-class" else _judge_classifier
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _warm(solver, kernel, data, posed.task)
+        _warm(solver, kernel, data, case.task)
         began = time.perf_counter()
         try:
-            if posed.task == "one-class":
-                verdicts = _one_class(trial, solver, kernel, data, began)
-            else:
-                verdicts = _classifier(trial, solver, kernel, data, posed, began)
-        except SvmkitError as error:
-            trial.seconds = trial.seconds or time.perf_counter() - began
-            one_line = "\n" not in str(error)
-            trial.outcome, trial.said = "refused" if one_line else "traceback", str(error)
+            verdicts = judge(trial, solver, kernel, data, began)
         except Exception as error:
             trial.seconds = trial.seconds or time.perf_counter() - began
-            trial.said = f"{type(error).__name__}: {error} [{_where(error)}]"
+            if isinstance(error, SvmkitError):
+                trial.outcome, trial.said = "traceback" if "\n" in str(error) else "refused", str(error)
+            else:
+                trial.said = f"{type(error).__name__}: {error} [{_where(error)}]"
         else:
-            false = [sentence for verdict in verdicts for sentence in verdict.false]
+            trial.said = "; ".join(sentence for verdict in verdicts for sentence in verdict.false)
             trial.true = [[verdict.primal, verdict.dual, verdict.gap] for verdict in verdicts]
             converged = trial.status == Status.CONVERGED and trial.gap is not None
-            trial.outcome = "wrong" if false else "converged" if converged else "honest"
-            trial.said = "; ".join(false)
+            trial.outcome = "wrong" if trial.said else "converged" if converged else "honest"
     if trial.outcome not in ("wrong", "traceback") and trial.seconds > LIMIT + GRACE:
         trial.outcome, trial.said = "over", f"{trial.seconds:.2f} seconds; {trial.said}"
     return trial
@@ -155,7 +123,8 @@ def _values(case: str, kernel: Kernel) -> Values:
     return Values(kernel.name, kernel.params, _data(case).X)
 
 
-def _classifier(trial: Trial, solver: Solver, kernel: Kernel, data: Data, case: Case, began: float) -> list[Verdict]:
+def _judge_classifier(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
+    case = CASES[trial.case]
     given = {"C": case.C, "class_weight": case.class_weight, "sample_weight": data.sample_weight}
     done = fit(data.X, data.y, solver=solver, kernel=kernel, stop=Gap(TOL) | Seconds(LIMIT), **given)
     trial.seconds = time.perf_counter() - began
@@ -165,7 +134,7 @@ def _classifier(trial: Trial, solver: Solver, kernel: Kernel, data: Data, case: 
     return judge_fit(done, data.X, data.y, solver=solver, tol=TOL, values=values, **given)
 
 
-def _one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
+def _judge_one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
     done = _machine(solver, kernel).fit(data.X, sample_weight=data.sample_weight)
     trial.seconds = time.perf_counter() - began
     claim = done.certificate_
@@ -192,7 +161,7 @@ def _warm(solver: Solver, kernel: Kernel, data: Data, task: str) -> None:
     if key in _warmed:
         return
     _warmed.add(key)
-    X, y, _ = base(40)
+    X, y, _ = clouds(40)
     X = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)) if isinstance(kernel, Precomputed) else X
     X = X.astype(np.float32 if single else np.float64)
     given: Any = sp.csr_array(X) if sparse else np.asfortranarray(X) if columns else X
@@ -205,8 +174,3 @@ def _warm(solver: Solver, kernel: Kernel, data: Data, task: str) -> None:
             fit(given, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(200)).model.predict(given)
     except Exception:  # a solver that refuses, or fails, does so again on the case
         return
-
-
-def as_row(trial: Trial) -> dict[str, Any]:
-    """Return a trial as plain values for JSON."""
-    return asdict(trial)

@@ -44,9 +44,18 @@ class Verdict:
     gap: float
     false: list[str] = field(default_factory=list)
 
+    @classmethod
+    def measure(cls, P: np.longdouble, D: np.longdouble) -> Verdict:
+        """Return a verdict without false claims, for P and D in long double."""
+        size = max(abs(P), abs(D))
+        gap = (P - D) / size if size > 0 else Exact(0)
+        return cls(float(P), float(D), float(gap))
+
 
 def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: float | None = None) -> Verdict:
-    """Compare the claims of a solution with the true numbers.
+    """Compare the claims of a solution, its status and certificate, with the true numbers.
+
+    P and D hold if they are right up to the larger of `TINY` and the claimed gap, and D only if it is below P.
 
     Parameters
     ----------
@@ -55,78 +64,63 @@ def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: fl
     objective : Objective
         What is minimised.
     solution : Solution
-        The claims: the status, and P, D and gap of the certificate. Dual weights that it holds may prove D.
+        The claims. Dual weights that it holds may prove D.
     tol : float, default=None
         The gap that "converged" stands for; None if the solve had another rule.
-
-    Returns
-    -------
-    Verdict
-        P and D hold if they are right up to the larger of `TINY` and the claimed gap, and D only if it is below P.
     """
     claim = solution.certificate
     P, h, size = given.primal(objective)
-    weights = [beta for beta in (claim.beta, solution.point) if _is_dual(beta, len(given.t))]
-    candidates = [sign * beta.astype(Exact) for beta in weights for sign in (1, np.sign(given.t))]
+    weights = [beta for beta in (claim.beta, solution.point) if beta is not None and beta.shape == given.t.shape]
+    finite = [beta.astype(Exact) for beta in weights if np.isfinite(beta).all()]
+    candidates = [sign * beta for beta in finite for sign in (1, np.sign(given.t))]
     candidates += [given.suggest(objective, h)] + ([] if given.coef is None else [given.coef])
-    D = max(given.dual(objective, beta) for beta in candidates)
-    gap = (P - D) / max(abs(P), abs(D)) if max(abs(P), abs(D)) > 0 else Exact(0)
-    verdict = Verdict(float(P), float(D), float(gap))
-    rounding = ROUNDING * float(size @ given.C / max(abs(P), Exact(1e-300)))
-    bounded = not (claim.dual is None and claim.gap is None)
-    if bounded and _indefinite(given, objective):
+    verdict = Verdict.measure(P, max(given.dual(objective, beta) for beta in candidates))
+    if not (claim.dual is None and claim.gap is None) and _indefinite(given, objective):
         verdict.false.append(
             f"dual_objective {claim.dual:.6g}, gap {claim.gap}: the kernel is indefinite, D is no bound"
         )
         return verdict
-    compare_numbers(verdict, (P, D, gap), claim, solution.status, tol, rounding)
+    rounding = ROUNDING * float(size @ given.C / max(abs(P), Exact(1e-300)))
+    compare_numbers(verdict, claim, solution.status, tol, rounding)
     if objective.bias is None and given.coef is not None:
-        verdict.false += _infeasible(given, objective, given.coef)
+        beyond, off = given.violation(objective, given.coef)
+        if not max(beyond, off) <= FEASIBLE:
+            verdict.false.append(f"dual weights leave their bounds by {beyond:.2g}, and sum to {off:.2g} (relative)")
     return verdict
 
 
-def compare_numbers(
-    verdict: Verdict, true: tuple, claim: Certificate, status: Status, tol: float | None, free: float
-) -> None:
+def compare_numbers(verdict: Verdict, claim: Certificate, status: Status, tol: float | None, free: float) -> None:
     """Add the claims that do not hold to a verdict.
 
     Parameters
     ----------
     verdict : Verdict
-        What gets the false claims.
-    true : tuple of P, D and gap
-        The true numbers, in long double.
-    claim : Certificate
-        The claimed numbers.
-    status : Status
-        The claimed status.
+        The true numbers.
+    claim, status : Certificate, Status
+        The claimed ones.
     tol : float or None
         The gap that "converged" stands for; None if the solve had another rule.
     free : float
         By how much P may be off, relatively, where no gap is claimed.
     """
-    (P, D, gap), false = true, verdict.false
+    P, D, gap, false = verdict.primal, verdict.dual, verdict.gap, verdict.false
     if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):
         false.append(f"objective {claim.primal}, dual_objective {claim.dual}, gap {claim.gap}: nan is no claim")
         return
-    if not np.isfinite(P) and math.isfinite(claim.primal):
-        false.append(f"objective {claim.primal:.9g}: the model has {float(P)}")
+    if not math.isfinite(P) and math.isfinite(claim.primal):
+        false.append(f"objective {claim.primal:.9g}: the model has {P}")
         return
     reach = min(max(TINY, free if claim.gap is None else claim.gap), 1.0) * abs(P)
     if P - reach > claim.primal:
-        false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
+        false.append(f"objective {claim.primal:.9g}: it is {P:.9g}")
     if claim.dual is not None and claim.dual > P + TINY * abs(P):
-        false.append(f"dual_objective {claim.dual:.9g} is above P = {float(P):.9g} of its own model")
+        false.append(f"dual_objective {claim.dual:.9g} is above P = {P:.9g} of its own model")
     elif claim.dual is not None and claim.dual > D + reach:
-        false.append(f"dual_objective {claim.dual:.9g}: the dual weights prove {float(D):.9g}")
+        false.append(f"dual_objective {claim.dual:.9g}: the dual weights prove {D:.9g}")
     if claim.gap is not None and gap > max(TINY, claim.gap + TINY):
-        false.append(f"gap {claim.gap:.3g}: it is {float(gap):.3g}")
+        false.append(f"gap {claim.gap:.3g}: it is {gap:.3g}")
     if claim.gap is not None and status is Status.CONVERGED and tol is not None and gap > tol + TINY:
-        false.append(f"converged at {tol:g}: the gap is {float(gap):.3g}")
-
-
-def _is_dual(beta: Any, m: int) -> bool:
-    return beta is not None and beta.shape == (m,) and bool(np.isfinite(beta).all())
+        false.append(f"converged at {tol:g}: the gap is {gap:.3g}")
 
 
 def _indefinite(given: Subproblem, objective: Objective) -> bool:
@@ -136,11 +130,3 @@ def _indefinite(given: Subproblem, objective: Objective) -> bool:
         return False
     K = values(given.rows, given.rows) + Exact(objective.bias or 0.0) ** 2  # the bias is part of w, unless it is free
     return is_indefinite(K, centred=objective.bias is None)
-
-
-def _infeasible(given: Subproblem, objective: Objective, beta: np.ndarray) -> list[str]:
-    """Say how signed dual weights violate their bounds or do not sum to 0."""
-    beyond, off = given.violation(objective, beta)
-    if max(beyond, off) <= FEASIBLE:
-        return []
-    return [f"dual weights leave their bounds by {beyond:.2g}, and sum to {off:.2g} (relative)"]

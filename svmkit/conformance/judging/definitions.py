@@ -6,10 +6,9 @@ the dual value is C l*(b), l* the conjugate. Losses of classification are writte
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,131 +20,38 @@ STEPS = 100  # of a search: each leaves 0.62 of an interval
 FAR = 1e6, 1e9  # residuals whose slopes tell whether a loss of somebody else grows like a line
 
 
-class Formula(NamedTuple):
-    """One loss in closed form: functions of s and a = y b, or of e and b, and the bounds of a or b."""
-
-    value: Callable[[Any], Any]
-    slope: Callable[[Any], Any]
-    conjugate: Callable[[Any], Any]
-    lower: Any
-    upper: Any
-
-
-def _plus(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, Exact(0))
-
-
-def _choose_side(x: np.ndarray, below: Any, above: Any) -> np.ndarray:
-    return np.where(x < 0, below, above)
-
-
-def _beyond(e: np.ndarray, epsilon: Any) -> np.ndarray:
-    return np.sign(e) * _plus(np.abs(e) - epsilon)
-
-
-MARGIN: dict[str, Callable[..., Formula]] = {
-    "hinge": lambda: Formula(_plus, lambda s: (s > 0) * Exact(1), lambda a: 0 * a, 0, 1),
-    "squared_hinge": lambda: Formula(lambda s: _plus(s) ** 2, lambda s: 2 * _plus(s), lambda a: a * a / 4, 0, INF),
-    "smoothed_hinge": lambda delta: Formula(
-        lambda s: np.where(s < delta, _plus(s) ** 2 / (2 * delta), s - delta / 2),
-        lambda s: np.clip(s / delta, Exact(0), Exact(1)),
-        lambda a: delta * a * a / 2,
-        0,
-        1,
-    ),
-}
-RESIDUAL: dict[str, Callable[..., Formula]] = {
-    "epsilon_insensitive": lambda epsilon: Formula(
-        lambda e: _plus(np.abs(e) - epsilon),
-        lambda e: np.sign(_beyond(e, epsilon)),
-        lambda b: epsilon * np.abs(b),
-        -1,
-        1,
-    ),
-    "squared_epsilon_insensitive": lambda epsilon: Formula(
-        lambda e: _plus(np.abs(e) - epsilon) ** 2,
-        lambda e: 2 * _beyond(e, epsilon),
-        lambda b: epsilon * np.abs(b) + b * b / 4,
-        -INF,
-        INF,
-    ),
-    "absolute_error": lambda: Formula(np.abs, np.sign, lambda b: 0 * b, -1, 1),
-    "squared_error": lambda: Formula(lambda e: e * e, lambda e: 2 * e, lambda b: b * b / 4, -INF, INF),
-    "huber": lambda delta: Formula(
-        lambda e: np.where(np.abs(e) < delta, e * e, 2 * delta * np.abs(e) - delta * delta),
-        lambda e: 2 * np.clip(e, -delta, delta),
-        lambda b: b * b / 4,
-        -2 * delta,
-        2 * delta,
-    ),
-    "quantile": lambda tau: Formula(
-        lambda e: _choose_side(e, (tau - 1) * e, tau * e),
-        lambda e: _choose_side(e, tau - 1, tau),
-        lambda b: 0 * b,
-        tau - 1,
-        tau,
-    ),
-    "expectile": lambda tau: Formula(
-        lambda e: _choose_side(e, 1 - tau, tau) * e * e,
-        lambda e: 2 * _choose_side(e, 1 - tau, tau) * e,
-        lambda b: b * b / (4 * _choose_side(b, 1 - tau, tau)),
-        -INF,
-        INF,
-    ),
-}
-
-
-class Definition(ABC):
-    """What the judge asks a loss, for C = 1. All arrays are (m,) of long double."""
-
-    @abstractmethod
-    def value(self, t: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """Return the losses of the decision values h for the targets t."""
-
-    @abstractmethod
-    def slope(self, t: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """Return a slope of each loss by the residual t - h."""
-
-    @abstractmethod
-    def conjugate(self, t: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the conjugates at slopes b within their bounds."""
-
-    @abstractmethod
-    def bounds(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lowest and the highest slope."""
-
-
 @dataclass(frozen=True)
-class Closed(Definition):
-    """A built-in loss, by its formula."""
+class Closed:
+    """A built-in loss by its formulas: functions of s and a = y b, or of e and b, and the ends of a or b."""
 
-    formula: Formula
-    of_margin: bool
-
-    def _signs(self, t: np.ndarray) -> Any:
-        return t if self.of_margin else 1
+    of_residual: Callable[[Any], Any]
+    slope_at: Callable[[Any], Any]
+    conjugate_at: Callable[[Any], Any]
+    ends: tuple[Any, Any]
+    of_margin: bool = False
 
     def _residual(self, t: np.ndarray, h: np.ndarray) -> np.ndarray:
         return 1 - t * h if self.of_margin else t - h
 
     def value(self, t: np.ndarray, h: np.ndarray) -> np.ndarray:
-        return self.formula.value(self._residual(t, h))
+        return self.of_residual(self._residual(t, h))
 
     def slope(self, t: np.ndarray, h: np.ndarray) -> np.ndarray:
-        return self._signs(t) * self.formula.slope(self._residual(t, h))
+        slope = self.slope_at(self._residual(t, h))
+        return t * slope if self.of_margin else slope
 
     def conjugate(self, t: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return self.formula.conjugate(self._signs(t) * b)
+        return self.conjugate_at(t * b if self.of_margin else b)
 
     def bounds(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        least, most = (np.full(len(t), bound, Exact) for bound in (self.formula.lower, self.formula.upper))
+        least, most = (np.full(len(t), bound, Exact) for bound in self.ends)
         if not self.of_margin:
             return least, most
         return np.where(t > 0, least, -most), np.where(t > 0, most, -least)
 
 
 @dataclass(frozen=True)
-class Searched(Definition):
+class Searched:
     """A loss of somebody else, by its values alone: slopes are differences, and a search finds the conjugate."""
 
     loss: Loss
@@ -166,7 +72,7 @@ class Searched(Definition):
             for _ in range(40):
                 gain = reward(2 * side * reach) - reward(side * reach)
                 reach = np.where(gain > 1e-12 * np.abs(b) * reach, 2 * reach, reach)
-        return reward(largest(reward, -2 * reach, 2 * reach))
+        return reward(find_maximum(reward, -2 * reach, 2 * reach))
 
     def bounds(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends = []
@@ -176,29 +82,82 @@ class Searched(Definition):
         return ends[0], ends[1]
 
 
+Definition = Closed | Searched
+"""What the judge asks a loss, for C = 1 and arrays (m,) of long double: its value at h, a slope by the residual t - h,
+the conjugate at slopes b within their bounds, and these bounds, the lowest and the highest slope."""
+
+
+def _plus(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, Exact(0))
+
+
+def _choose_side(x: np.ndarray, below: Any, above: Any) -> np.ndarray:
+    return np.where(x < 0, below, above)
+
+
+def _beyond(e: np.ndarray, epsilon: Any) -> np.ndarray:
+    return np.sign(e) * _plus(np.abs(e) - epsilon)
+
+
+FORMULAS: dict[str, Callable[..., Closed]] = {
+    "hinge": lambda: Closed(_plus, lambda s: (s > 0) * Exact(1), lambda a: 0 * a, (0, 1), True),
+    "squared_hinge": lambda: Closed(
+        lambda s: _plus(s) ** 2, lambda s: 2 * _plus(s), lambda a: a * a / 4, (0, INF), True
+    ),
+    "smoothed_hinge": lambda delta: Closed(
+        lambda s: np.where(s < delta, _plus(s) ** 2 / (2 * delta), s - delta / 2),
+        lambda s: np.clip(s / delta, Exact(0), Exact(1)),
+        lambda a: delta * a * a / 2,
+        (0, 1),
+        True,
+    ),
+    "epsilon_insensitive": lambda epsilon: Closed(
+        lambda e: _plus(np.abs(e) - epsilon),
+        lambda e: np.sign(_beyond(e, epsilon)),
+        lambda b: epsilon * np.abs(b),
+        (-1, 1),
+    ),
+    "squared_epsilon_insensitive": lambda epsilon: Closed(
+        lambda e: _plus(np.abs(e) - epsilon) ** 2,
+        lambda e: 2 * _beyond(e, epsilon),
+        lambda b: epsilon * np.abs(b) + b * b / 4,
+        (-INF, INF),
+    ),
+    "absolute_error": lambda: Closed(np.abs, np.sign, lambda b: 0 * b, (-1, 1)),
+    "squared_error": lambda: Closed(lambda e: e * e, lambda e: 2 * e, lambda b: b * b / 4, (-INF, INF)),
+    "huber": lambda delta: Closed(
+        lambda e: np.where(np.abs(e) < delta, e * e, 2 * delta * np.abs(e) - delta * delta),
+        lambda e: 2 * np.clip(e, -delta, delta),
+        lambda b: b * b / 4,
+        (-2 * delta, 2 * delta),
+    ),
+    "quantile": lambda tau: Closed(
+        lambda e: _choose_side(e, (tau - 1) * e, tau * e),
+        lambda e: _choose_side(e, tau - 1, tau),
+        lambda b: 0 * b,
+        (tau - 1, tau),
+    ),
+    "expectile": lambda tau: Closed(
+        lambda e: _choose_side(e, 1 - tau, tau) * e * e,
+        lambda e: 2 * _choose_side(e, 1 - tau, tau) * e,
+        lambda b: b * b / (4 * _choose_side(b, 1 - tau, tau)),
+        (-INF, INF),
+    ),
+}
+
+
 def define(loss: Loss) -> Definition:
     """Return the definition of a loss: the judge's own formula of a built-in one, else one from `Loss.value`."""
-    for table, of_margin in ((MARGIN, True), (RESIDUAL, False)):
-        if loss.name in table and type(loss).__module__.startswith("svmkit.losses."):
-            options = {name: Exact(value) for name, value in loss.params.items()}
-            return Closed(table[loss.name](**options), of_margin)
-    return Searched(loss)
+    formula = FORMULAS.get(loss.name)
+    if formula is None or not type(loss).__module__.startswith("svmkit.losses."):
+        return Searched(loss)
+    return formula(**{name: Exact(value) for name, value in loss.params.items()})
 
 
-def largest(f: Callable[[Any], Any], low: Any, high: Any, steps: int = STEPS) -> Any:
-    """Return where a concave function is largest, by golden sections.
-
-    Parameters
-    ----------
-    f : callable
-        The function, of a number or of each entry of an array.
-    low, high : number or ndarray
-        The ends of the interval.
-    steps : int, default=STEPS
-        The number of sections.
-    """
+def find_maximum(f: Callable[[Any], Any], low: Any, high: Any) -> Any:
+    """Return where a concave function, of a number or of each entry of an array, is largest, by golden sections."""
     ratio = (np.sqrt(Exact(5)) - 1) / 2
-    for _ in range(steps):
+    for _ in range(STEPS):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         rises = f(left) < f(right)
         low, high = np.where(rises, left, low), np.where(rises, high, right)

@@ -14,47 +14,12 @@ Exact = np.longdouble  # 64 bits of mantissa and 15 of exponent on x86; where it
 PART = 1 << 21  # differences that are held at a time
 
 
-def exact(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of X as they are given.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d)
-        The samples, of any type and order.
-
-    Returns
-    -------
-    values : ndarray of shape (n, q), long double
-        The columns that hold numbers; of dense X all of them.
-    columns : ndarray of shape (q,), int
-        Their places in X.
-    """
-    if sp.issparse(X):
-        X = sp.csc_array(X)
-        columns = np.flatnonzero(np.diff(X.indptr))
-        return X[:, columns].toarray().astype(Exact), columns
-    X = np.asarray(X)
-    return X.astype(Exact), np.arange(X.shape[1])
-
-
 class Values:
-    """The kernel values of n samples, computed column by column when they are needed, and kept.
+    """The kernel values of n samples X, computed column by column when they are needed, and kept.
 
-    Distances come from the differences of the samples, so that nothing cancels far from the origin.
-
-    Parameters
-    ----------
-    kernel : str
-        The name of a built-in kernel.
-    params : mapping of str to number
-        Its parameters: gamma, degree and coef0 where it has them.
-    X : array-like or sparse matrix of shape (n, d)
-        The samples; for a precomputed kernel the kernel values (n, n).
-
-    Raises
-    ------
-    InputError
-        The definition of the kernel is not known here.
+    Distances come from the differences of the samples, so that nothing cancels far from the origin. `X` holds the
+    columns with numbers, of dense data all of them, in long double, and `columns` their places. Raises InputError if
+    the definition of the kernel, which is named, is not known here.
     """
 
     def __init__(self, kernel: str, params: Mapping[str, Any], X: Any) -> None:
@@ -63,7 +28,14 @@ class Values:
         self.kernel = kernel
         self.gamma, self.coef0 = Exact(params.get("gamma", 1.0)), Exact(params.get("coef0", 0.0))
         self.degree = int(params.get("degree", 3))
-        self.X, self.columns = exact(X)
+        if sp.issparse(X):
+            X = sp.csc_array(X)
+            self.columns = np.flatnonzero(np.diff(X.indptr))
+            X = X[:, self.columns].toarray()
+        else:
+            X = np.asarray(X)
+            self.columns = np.arange(X.shape[1])
+        self.X = X.astype(Exact)
         self.n = len(self.X)
         self._place = np.full(self.n, -1)
         self._kept = np.empty((self.n, 0), Exact)
@@ -95,12 +67,7 @@ class Values:
 def is_indefinite(K: np.ndarray, centred: bool) -> bool:
     """Return whether K (m, m) has an eigenvalue below 0 by more than rounding, so that no dual value is a bound.
 
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-        The kernel values.
-    centred : bool
-        Whether only weights that sum to 0 count, as where the bias is free.
+    `centred` says that only weights that sum to 0 count, as where the bias is free.
     """
     largest = np.abs(K).max(initial=0.0)
     if not largest:

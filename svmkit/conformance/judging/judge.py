@@ -8,7 +8,6 @@ slopes of the loss suggest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from svmkit.training.result import Fit
 DECISION = 1e-6  # of a margin, in addition to the rounding of the sum in float64
 
 
-def costs(y: np.ndarray, C: float, class_weight: Any = None, sample_weight: Any = None) -> np.ndarray:
+def costs(y: np.ndarray, C: float, class_weight: Any, sample_weight: Any) -> np.ndarray:
     """Return C_i = C times class weight times sample weight, (n,), long double, by their definitions.
 
     Parameters
@@ -31,9 +30,9 @@ def costs(y: np.ndarray, C: float, class_weight: Any = None, sample_weight: Any 
         The labels.
     C : float
         The cost of a unit of loss.
-    class_weight : "balanced" or dict, default=None
+    class_weight : "balanced", dict or None
         The weights of classes; those of classes that are not named are 1.
-    sample_weight : array-like of shape (n,), default=None
+    sample_weight : array-like of shape (n,) or None
         The weights of samples.
     """
     weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
@@ -111,9 +110,8 @@ def judge_fit(
         verdict = judge_claims(pair, objective, fit.solutions[k], tol)
         verdicts.append(verdict)
         true[:, k], size = pair.decisions(np.arange(len(y)))
-        reach = (
-            max(DECISION, fit.solutions[k].certificate.gap or 0.0) * np.maximum(1, np.abs(true[:, k])) + ROUNDING * size
-        )
+        gap = max(DECISION, fit.solutions[k].certificate.gap or 0.0)
+        reach = gap * np.maximum(1, np.abs(true[:, k])) + ROUNDING * size
         same = decisions[:, k] == true[:, k].astype(np.float64)  # also where both are infinite as float64
         wrong = ~(same | (np.abs(decisions[:, k] - true[:, k]) <= reach))
         if wrong.any():
@@ -125,7 +123,9 @@ def judge_fit(
     wrong = (model.predict(X) != classes[_votes(true, len(classes))]) & safe
     if wrong.any():
         verdicts[0].false.append(f"{wrong.sum()} labels of {len(y)}")
-    verdicts[0].false += _whole(fit, verdicts)
+    worst = max(verdict.gap for verdict in verdicts)
+    if fit.gap is not None and len(verdicts) > 1 and not worst <= max(TINY, fit.gap + TINY):
+        verdicts[0].false.append(f"gap {fit.gap:.3g} of all class pairs: one has {worst:.3g}")
     return verdicts
 
 
@@ -164,14 +164,6 @@ def _votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
             k += 1
     best = votes == votes.max(axis=1, keepdims=True)
     return np.where(best, margins, -np.inf).argmax(axis=1)
-
-
-def _whole(fit: Fit, verdicts: Sequence[Verdict]) -> list[str]:
-    """Say which numbers of the whole fit are better than those of its class pairs."""
-    gaps, gap = [v.gap for v in verdicts], fit.gap
-    if gap is not None and len(verdicts) > 1 and not max(gaps) <= max(TINY, gap + TINY):
-        return [f"gap {gap:.3g} of all class pairs: one has {max(gaps):.3g}"]
-    return []
 
 
 def judge_regression(
@@ -289,11 +281,10 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     g = scores[rows] + alpha[rows] * Exact(fitted.nu) * weights.sum() / (2 * weights[rows])
     P = alpha[rows] @ g
     D = 2 * g.min() - P
-    gap = (P - D) / max(abs(P), abs(D)) if max(abs(P), abs(D)) > 0 else Exact(0)
-    verdict = Verdict(float(P), float(D), float(gap))
+    verdict = Verdict.measure(P, D)
     if alpha.min() < 0 or abs(alpha.sum() - 1) > FEASIBLE:
         verdict.false.append(f"weights from {float(alpha.min()):.3g} that sum to {float(alpha.sum()):.9g}")
-    compare_numbers(verdict, (P, D, gap), claim, fitted.status_, tol, ROUNDING)
+    compare_numbers(verdict, claim, fitted.status_, tol, ROUNDING)
     off = np.abs(fitted.score_samples(X) - scores) > DECISION * np.abs(scores) + ROUNDING * np.abs(scores).max()
     if off.any():
         verdict.false.append(f"{off.sum()} scores of {values.n}")

@@ -15,14 +15,8 @@ from svmkit.losses.base import Loss
 class Objective:
     """What is minimised: 1/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent.
 
-    Attributes
-    ----------
-    loss : Definition
-        The loss.
-    bias : float or None
-        The value of the column of the bias; 0 for no bias, None for a free one.
-    l1 : bool, default=False
-        Whether the penalty is |w|_1 instead of 1/2 |w|^2.
+    `bias` is the value of the column of the bias: 0 for no bias, None for a free one. With `l1` the penalty is |w|_1
+    instead of 1/2 |w|^2.
     """
 
     loss: Definition
@@ -45,20 +39,8 @@ class Objective:
 class Subproblem:
     """One problem over some rows of the data, and the model that was found for it.
 
-    Attributes
-    ----------
-    values : Values
-        The kernel of all samples.
-    rows : ndarray of shape (m,), int
-        The rows that take part.
-    t, C : ndarray of shape (m,), long double
-        Labels -1 or +1, or targets; and costs.
-    coef : ndarray of shape (m,), long double, or None
-        The coefficients of the model; None for a model that is w.
-    w : ndarray of long double, or None
-        The weights of the model, of all columns.
-    intercept : long double
-        The intercept.
+    The rows (m,) of `values` take part, with labels -1 or +1 or targets `t` (m,) and costs `C` (m,), in long double.
+    The model is its coefficients `coef` (m,), or the weights `w` of all columns, and the intercept.
     """
 
     values: Values

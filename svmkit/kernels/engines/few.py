@@ -26,20 +26,16 @@ def is_short(n: int, q: int, d: int) -> bool:
 
 
 def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarray, form: Form, scalars: Scalars):
-    """Return k(rows[a], Z[b]) at [b, a] for a kernel of x.z or of |x - z|^2.
+    """Return k(rows[a], Z[b]) at [b, a], shape (q, n), for a kernel of x.z or of |x - z|^2.
 
     Parameters
     ----------
-    rows, Z : ndarray of float64, shapes (n, d) and (q, d)
-        The vectors, less the engine's origin.
-    sq_rows, sq_z : ndarray of float64, shapes (n,) and (q,)
-        Their |x|^2.
+    rows, sq_rows : ndarray of float64, shapes (n, d) and (n,)
+        The vectors, less the engine's origin, and their |x|^2.
+    Z, sq_z : ndarray of float64, shapes (q, d) and (q,)
+        The other ones.
     form, scalars : Form, Scalars
         Those of the kernel.
-
-    Returns
-    -------
-    ndarray of float64, shape (q, n)
     """
     with np.errstate(all="ignore"):  # as the compiled loops do: whoever uses the values looks at them
         dots = Z @ rows.T

@@ -16,6 +16,7 @@ from svmkit.kernels.forms import Argument, difference_error
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
 from svmkit.kernels.rounding import largest_value, value_error
+from svmkit.runtime.threads import spread
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
 CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
@@ -27,18 +28,10 @@ PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal 
 class _Products(Engine):
     """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance.
 
-    Attributes
-    ----------
-    origin : ndarray of float64, shape (d,) or (0,)
-        What is subtracted from all vectors; empty for 0.
-    sq : ndarray of float64, shape (n,)
-        |x - origin|^2 of each row of X.
-    reach : float
-        Largest |x - origin|^2 of the vectors that are evaluated together.
-    cancels : bool
-        Whether values have to be computed from differences, since sums and products would lose them.
-    single, rough_single : bool
-        Whether values may be computed in float32, and where they are only summed up or rounded to 16 bits.
+    `origin` (d,) is subtracted from all vectors, empty for 0; `sq` (n,) has |x - origin|^2 of each row of X, and
+    `reach` is the largest of the vectors that are evaluated together. Values that sums and products would lose are
+    computed from differences (`cancels`); `single` and `rough_single` say whether float32 will do, and where values are
+    only summed up.
     """
 
     symmetric = True
@@ -175,12 +168,15 @@ class DenseEngine(_Products):
             return out
         from svmkit.kernels.loops import differences, tiles
 
-        rows = tiles.DenseRows(self.X, self.origin, self.sq, sel)
-        for here, panel in self._panels(Z, self._precision(out.dtype, rough)):
+        (m, d), scalars, origin = (out.shape[1], self.X.shape[1]), self.scalars, self.origin
+        for here, (part, sq) in self._panels(Z, self._precision(out.dtype, rough)):
             if self.cancels:
-                differences.block(self.X, sel, panel[0], self.scalars, out[here])
-            else:
-                tiles.dense_block(rows, panel, self.scalars, out[here])
+                differences.block(self.X, sel, part, scalars, out[here])
+                continue
+            deep = tiles.is_deep(d, len(part), self.form)
+            work = tiles.tile_work(d * tiles.DENSE, (len(part), 1), self.form)
+            rest = *scalars, deep, out[here]
+            spread(tiles.dense_block, tiles.n_tiles(m), work, self.X, origin, self.sq, sel, part, sq, *rest)
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
@@ -197,9 +193,16 @@ class DenseEngine(_Products):
 
         if self.cancels:  # without `back`, see `self_product`
             differences.product(self.X, sel, panel[0], weights, self.scalars, out)
-        else:
-            rows = tiles.DenseRows(self.X, self.origin, self.sq, sel)
-            tiles.dense_product(rows, panel, weights, self.scalars, out, own, back)
+            return
+        (Z, sq), q = panel, len(panel[0])
+        work = tiles.tile_work(self.X.shape[1] * tiles.DENSE, weights.shape, self.form)
+        by_feature = Z[:0]
+        if not tiles.is_deep(self.X.shape[1], q, self.form):
+            width = tiles.panel_width(q)
+            by_feature = tiles.panel_of(Z, width)
+            sq, weights = tiles.pad_rows(sq, width), tiles.pad_rows(weights, width)
+        rows, rest = (self.X, self.origin, self.sq, sel), (*self.scalars, out, own, back)
+        spread(tiles.dense_product, tiles.n_tiles(len(out)), work, *rows, Z, by_feature, sq, weights, *rest)
 
 
 class CSREngine(_Products):
@@ -211,8 +214,6 @@ class CSREngine(_Products):
     def __init__(self, kernel: Kernel, X, extent: Extent | None = None) -> None:
         super().__init__(kernel, X, extent and extent.around_zero())
         self.panel = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
-        self.columns: Any = None  # X as CSC, made when a single row is first asked for, if that pays
-        self._tried = False
 
     def _panels(self, Z, dtype):
         """Yield slices of Z with their dense panel (d, width), |z|^2 and, where it counts, |z|_1; 0 beyond the rows."""
@@ -232,18 +233,16 @@ class CSREngine(_Products):
             l1 = np.abs(panel).sum(axis=0) if self.form.argument is Argument.L1 else np.zeros(width, dtype)
             yield slice(lo, hi), (panel, squares, l1)
 
-    def _by_columns(self) -> bool:
-        """Whether a single kernel row is computed faster from the columns of X, which takes a copy of X.
+    @cached_property
+    def columns(self) -> Any:
+        """A copy of X by columns, if a single kernel row is computed faster from them; else None.
 
         By columns, only the entries of X in the columns of z are read: sum_c count_c^2 / n of them on average.
         """
-        if not self._tried:
-            self._tried = True
-            X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
-            size = X.nnz * (X.data.itemsize + X.indices.itemsize)
-            if size <= COPY_BYTES and float(counts @ (counts / self.n)) < PAYS * X.nnz:
-                self.columns = X.tocsc()
-        return self.columns is not None
+        X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
+        size = X.nnz * (X.data.itemsize + X.indices.itemsize)
+        pays = size <= COPY_BYTES and float(counts @ (counts / self.n)) < PAYS * X.nnz
+        return X.tocsc() if pays else None
 
     def block(self, Z, out, sel=ALL, rough=False):
         from svmkit.kernels.loops import differences, tiles
@@ -253,14 +252,24 @@ class CSREngine(_Products):
             differences.block(_arrays(X), sel, _arrays(Z), self.scalars, out)
             return out
         single = Z.shape[0] == 1 and sel.size == 0 and sp.issparse(Z)
-        if single and self.form.argument is not Argument.L1 and self._by_columns():
+        if single and self.form.argument is not Argument.L1 and self.columns is not None:
             C, sq_z = self.columns, square_norms(Z).astype(self._precision(out.dtype))
-            tiles.csc_row((C.data, C.indices, C.indptr, self.sq), (Z.indices, Z.data, sq_z), self.scalars, out)
+            step = max(tiles.TILE, (self.n + tiles.STRETCHES - 1) // tiles.STRETCHES)
+            work, n = self._tile_work((1, 1)) * step / tiles.TILE, (self.n + step - 1) // step
+            columns = C.data, C.indices, C.indptr, self.sq
+            spread(tiles.csc_row, n, work, step, *columns, Z.indices, Z.data, sq_z, *self.scalars, out)
             return out
-        rows = tiles.SparseRows(X.data, X.indices, X.indptr, self.sq, sel)
+        rows = X.data, X.indices, X.indptr, self.sq, sel
         for here, panel in self._panels(Z, self._precision(out.dtype, rough)):
-            tiles.csr_block(rows, panel, self.scalars, out[here])
+            work = self._tile_work((panel[0].shape[1], 1))
+            spread(tiles.csr_block, tiles.n_tiles(out.shape[1]), work, *rows, *panel, *self.scalars, out[here])
         return out
+
+    def _tile_work(self, shape: tuple[int, int]) -> float:
+        """Return the nanoseconds of a tile of rows, as `tiles.tile_work` does."""
+        from svmkit.kernels.loops import tiles
+
+        return tiles.tile_work(self.X.data.size / self.n * tiles.SPARSE, shape, self.form)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         if not self.cancels:
@@ -276,5 +285,7 @@ class CSREngine(_Products):
     def _add(self, panel, weights, sel, out, own, back):
         from svmkit.kernels.loops import tiles
 
-        rows = tiles.SparseRows(self.X.data, self.X.indices, self.X.indptr, self.sq, sel)
-        tiles.csr_product(rows, panel, tiles.pad_rows(weights, len(panel[1])), self.scalars, out, own, back)
+        weights, X = tiles.pad_rows(weights, len(panel[1])), self.X
+        rest = weights, *self.scalars, out, own, back
+        rows = X.data, X.indices, X.indptr, self.sq, sel
+        spread(tiles.csr_product, tiles.n_tiles(len(out)), self._tile_work(weights.shape), *rows, *panel, *rest)

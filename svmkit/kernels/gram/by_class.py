@@ -27,18 +27,10 @@ SMALL = 1 << 19  # up to so many values, those of two classes or of one with its
 
 
 class SharedKernel:
-    """Kernel values of X (n, d), grouped by class.
+    """Kernel values of X (n, d), grouped by class; the kernel is resolved and not precomputed.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel, resolved and not precomputed.
-    X : ndarray or CSR, float32 or float64, shape (n, d)
-        The samples. The rows of a class are copied when its values are first asked for.
-    members : list of ndarray of int
-        Rows of X of each class, ascending.
-    memory : int
-        Memory in bytes for kernel rows: the pool and the row cache of one class pair together.
+    `members` has the rows of X of each class, ascending, which are copied when its values are first asked for. `memory`
+    is that for kernel rows in bytes, of the pool and the row cache of one class pair together.
     """
 
     def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
@@ -74,39 +66,30 @@ class SharedGram(Gram):
     """The Gram of two classes of a SharedKernel. `kernel_values` counts only the values that are computed for it.
 
     The type of its kernel rows is that of a Gram that has all of the memory.
-
-    Attributes
-    ----------
-    class_pair : ClassPairEngine
-        The engine.
     """
 
+    engine: ClassPairEngine
+
     def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
-        self.class_pair, memory = ClassPairEngine(shared, a, b), shared.memory
-        left = max(1, memory - shared.pool.memory - self.class_pair.between)
-        dtype = np.float64 if 32 * self.class_pair.n**2 <= memory else np.float32
-        super().__init__(shared.kernel, None, memory=left, dtype=dtype, engine=self.class_pair)
+        engine, memory = ClassPairEngine(shared, a, b), shared.memory
+        left = max(1, memory - shared.pool.memory - engine.between)
+        dtype = np.float64 if 32 * engine.n**2 <= memory else np.float32
+        super().__init__(shared.kernel, None, memory=left, dtype=dtype, engine=engine)
 
     @property
     def kernel_values(self) -> int:
-        return self._asked - self.class_pair.spared
+        return self._asked - self.engine.spared
 
     @kernel_values.setter
     def kernel_values(self, value: int) -> None:
-        self._asked = value + self.class_pair.spared
+        self._asked = value + self.engine.spared
 
 
 class ClassPairEngine(Engine):
-    """The engine of the points of two classes, those of class a before those of class b.
+    """The engine of the points of two classes, those of class a before those of class b. `Z` holds numbers of points.
 
-    `take` returns point numbers, and `Z` holds such numbers.
-
-    Attributes
-    ----------
-    spared : int
-        Number of values that were asked for and known already, minus those computed without being asked for.
-    between : int
-        Size in bytes of the table that keeps values of class a with class b.
+    `spared` is the number of values that were asked for and known already, minus those computed without being asked
+    for, and `between` the size in bytes of the table that keeps values of class a with class b.
     """
 
     def __init__(self, shared: SharedKernel, a: int, b: int) -> None:

@@ -29,16 +29,8 @@ class Vectors:
 class Columns(NamedTuple):
     """The points of a class whose values are asked for, and the columns of the block for these values.
 
-    Attributes
-    ----------
-    of : ndarray of int64
-        Numbers of the points; empty for all.
-    width : int
-        Number of the points.
-    first : int
-        First column of the block, if the columns are contiguous.
-    at : ndarray of int64
-        Columns of the block; empty for `first` and the columns that follow it.
+    `of` has the numbers of the `width` points, empty for all, and `at` their columns, empty for `first` and those that
+    follow it.
     """
 
     of: np.ndarray
@@ -59,14 +51,10 @@ class Columns(NamedTuple):
 
         Parameters
         ----------
-        segments : ndarray of shape (n_segments, n)
-            The segments.
-        slots : ndarray of int64, shape (q,)
-            Which of them.
-        out : ndarray
-            The block.
-        rows : ndarray of int64, shape (q,)
-            Rows of the block.
+        segments, slots : ndarray of shape (n_segments, n), ndarray of int64, shape (q,)
+            The segments, and which of them.
+        out, rows : ndarray, ndarray of int64, shape (q,)
+            The block, and its rows.
         """
         if len(rows) == 1 and not self.of.size and not self.at.size:
             out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
@@ -89,16 +77,14 @@ class Pool:
         self._segments: dict[tuple[int, np.dtype], Segments] = {}
 
     def segments(self, c: int, n: int, dtype: np.dtype) -> Segments:
-        """Return the segments of a class.
+        """Return the segments of a class, those of each type apart, so that values do not mix.
 
         Parameters
         ----------
-        c : int
-            The class.
-        n : int
-            Number of its points.
+        c, n : int
+            The class and the number of its points.
         dtype : dtype
-            Type of the values. Each has segments of its own, so that values do not mix.
+            Type of the values.
         """
         if (c, dtype) not in self._segments:
             self._segments[c, dtype] = Segments(self, n, dtype)
@@ -111,14 +97,9 @@ class Pool:
 
 
 class Segments:
-    """Kernel values of points of one class with all n points of the class.
+    """Kernel values of points of one class with all n points of the class, in chunks.
 
-    Attributes
-    ----------
-    place : ndarray of int64, shape (n,)
-        Position of each point's segment, counted over all chunks; -1 if there is none.
-    chunks : list of ndarray
-        The segments.
+    `place` (n,) is the position of each point's segment, counted over all chunks; -1 if there is none.
     """
 
     def __init__(self, pool: Pool, n: int, dtype: np.dtype) -> None:
@@ -154,14 +135,10 @@ class Segments:
 
         Parameters
         ----------
-        points : ndarray of int64, shape (q,)
-            Numbers of the points.
-        columns : Columns
-            The other points of the values, and their columns of the block.
-        out : ndarray
-            The block.
-        rows : ndarray of int64, shape (q,)
-            Rows of the block.
+        points, columns : ndarray of int64, shape (q,), Columns
+            Numbers of the points, and the other points of the values.
+        out, rows : ndarray, ndarray of int64, shape (q,)
+            The block, and its rows.
         """
         chunks, slots = np.divmod(self.place[points], self._rows)
         for k in np.unique(chunks) if len(self.chunks) > 1 else range(len(self.chunks)):
@@ -169,20 +146,15 @@ class Segments:
             columns.copy(self.chunks[k], slots[here], out, rows[here])
 
     def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """Return kernel values times coefficients, summed as by PARTIAL.
+        """Return values of points `of` (n,), or all, with points that have a segment, times coefficients: float64, (n,
+        p).
 
         Parameters
         ----------
-        points : ndarray of int64, shape (q,)
-            Points that have a segment.
-        coef : ndarray of shape (q, p)
-            Their coefficients.
+        points, coef : ndarray of int64, shape (q,), ndarray of shape (q, p)
+            The points with a segment and their coefficients.
         of : ndarray of int64, shape (n,)
             Points of the result; empty for all of the class.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, p)
         """
         out = np.zeros((of.size or self._n, coef.shape[1]))
         chunks, slots = np.divmod(self.place[points], self._rows)

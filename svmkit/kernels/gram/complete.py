@@ -19,7 +19,8 @@ from svmkit.kernels.engines.products import DenseEngine
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram.gram import Gram
-from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, fill, mirror
+from svmkit.kernels.loops import complete_rows
+from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, mirror
 from svmkit.kernels.loops.row_table import RowTable
 
 PART = 4  # a class pair may take one in so many parts of the memory for kernel rows
@@ -39,14 +40,13 @@ def has_room(n: int, memory: int) -> bool:
 
 
 class CompleteKernel:
-    """Samples sorted by class, and the kernel rows of their class pairs.
+    """Samples X sorted by class, or of a precomputed kernel the values (n, n), and the kernel rows of their class
+    pairs.
 
     Parameters
     ----------
-    kernel : Kernel
-        The kernel, resolved.
-    X : ndarray or CSR of shape (n, d)
-        The samples; for a precomputed kernel the kernel values (n, n).
+    kernel, X : Kernel, ndarray or CSR of shape (n, d)
+        The kernel, resolved, and the samples.
     members : list of ndarray of int
         The rows of X of each class, ascending.
     memory : int
@@ -59,10 +59,9 @@ class CompleteKernel:
 
     Attributes
     ----------
-    whole : bool
-        Whether the kernel values of all samples are computed at once, in one matrix.
-    by_row : bool
-        Whether compiled loops can compute single kernel rows.
+    whole, by_row : bool
+        Whether the kernel values of all samples are computed at once, in one matrix, and whether compiled loops can
+        compute single kernel rows.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class CompleteKernel:
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
         self.whole = fits and not (not one and self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
         self.known = known if known is not None and self.whole and "matrix" in vars(known) else None
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def holds(self, n: int) -> bool:
         """Return whether all kernel rows of a class pair of n samples fit."""
@@ -137,14 +136,6 @@ class CompleteKernel:
         np.fill_diagonal(K, self.diag)
         return K
 
-    def _values(self) -> int:
-        """Return how many kernel values the matrix takes."""
-        if self.known is not None:
-            return 0
-        starts = np.arange(0, self.m, PANEL)
-        widths = np.minimum(PANEL, self.m - starts)
-        return int(widths @ (np.full(len(starts), self.m) if self.entries < MIRRORED else self.m - starts))
-
     @staticmethod
     def prepare(gram: Gram) -> int:
         """Make what all class pairs share, on all threads; return the number of kernel values that this took."""
@@ -173,17 +164,12 @@ class CompleteKernel:
         if not self.whole:
             form, gamma, coef0, degree = self.kernel.scalars
             return FromDense(self.columns, self.engine.sq, self.diag, form, gamma, coef0, degree, *where), 0
-        values = 0 if "matrix" in vars(self) else self._values()
+        values = 0
+        if "matrix" not in vars(self) and self.known is None:
+            starts = np.arange(0, self.m, PANEL)
+            lengths = self.m if self.entries < MIRRORED else self.m - starts
+            values = int((np.minimum(PANEL, self.m - starts) * lengths).sum())
         return FromMatrix(self.matrix, *where), values
-
-    def make_source(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, Slab]:
-        """Return where the kernel rows of a class pair come from, and those that are there, none or all."""
-        n = where[1] + where[3]
-        with self._lock:
-            source, values = self.source(where)
-        if n == self.m and isinstance(source, FromMatrix):
-            return source, Slab(source.K, np.arange(n), np.array([n, values]))
-        return source, Slab(np.empty((n, n)), np.full(n, -1), np.array([0, values]))
 
     def gram(self, a: int, b: int) -> CompleteGram:
         """Return the Gram of the classes a < b: in the order of the data if there are no others, else a before b."""
@@ -199,7 +185,12 @@ class CompleteEngine(Engine):
 
     @cached_property
     def _made(self) -> tuple[FromMatrix | FromDense, Slab]:
-        return self.shared.make_source(self.where)
+        n = self.n
+        with self.shared.lock:
+            source, values = self.shared.source(self.where)
+        if n == self.shared.m and isinstance(source, FromMatrix):
+            return source, Slab(source.K, np.arange(n), np.array([n, values]))
+        return source, Slab(np.empty((n, n)), np.full(n, -1), np.array([0, values]))
 
     @property
     def source(self) -> FromMatrix | FromDense:
@@ -210,11 +201,6 @@ class CompleteEngine(Engine):
     def slab(self) -> Slab:
         """The kernel rows."""
         return self._made[1]
-
-    @property
-    def computed(self) -> int:
-        """The number of kernel values that were computed."""
-        return int(self.slab.done[1]) if "_made" in vars(self) else 0
 
     def _select(self, values: np.ndarray) -> np.ndarray:
         """Return the entries of the class pair among values of all samples, in order."""
@@ -245,21 +231,21 @@ class CompleteEngine(Engine):
     def diag(self) -> np.ndarray:
         return self._select(self.shared.diag)
 
-    def _there(self, idx: np.ndarray) -> np.ndarray:
+    def fill(self, idx: np.ndarray) -> np.ndarray:
         """Return the slots of the kernel rows `idx`, which are computed if they are not there."""
         slots = self.slab.slot_of[idx]
         if (slots < 0).any():  # `fill` is compiled for nobody who does not need it
-            fill(self.source, self.slab, idx)
+            complete_rows.fill(self.source, self.slab, idx)
             slots = self.slab.slot_of[idx]
         return slots
 
     def block(self, Z, out, sel=ALL, rough=False):
-        rows = self.slab.rows[self._there(Z)]
+        rows = self.slab.rows[self.fill(Z)]
         out[:] = rows[:, sel] if sel.size else rows
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        self._there(Z)
+        self.fill(Z)
         out = np.empty((coef.shape[1], self.n))
         for column, sums in zip(np.ascontiguousarray(coef.T), out, strict=True):
             combine(self.slab, Z, column, sums)
@@ -267,26 +253,22 @@ class CompleteEngine(Engine):
 
 
 class CompleteGram(Gram):
-    """The Gram of a class pair all of whose kernel rows fit in memory; each is computed once, when it is needed.
+    """The Gram of a class pair all of whose kernel rows fit in memory; each is computed once, when it is needed."""
 
-    Attributes
-    ----------
-    class_pair : CompleteEngine
-        The engine.
-    """
+    engine: CompleteEngine
 
     def __init__(self, shared: CompleteKernel, where: tuple[int, int, int, int]) -> None:
-        self.class_pair = CompleteEngine(shared, where)
-        super().__init__(shared.kernel, None, memory=shared.memory, dtype=np.float64, engine=self.class_pair)
+        engine = CompleteEngine(shared, where)
+        super().__init__(shared.kernel, None, memory=shared.memory, dtype=np.float64, engine=engine)
 
     @property
     def slab(self) -> Slab:
         """The kernel rows."""
-        return self.class_pair.slab
+        return self.engine.slab
 
     @property
     def kernel_values(self) -> int:
-        return self.class_pair.computed
+        return int(self.slab.done[1]) if "_made" in vars(self.engine) else 0
 
     @kernel_values.setter
     def kernel_values(self, value: int) -> None:
@@ -299,23 +281,16 @@ class CompleteGram(Gram):
         return product.reshape(len(product), *coef.shape[1:])
 
     def row(self, i: int, likely=None) -> np.ndarray:
-        return self.slab.rows[self.class_pair._there(np.array([i]))[0]]
+        return self.slab.rows[self.engine.fill(np.array([i]))[0]]
 
     def bring(self, idx: np.ndarray) -> None:
-        self.class_pair._there(idx)
+        self.engine.fill(idx)
 
     def promote(self) -> bool:
         return False
 
     @property
     def row_table(self) -> RowTable:
-        n, slab = self.m, self.slab
-        return RowTable(
-            slab.rows,
-            slab.slot_of,
-            np.zeros(n, np.int64),
-            np.zeros(n, np.bool_),
-            np.zeros(1, np.int64),
-            np.zeros(1),
-            0.0,
-        )
+        rows, slot_of, _ = self.slab
+        unused = np.zeros(self.m, np.int64), np.zeros(self.m, np.bool_), np.zeros(1, np.int64), np.zeros(1)
+        return RowTable(rows, slot_of, *unused, quantum=0.0)

@@ -66,29 +66,24 @@ class Grams:
         return Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
 
     def pair(self, a: int, b: int, *, shared: bool = True, complete: bool = False) -> tuple[np.ndarray, Gram]:
-        """Return the rows of X of two classes and their Gram.
+        """Return the rows of X of two classes a < b and their Gram.
 
         Parameters
         ----------
         a, b : int
-            The classes, a < b. Pairs should be asked for in ascending order: the kernel values of a class are dropped
-            once a pair after its last one is asked for.
+            Pairs should be asked for in ascending order: the kernel values of a class are dropped once a pair after its
+            last one is asked for.
         shared : bool, default=True
             With more than two classes, whether pairs share kernel values; rows of a then come before rows of b.
         complete : bool, default=False
             Whether all kernel rows are kept; `keeps` says whether there is room.
-
-        Returns
-        -------
-        rows : ndarray of int
-        gram : Gram
         """
         if complete:
             whole = self.complete.gram(a, b)
-            return whole.class_pair.rows, whole
+            return whole.engine.rows, whole
         if shared and len(self.members) > 2 and not isinstance(self.kernel, Precomputed):
             of_pair = self._by_class.gram(a, b)
-            return of_pair.class_pair.rows, of_pair
+            return of_pair.engine.rows, of_pair
         rows = np.sort(np.concatenate([self.members[a], self.members[b]]))
         return rows, self.make(rows)
 

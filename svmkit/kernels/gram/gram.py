@@ -133,7 +133,8 @@ class Gram:
     @cached_property
     def definiteness(self) -> Definiteness:
         """What is known about the positive semidefiniteness of the kernel matrix; examined when first asked for."""
-        return examine(self)
+        with self.pause_counting():
+            return examine(self.engine, self.diag, self.budget)
 
     def promote(self) -> bool:
         """Change to float64 kernel rows and drop the cached ones.
@@ -255,7 +256,8 @@ class Gram:
         exact = at.size == 0 and dtype == np.float64
         if exact and self._product is not None:
             known, weights, product = self._product
-            if np.array_equal(idx, known) and coef.shape == weights.shape and _equal(coef, weights):
+            same = np.array_equal(idx, known) and coef.shape == weights.shape
+            if same and (np.abs(coef - weights) <= 1e-15 * np.abs(weights)).all():  # they differ by rounding only
                 return product.copy()
         rows = at.size or self.m
         if len(idx) == 0:
@@ -310,14 +312,7 @@ class Gram:
 class RestrictedGram:
     """Kernel rows of a Gram among some of its samples, numbered from 0. They are shorter, so that more of them fit.
 
-    Parameters
-    ----------
-    gram : Gram
-        The Gram of all samples.
-    cache : RowCache
-        Its row cache, whose memory is used.
-    at : ndarray of int, shape (n,)
-        The samples, ascending.
+    Made by `Gram.restriction`; `at` (n,) has the samples, ascending.
 
     Examples
     --------
@@ -358,8 +353,3 @@ class RestrictedGram:
         if self._cache.slab.dtype == self.gram.dtype:
             self._cache.widen(self.gram.m)
             self.gram._cache = self._cache
-
-
-def _equal(coef: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether two coefficient arrays differ by rounding only."""
-    return bool((np.abs(coef - weights) <= 1e-15 * np.abs(weights)).all())

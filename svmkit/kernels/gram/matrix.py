@@ -19,17 +19,9 @@ RowFunction = Callable[[np.ndarray], np.ndarray]
 
 
 class MatrixEngine(Engine):
-    """Base of the engines over a symmetric matrix A, for which `Z` holds row numbers.
+    """Base of the engines over a symmetric matrix A with this diagonal, for which `Z` holds row numbers.
 
-    Parameters
-    ----------
-    diag : ndarray of float64, shape (n,)
-        The diagonal of A.
-
-    Attributes
-    ----------
-    asked : int
-        Number of rows of A that were requested from the row function so far.
+    `asked` counts the rows of A that were requested from the row function so far.
     """
 
     panel = 1  # rows come in any groups
@@ -93,24 +85,11 @@ class ArrayMatrix(MatrixEngine):
 
 
 class CachedMatrix(MatrixEngine):
-    """The engine over a row function. One cache of rows serves single rows, blocks and products.
+    """The engine over a row function. One cache of rows, of `budget` bytes, serves single rows, blocks and products.
 
-    Every row is checked: its shape, finite values, agreement with the diagonal and with the row before it, and
-    A_ii - 2 A_ij + A_jj >= 0.
-
-    Parameters
-    ----------
-    rows : RowFunction
-        Called with distinct row numbers, with many at a time if many rows are needed.
-    diag : ndarray of float64, shape (n,)
-        The diagonal of A.
-    budget : int
-        Budget of the cache in bytes. At least five float64 rows are kept.
-
-    Raises
-    ------
-    InputError
-        When a row is asked for and fails a check.
+    `rows` is called with distinct row numbers, with many at a time if many rows are needed. Every row is checked: its
+    shape, finite values, agreement with the diagonal and with the row before it, and A_ii - 2 A_ij + A_jj >= 0; a row
+    that fails raises InputError. At least five float64 rows are kept.
     """
 
     def __init__(self, rows: RowFunction, diag: np.ndarray, budget: int) -> None:
@@ -183,15 +162,7 @@ class CachedMatrix(MatrixEngine):
 
 
 class MatrixGram(Gram):
-    """A Gram over a MatrixEngine, whose cache is the only row cache.
-
-    Parameters
-    ----------
-    engine : MatrixEngine
-        The matrix.
-    budget : int
-        Memory in bytes for the values that solvers keep in addition.
-    """
+    """A Gram over a MatrixEngine, whose cache is the only row cache; `budget` is for what solvers keep in addition."""
 
     engine: MatrixEngine
 
@@ -233,14 +204,7 @@ def require_mirrored(values: np.ndarray, mirrored: np.ndarray, I: np.ndarray, J:
 def require_curvature(curvature: np.ndarray, origin: str, slack: float) -> None:
     """Raise InputError when x'A x < 0 for an x = `origin` e_j of sum zero, since no certificate exists then.
 
-    Parameters
-    ----------
-    curvature : ndarray of float64, shape (m,)
-        x'A x for each j.
-    origin : str
-        The first part of x, for the message.
-    slack : float
-        Rounding error of a value of A.
+    `curvature` (m,) has x'A x for each j, and `slack` is the rounding error of a value of A.
     """
     j = int(curvature.argmin())
     if curvature[j] < -4.0 * slack:

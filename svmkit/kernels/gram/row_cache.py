@@ -29,30 +29,10 @@ def has_room(m: int, budget: int, dtype) -> bool:
 class RowCache:
     """A cache of kernel rows of length m in one slab, which is allocated once. The row used least recently goes first.
 
-    Parameters
-    ----------
-    m : int
-        Number of kernel rows and length of each.
-    budget : int
-        Memory limit in bytes. Five rows are kept whatever the budget, if they take no more than 100 MB.
-    dtype : dtype
-        Type of the rows.
-    batch : int
-        Number of rows that are worth computing together.
-
-    Attributes
-    ----------
-    table : RowTable
-        The cached rows. `restrict` and `widen` replace it.
-    slots : int
-        Number of rows that fit.
-    landing : ndarray of shape (up to `batch`, m)
-        The part of the slab into which rows are computed together before they move to their slots.
-
-    Raises
-    ------
-    InputError
-        The budget cannot hold five rows, which take more than 100 MB.
+    The budget is in bytes; five rows are kept whatever it is, and InputError is raised if these take more than 100 MB.
+    `batch` rows are worth computing together: they are computed in `landing`, a part of the slab, before they move to
+    their slots. `table` has the cached rows, and is replaced by `restrict` and `widen`; `slots` is the number of rows
+    that fit.
     """
 
     def __init__(self, m: int, budget: int, dtype, batch: int) -> None:
@@ -82,7 +62,7 @@ class RowCache:
             guessed=np.zeros(slots, dtype=np.bool_),
             clock=np.zeros(1, dtype=np.int64),
             uses=np.full(1, 100.0),
-            grain=0.0,
+            quantum=0.0,
         )
         self._row_in = np.full(slots, -1, dtype=np.int64)
         self._filled = 0  # the slots below this one hold a row
@@ -102,7 +82,7 @@ class RowCache:
         return self.slab[slot]
 
     def row(self, i: int, compute: Compute, likely: Likely | None = None) -> np.ndarray:
-        """Return row i, which is valid until three more rows have been asked for.
+        """Return row i (m,), which is valid until three more rows have been asked for.
 
         Parameters
         ----------
@@ -112,10 +92,6 @@ class RowCache:
             Called if the row is not cached.
         likely : Likely, optional
             Names rows that are computed along with row i if it is missing.
-
-        Returns
-        -------
-        ndarray of shape (m,)
         """
         row = self.get(i)
         return self._bring(i, compute, likely) if row is None else row
@@ -127,15 +103,7 @@ class RowCache:
         return self.slab[self.table.slot_of[i]]
 
     def bring(self, idx: np.ndarray, compute: Compute) -> None:
-        """Ensure that the rows `idx` are cached.
-
-        Parameters
-        ----------
-        idx : ndarray of int, shape (q,)
-            Distinct row indices, at most half as many as there are slots.
-        compute : Compute
-            Called for the missing rows, a batch at a time.
-        """
+        """Ensure that the distinct rows `idx`, at most half as many as there are slots, are cached, a batch at once."""
         missing = [i for i in idx.tolist() if self.get(i) is None]
         for lo in range(0, len(missing), len(self.landing)):
             self._compute(missing[lo : lo + len(self.landing)], compute)
@@ -170,12 +138,8 @@ class RowCache:
         return self.slab[slot]
 
     def restrict(self, among: np.ndarray) -> None:
-        """Restrict the matrix to some of its rows and columns, so that more of its rows fit.
-
-        Parameters
-        ----------
-        among : ndarray of int, shape (n,)
-            The rows and columns to keep, ascending. They are numbered from 0 afterwards.
+        """Restrict the matrix to rows and columns `among`, ascending, numbered from 0 afterwards, so that more rows
+        fit.
         """
         from svmkit.kernels.loops.row_loops import gather
 

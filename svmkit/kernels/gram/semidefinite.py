@@ -6,8 +6,7 @@ than `MOST` are examined by sample, which shows what is indefinite but does not 
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,83 +19,57 @@ LEAST = 500  # samples that are examined whatever the memory budget: 6 MB
 COPIES = 3  # of the matrix, while it is examined
 
 
-class Gram(Protocol):
-    """What is asked of a `svmkit.kernels.Gram`, which asks for the examination."""
-
-    kernel: Kernel
-    engine: Engine
-    m: int
-    budget: int
-    diag: np.ndarray
-
-    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray: ...
-
-    def pause_counting(self) -> AbstractContextManager[None]: ...
-
-
 class Definiteness(NamedTuple):
-    """What is known about a kernel matrix K.
+    """What is known about a kernel matrix K: K + shift I is positive semidefinite, a shift of the size of rounding
+    errors.
 
-    Attributes
-    ----------
-    shift : float
-        K + shift I is positive semidefinite; the shift is of the size of rounding errors.
-    flaw : str or None
-        Why K cannot count as positive semidefinite; None if it can.
+    `flaw` says why K cannot count as positive semidefinite; None if it can.
     """
 
     shift: float = 0.0
     flaw: str | None = None
 
 
-def examine(gram: Gram) -> Definiteness:
-    """Examine the kernel matrix of a Gram, unless its kernel is known to be positive semidefinite.
-
-    Parameters
-    ----------
-    gram : Gram
-        The Gram. Kernel values that are computed here do not count in `Gram.kernel_values`.
-
-    Returns
-    -------
-    Definiteness
+def examine(engine: Engine, diag: np.ndarray, budget: int) -> Definiteness:
+    """Examine the kernel matrix of an engine with this diagonal, unless its kernel is known to be positive
+    semidefinite.
     """
-    known = gram.kernel.semidefinite
+    known, name, m = engine.kernel.semidefinite, engine.kernel.name, engine.n
     if known:
         return Definiteness()
-    most = int(np.clip(np.sqrt(gram.budget / (8 * COPIES)), LEAST, MOST))
-    every = gram.m <= most
-    at = np.arange(gram.m) if every else np.sort(np.random.default_rng(0).choice(gram.m, most, replace=False))
-    with gram.pause_counting():
-        proved = _factorise(gram, at)
-        if every or proved.flaw is not None:
-            return proved
-        if known is None:
-            return proved if _has_sound_minors(gram, proved.shift) else Definiteness(0.0, not_semidefinite(gram))
-    name, m = gram.kernel.name, f"{gram.m:,}"
+    most = int(np.clip(np.sqrt(budget / (8 * COPIES)), LEAST, MOST))
+    at = np.arange(m) if m <= most else np.sort(np.random.default_rng(0).choice(m, most, replace=False))
+    proved = _factorise(engine, diag, at)
+    if m <= most or proved.flaw is not None:
+        return proved
+    if known is None:
+        sound = _has_sound_minors(engine, diag, proved.shift)
+        return proved if sound else Definiteness(0.0, not_semidefinite(engine.kernel))
     return Definiteness(
-        0.0, f"the {name} kernel need not be positive semidefinite, and {m} samples are too many to prove that it is"
+        0.0, f"the {name} kernel need not be positive semidefinite, and {m:,} samples are too many to prove that it is"
     )
 
 
-def not_semidefinite(gram: Gram) -> str:
+def not_semidefinite(kernel: Kernel) -> str:
     """Return the flaw of a certificate whose kernel matrix has shown negative curvature."""
-    return f"the {gram.kernel.name} kernel is not positive semidefinite on these data"
+    return f"the {kernel.name} kernel is not positive semidefinite on these data"
 
 
-def _factorise(gram: Gram, at: np.ndarray) -> Definiteness:
+def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness:
     """Return what Cholesky factorisations prove about the kernel matrix of the samples `at`."""
-    n, K = len(at), gram.block(at, at)
+    n = len(at)
+    K = engine.block(engine.take(at), np.empty((n, n)), at)
+    np.fill_diagonal(K, diag[at])
     K = 0.5 * (K + K.T)
     largest = float(np.abs(K).max())
     if not np.isfinite(largest):
-        return Definiteness(0.0, f"the {gram.kernel.name} kernel has values that are not finite")
+        return Definiteness(0.0, f"the {engine.kernel.name} kernel has values that are not finite")
     # the errors of the values, and the backward error of a factorisation (Higham 2002, theorem 10.7)
-    shift = n * gram.engine.error + 2.0 * (n + 2) * U * float(np.abs(np.diag(K)).sum())
-    limit = max(shift, float(np.sqrt(gram.engine.unit)) * largest)
+    shift = n * engine.error + 2.0 * (n + 2) * U * float(np.abs(np.diag(K)).sum())
+    limit = max(shift, float(np.sqrt(engine.unit)) * largest)
     while not _is_definite(K, shift):
         if shift >= limit:
-            return Definiteness(0.0, not_semidefinite(gram))
+            return Definiteness(0.0, not_semidefinite(engine.kernel))
         shift = min(limit, 16.0 * max(shift, 1e-300))
     return Definiteness(2.0 * shift)
 
@@ -114,15 +87,15 @@ def _is_definite(K: np.ndarray, shift: float) -> bool:
     return True
 
 
-def _has_sound_minors(gram: Gram, slack: float) -> bool:
+def _has_sound_minors(engine: Engine, diag: np.ndarray, slack: float) -> bool:
     """Return whether |k(x, z)|^2 <= k(x, x) k(z, z) for all pairs of samples, of a stored matrix; else True."""
-    if not isinstance(gram.kernel, Precomputed):
+    if not isinstance(engine.kernel, Precomputed):
         return True  # to compute all values would take longer than most solves
-    every, root = np.arange(gram.m), np.sqrt(np.maximum(gram.diag, 0.0))
-    if gram.diag.min() < -slack:
+    every, root = np.arange(engine.n), np.sqrt(np.maximum(diag, 0.0))
+    if diag.min() < -slack:
         return False
-    step = max(1, (1 << 22) // gram.m)
+    step = max(1, (1 << 22) // engine.n)
     return all(
-        bool((np.abs(gram.block(I, every)) <= root[I, None] * root + slack).all())
-        for I in (every[lo : lo + step] for lo in range(0, gram.m, step))
+        bool((np.abs(engine.block(engine.take(I), np.empty((len(I), engine.n)))) <= root[I, None] * root + slack).all())
+        for I in (every[lo : lo + step] for lo in range(0, engine.n, step))
     )

@@ -17,14 +17,9 @@ SQUARE = 32  # rows and columns that are copied together
 
 
 class FromMatrix(NamedTuple):
-    """The rows of a class pair as parts of the rows of a matrix.
+    """The rows of a class pair as parts of the rows of a matrix K (m, m) of all samples, sorted by class.
 
-    Attributes
-    ----------
-    K : ndarray of float64, shape (m, m)
-        Kernel values of all samples, sorted by class.
-    a, n_a, b, n_b : int
-        The first sample of each of the two classes and their number.
+    a, n_a and b, n_b are the first sample of each of the two classes and their number.
     """
 
     K: np.ndarray
@@ -35,21 +30,11 @@ class FromMatrix(NamedTuple):
 
 
 class FromDense(NamedTuple):
-    """The rows of a class pair, computed from dense samples.
+    """The rows of a class pair, computed from dense samples, sorted by class; a, n_a, b, n_b as in `FromMatrix`.
 
-    Attributes
-    ----------
-    T : ndarray of float64, shape (d' * m,)
-        The columns of X less the origin one after the other, samples sorted by class, and columns of 0 that make their
-        number d' a multiple of 8.
-    sq : ndarray of float64, shape (m,)
-        |x|^2 of each sample.
-    diag : ndarray of float64, shape (m,)
-        k(x, x) of each sample.
-    form, gamma, coef0, degree
-        As `Kernel.scalars`.
-    a, n_a, b, n_b : int
-        As for `FromMatrix`.
+    `T` (d' * m,) has the columns of X less the origin one after the other, and columns of 0 that make their number d' a
+    multiple of 8; `sq` and `diag` (m,) have |x|^2 and k(x, x) of each sample; form, gamma, coef0, degree as in
+    `Scalars`.
     """
 
     T: np.ndarray
@@ -66,16 +51,10 @@ class FromDense(NamedTuple):
 
 
 class Slab(NamedTuple):
-    """The kernel rows of n samples, of which some are there.
+    """The kernel rows (n, n) of n samples in the order in which they were computed; `slot_of` is -1 for those not
+    there.
 
-    Attributes
-    ----------
-    rows : ndarray of float64, shape (n, n)
-        The rows in the order in which they were computed.
-    slot_of : ndarray of int64, shape (n,)
-        Where each row is; -1 if it is not there.
-    done : ndarray of int64, shape (2,)
-        Number of rows that are there, and of kernel values that were computed for them.
+    `done` (2,) has the number of rows that are there, and of kernel values that were computed for them.
     """
 
     rows: np.ndarray

@@ -31,10 +31,8 @@ def block(X, sel: np.ndarray, Z, scalars: Scalars, out: np.ndarray) -> None:
         The vectors, of one storage.
     sel : ndarray of int64, shape (m,)
         Rows of X; empty for all.
-    scalars : Scalars
-        Those of the kernel.
-    out : ndarray of shape (q, m)
-        Array for the values.
+    scalars, out : Scalars, ndarray of shape (q, m)
+        Those of the kernel, and an array for the values.
     """
     spread(_block, *_work(X, Z, out.shape[1]), X, sel, Z, _squares(scalars), scalars.gamma, out)
 
@@ -46,10 +44,8 @@ def product(X, sel: np.ndarray, Z, coef: np.ndarray, scalars: Scalars, out) -> N
     ----------
     X, sel, Z, scalars
         As for `block`.
-    coef : ndarray of float64, shape (q, p)
-        Coefficients of Z.
-    out : ndarray of float64, shape (m, p)
-        The sums.
+    coef, out : ndarray of float64, shapes (q, p) and (m, p)
+        Coefficients of Z, and the sums.
     """
     spread(_product, *_work(X, Z, out.shape[0]), X, sel, Z, _squares(scalars), scalars.gamma, coef, out)
 

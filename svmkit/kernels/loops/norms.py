@@ -9,18 +9,10 @@ CHUNK = 1 << 17  # entries of X that are moved at a time
 
 
 def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
-    """Return |x|^2 of each row as float64, for dense and CSR storage of either precision.
+    """Return |x|^2 of each row as float64 (n,), for dense and CSR storage of either precision; X is not copied as a
+    whole.
 
-    Parameters
-    ----------
-    X : ndarray or CSR, shape (n, d)
-        The rows.
-    origin : ndarray of float64, shape (d,), optional
-        Where norms are measured from, for a dense X; by default 0. X is not copied as a whole.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
+    For a dense X an origin (d,) says where norms are measured from, if it is not 0.
     """
     if origin is not None and origin.size:
         norms = np.empty(X.shape[0])

@@ -9,10 +9,10 @@ from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)
-def in_order(slab, n, grain):
+def in_order(slab, n, quantum):
     """Return a `RowTable` of the first n rows of `slab` in which no row is missing: row i is in slot i."""
     stamps, guessed = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    return RowTable(slab, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1), grain)
+    return RowTable(slab, np.arange(n), stamps, guessed, np.zeros(1, dtype=np.int64), np.zeros(1), quantum)
 
 
 @njit(cache=True)

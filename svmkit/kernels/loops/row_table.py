@@ -10,22 +10,11 @@ import numpy as np
 class RowTable(NamedTuple):
     """The cached kernel rows in the form that compiled loops take. `row_loops.find` looks a row up.
 
-    Attributes
-    ----------
-    slab : ndarray of shape (slots, width)
-        The kernel rows, one in each slot.
-    slot_of : ndarray of int64, shape (n_rows,)
-        Slot of each kernel row, -1 if the row is not cached.
-    used : ndarray of int64, shape (slots,)
-        Time at which each slot was last used, by `clock`.
-    guessed : ndarray of bool, shape (slots,)
-        Whether the row in a slot was computed on a guess and has not been asked for yet.
-    clock : ndarray of int64, shape (1,)
-        Number of uses so far.
-    uses : ndarray of float64, shape (1,)
-        How many guessed rows were asked for later; older ones count less.
-    grain : float
-        The kernel value that an entry of 1 stands for, if `slab` holds integers; 0.0 if it holds the values themselves.
+    `slab` (slots, width) has a row in each slot, and `slot_of` (n_rows,) the slot of each row, -1 for one that is not
+    cached. `used` (slots,) is the time at which a slot was last used, by the `clock` (1,), which counts uses; `guessed`
+    (slots,) tells the rows that were computed on a guess and have not been asked for yet, and `uses` (1,) how many of
+    them were asked for later, where older ones count less. If `slab` holds integers, `quantum` is the kernel value that
+    an entry of 1 stands for; 0.0 if it holds the values themselves.
     """
 
     slab: np.ndarray
@@ -34,4 +23,4 @@ class RowTable(NamedTuple):
     guessed: np.ndarray
     clock: np.ndarray
     uses: np.ndarray
-    grain: float
+    quantum: float

@@ -2,7 +2,8 @@
 
 Each loop visits the rows of X in tiles that stay in the cache, multiplies a tile by the panel Z (GEMM for dense rows, a
 CSR x dense product without scatters for sparse ones), and applies the kernel's scalar function in place (the epilogue).
-The tile is then stored as a part of kernel rows, or multiplied by coefficients at once.
+The tile is then stored as a part of kernel rows, or multiplied by coefficients at once. Values have the precision of Z,
+and so have their sums over a panel or a tile. A loop is called by `svmkit.runtime.threads.spread`.
 
 numba caches only functions that are called by name, so loops take a kernel's `Form` instead of a function. Products
 always run in one BLAS thread (`svmkit.runtime.threads`), because the tiles are spread over the cores.
@@ -10,11 +11,9 @@ always run in one BLAS thread (`svmkit.runtime.threads`), because the tiles are 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from svmkit.kernels.forms import LAPLACIAN, Scalars, form_of
+from svmkit.kernels.forms import Form
 from svmkit.kernels.loops.arithmetic import as_type_of, evaluate
 from svmkit.kernels.loops.tile_dots import (
     add_both,
@@ -30,7 +29,6 @@ from svmkit.kernels.loops.tile_dots import (
 )
 from svmkit.kernels.loops.vectors import LANES, ROWS
 from svmkit.runtime.compiling import njit
-from svmkit.runtime.threads import spread
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
 STRIP = 32  # rows of them whose values are computed together: they fit in L1
@@ -40,64 +38,18 @@ STRETCHES = 16  # number of ranges of rows of X for work that is done column by 
 DENSE, SPARSE, VALUE = 0.04, 0.2, 0.5  # nanoseconds for an entry of a dense and of a sparse row, and for an epilogue
 
 
-class DenseRows(NamedTuple):
-    """Some rows of a dense X.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        The samples.
-    origin : ndarray of float64, shape (d,) or (0,)
-        What is subtracted from the rows; empty for 0.
-    sq : ndarray of float64, shape (n,)
-        |x - origin|^2 of each row of X.
-    sel : ndarray of int64, shape (m,)
-        The rows; empty for all.
-    """
-
-    X: np.ndarray
-    origin: np.ndarray
-    sq: np.ndarray
-    sel: np.ndarray
-
-
-class SparseRows(NamedTuple):
-    """Some rows of an X in CSR storage.
-
-    Attributes
-    ----------
-    data, indices, indptr : ndarray
-        Those of the CSR matrix.
-    sq : ndarray of float64, shape (n,)
-        |x|^2 of each row of X.
-    sel : ndarray of int64, shape (m,)
-        The rows; empty for all.
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    sq: np.ndarray
-    sel: np.ndarray
-
-    @property
-    def entries(self) -> float:
-        """The mean number of stored entries of a row of X."""
-        return self.data.size / self.sq.size
-
-
 def n_tiles(m: int) -> int:
     """Return the number of tiles of m rows."""
     return (m + TILE - 1) // TILE
 
 
-def _tile_work(row: float, q: int, form: int, p: int = 1) -> float:
-    """Return the nanoseconds of a tile with a panel of q points and p columns of coefficients, for `spread`.
+def tile_work(row: float, shape: tuple[int, int], form: Form) -> float:
+    """Return the nanoseconds of a tile with a panel of q points and p columns of coefficients, `shape`, for `spread`.
 
     `row` is the time of one dot product; a single point reads X from memory.
     """
-    of_form = form_of(form)
-    row = row * of_form.entry_cost + of_form.value_cost
+    q, p = shape
+    row = row * form.entry_cost + form.value_cost
     return TILE * q * (row * (4.0 if q == 1 else 1.0) + VALUE + 0.1 * p)
 
 
@@ -111,32 +63,14 @@ def pad_rows(x: np.ndarray, n: int) -> np.ndarray:
     return np.concatenate((x, np.zeros((n - len(x), *x.shape[1:]), x.dtype)))
 
 
-def _is_deep(d: int, q: int, form: int) -> bool:
+def is_deep(d: int, q: int, form: Form) -> bool:
     """Whether a tile of dense rows is multiplied as a whole, by BLAS, and not in strips."""
-    return d > DEEP or q < FEW or form == LAPLACIAN
-
-
-def dense_block(rows: DenseRows, panel: tuple[np.ndarray, np.ndarray], scalars: Scalars, out: np.ndarray) -> None:
-    """Set out[b, a] to k(x_a, Z[b]) for dense rows x_a, in Z's precision.
-
-    Parameters
-    ----------
-    rows : DenseRows
-        The rows x_a.
-    panel : tuple of ndarray
-        Z (q, d), less the origin of the rows, and |z|^2.
-    scalars : Scalars
-        Those of the kernel.
-    out : ndarray of shape (q, m)
-        Array for the values.
-    """
-    Z, d = panel[0], rows.X.shape[1]
-    work, deep = _tile_work(d * DENSE, Z.shape[0], scalars.form), _is_deep(d, Z.shape[0], scalars.form)
-    spread(_dense_block, n_tiles(out.shape[1]), work, *rows, *panel, *scalars, deep, out)
+    return d > DEEP or q < FEW or form is Form.LAPLACIAN
 
 
 @njit(nogil=True, cache=True)
-def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, deep, out):
+def dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, degree, deep, out):
+    """Set out[b, a] to k(X[sel[a]], Z[b]) for dense X (n, d) and Z (q, d) less the origin; no `sel` means all rows."""
     m, q = out.shape[1], Z.shape[0]
     dots = np.empty((q if deep else (q + ROWS - 1) // ROWS * ROWS, TILE), Z.dtype)
     for t in range(first, last):
@@ -157,26 +91,9 @@ def _dense_block(first, last, X, origin, sq, sel, Z, sq_z, form, gamma, coef0, d
             place(dots[:q], lo, out)
 
 
-def csr_block(rows: SparseRows, panel: tuple[np.ndarray, ...], scalars: Scalars, out: np.ndarray) -> None:
-    """Set out[b, a] to k(x_a, z_b) for rows x_a of a CSR matrix, in the panel's precision.
-
-    Parameters
-    ----------
-    rows : SparseRows
-        The rows x_a.
-    panel : tuple of ndarray
-        The z_b as columns (d, width), |z|^2 and |z|_1.
-    scalars : Scalars
-        Those of the kernel.
-    out : ndarray of shape (q, m)
-        Array for the values.
-    """
-    work = _tile_work(rows.entries * SPARSE, panel[0].shape[1], scalars.form)
-    spread(_csr_block, n_tiles(out.shape[1]), work, *rows, *panel, *scalars, out)
-
-
 @njit(nogil=True, cache=True)
-def _csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
+def csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, form, gamma, coef0, degree, out):
+    """Set out[b, a] to k(x_a, z_b) for rows x_a of a CSR matrix, `sel` or all, and columns z_b of the panel."""
     m, q = out.shape[1], panel.shape[1]
     step = TILE if q == 1 else STRIP
     dots, sq_rows = np.empty((step, q), panel.dtype), np.empty(step)
@@ -192,31 +109,13 @@ def _csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, f
             turn(dots, out[:, begin : begin + n])
 
 
-def csc_row(columns: tuple[np.ndarray, ...], z: tuple[np.ndarray, ...], scalars: Scalars, out: np.ndarray) -> None:
-    """Set out[0, r] to k(x_r, z) for X by columns and one sparse z.
+@njit(nogil=True, cache=True)
+def csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
+    """Set out[0, r] to k(x_r, z) for X by columns and one sparse z, of which `columns` ascend.
 
     Only entries of X in the columns of z are read, in the order in which `csr_block` adds them, so that the values are
     the same.
-
-    Parameters
-    ----------
-    columns : tuple of ndarray
-        data, indices and indptr of X (m, d) as a CSC matrix, and |x|^2 of each row.
-    z : tuple of ndarray
-        The columns of z, ascending, its values in them, and |z|^2.
-    scalars : Scalars
-        Those of the kernel.
-    out : ndarray of shape (1, m)
-        Array for the values.
     """
-    m = out.shape[1]
-    step = max(TILE, (m + STRETCHES - 1) // STRETCHES)
-    work = _tile_work(columns[0].size / m * SPARSE, 1, scalars.form) * step / TILE
-    spread(_csc_row, (m + step - 1) // step, work, step, *columns, *z, *scalars, out)
-
-
-@njit(nogil=True, cache=True)
-def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
     m = out.shape[1]
     for t in range(first, last):
         lo, hi = t * step, min(m, t * step + step)
@@ -230,39 +129,13 @@ def _csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z
         place(dots, lo, out)
 
 
-def dense_product(rows: DenseRows, panel, coef: np.ndarray, scalars: Scalars, out: np.ndarray, own, back) -> None:
-    """Add sum_b k(x_a, Z[b]) coef[b] to out[a] and, unless `back` is empty, the sums of each tile to back.
-
-    Parameters
-    ----------
-    rows : DenseRows
-        The rows x_a.
-    panel : tuple of ndarray
-        Z (q, d), less the origin of the rows, and |z|^2. Values and their sums over a panel or a tile have Z's dtype.
-    coef : ndarray of shape (q, p), of Z's dtype
-        Coefficients of Z.
-    scalars : Scalars
-        Those of the kernel.
-    out : ndarray of float64, shape (m, p)
-        The sums.
-    own : ndarray of shape (m, p), of Z's dtype
-        Coefficients of the rows.
-    back : ndarray of float64, shape (tiles, width, p)
-        Where sum_a k(x_a, Z[b]) own[a] over the rows of tile t is added, at [t, b]; width is q or a multiple of `LANES`
-        above it.
-    """
-    (Z, sq_z), d = panel, rows.X.shape[1]
-    q = Z.shape[0]
-    work = _tile_work(d * DENSE, q, scalars.form, coef.shape[1])
-    deep, by_feature = _is_deep(d, q, scalars.form), Z[:0]
-    if not deep:
-        width = panel_width(q)
-        by_feature, sq_z, coef = panel_of(Z, width), pad_rows(sq_z, width), pad_rows(coef, width)
-    spread(_dense_product, n_tiles(out.shape[0]), work, *rows, Z, by_feature, sq_z, coef, *scalars, out, own, back)
-
-
 @njit(nogil=True, cache=True)
-def _dense_product(first, last, X, origin, sq, sel, Z, panel, sq_z, coef, form, gamma, coef0, degree, out, own, back):
+def dense_product(first, last, X, origin, sq, sel, Z, panel, sq_z, coef, form, gamma, coef0, degree, out, own, back):
+    """Add sum_b k(x_a, Z[b]) coef[b] to out[a], as `dense_block`; `panel` is Z by features, or empty.
+
+    Unless `back` (tiles, width, p) is empty, sum_a k(x_a, Z[b]) own[a] over the rows of tile t is added to back[t, b];
+    the width is q or a multiple of `LANES` above it.
+    """
     m, deep = out.shape[0], panel.size == 0
     step = TILE if deep else STRIP
     dots = np.empty((step, Z.shape[0] if deep else panel.shape[1]), Z.dtype)
@@ -279,30 +152,11 @@ def _dense_product(first, last, X, origin, sq, sel, Z, panel, sq_z, coef, form, 
         add_both(values, coef, begin, out, own, back[begin // TILE : begin // TILE + 1])
 
 
-def csr_product(rows: SparseRows, panel, coef: np.ndarray, scalars: Scalars, out: np.ndarray, own, back) -> None:
-    """Add sum_b k(x_a, z_b) coef[b] to out[a] and, unless `back` is empty, the sums of each tile to back.
-
-    Parameters
-    ----------
-    rows : SparseRows
-        The rows x_a.
-    panel : tuple of ndarray
-        As for `csr_block`.
-    coef : ndarray of shape (width, p), of the panel's dtype
-        Coefficients of the z_b.
-    scalars : Scalars
-        Those of the kernel.
-    out, own, back
-        As for `dense_product`.
-    """
-    work = _tile_work(rows.entries * SPARSE, panel[0].shape[1], scalars.form, coef.shape[1])
-    spread(_csr_product, n_tiles(out.shape[0]), work, *rows, *panel, coef, *scalars, out, own, back)
-
-
 @njit(nogil=True, cache=True)
-def _csr_product(
+def csr_product(
     first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, coef, form, gamma, coef0, degree, out, own, back
 ):
+    """Add sum_b k(x_a, z_b) coef[b] to out[a], as `csr_block`, and to `back` as `dense_product`."""
     m = out.shape[0]
     dots, sq_rows = np.empty((STRIP, panel.shape[1]), panel.dtype), np.empty(STRIP)
     for begin in range(first * TILE, min(m, last * TILE), STRIP):

@@ -48,16 +48,10 @@ def sparse_dots(typing, data, indices, start, stop, panel, out, row):
 
     Parameters
     ----------
-    data, indices : array
-        Values and columns of the CSR matrix.
-    start, stop : int
-        The entries of its row.
-    panel : array of shape (d, width)
-        The panel.
-    out : array of shape (n, width)
-        Array for the products.
-    row : int
-        Row of out.
+    data, indices, start, stop : array, array, int, int
+        Values and columns of the CSR matrix, and the entries of its row.
+    panel, out, row : array of shape (d, width), array of shape (n, width), int
+        The panel, an array for the products, and its row.
     """
 
     def _generate(context, builder, signature, args):
@@ -91,14 +85,10 @@ def dense_dots(typing, rows, first, panel, out):
 
     Parameters
     ----------
-    rows : array of shape (n, d)
-        The rows, whose last one stands for those beyond it.
-    first : int
-        The first of them.
-    panel : array of shape (d, width)
-        The panel.
-    out : array
-        Array for the products, with room for the rows beyond the last one.
+    rows, first : array of shape (n, d), int
+        The rows, whose last one stands for those beyond it, and the first of them.
+    panel, out : array of shape (d, width), array
+        The panel, and an array for the products, with room for the rows beyond the last one.
     """
 
     def _generate(context, builder, signature, args):

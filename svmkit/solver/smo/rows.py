@@ -28,14 +28,14 @@ def has_scratch(rows: Any) -> bool:
     return "scratch" in rows.fields
 
 
-def grain_of(rows):
+def quantum_of(rows):
     """Return the kernel value that an entry 1 of a row of whole numbers stands for; 0.0 for rows of kernel values."""
-    return rows.grain
+    return rows.quantum
 
 
-@overload(grain_of, jit_options=OPTIONS)
-def _grain_of(rows):
-    return (lambda rows: rows.grain) if is_kind(rows, RowTable) else lambda rows: 0.0
+@overload(quantum_of, jit_options=OPTIONS)
+def _quantum_of(rows):
+    return (lambda rows: rows.quantum) if is_kind(rows, RowTable) else lambda rows: 0.0
 
 
 def locate(rows, i):

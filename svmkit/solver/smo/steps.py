@@ -22,7 +22,7 @@ import numpy as np
 from svmkit.errors import SvmkitError
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, extremes, ridge_at, side_of, slope, violation_of
-from svmkit.solver.smo.rows import follow, grain_of, locate, release, row_at
+from svmkit.solver.smo.rows import follow, locate, quantum_of, release, row_at
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
 ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature below it is truly negative
@@ -147,9 +147,9 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
     point whose kernel row is not at hand, so that the run ended early; -1 if none was missing, and -2 if the last step
     made no progress or was unbounded.
     """
-    grain = grain_of(rows)
-    unit = grain if grain > 0.0 else 1.0
-    floor = max(2.0 * grain, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
+    quantum = quantum_of(rows)
+    unit = quantum if quantum > 0.0 else 1.0
+    floor = max(2.0 * quantum, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
     steps = 0
     while steps < most:
         at, worst = 0, _violation(boxes[0], pairs[0, 0], pairs[0, 1], kinks)

@@ -177,13 +177,13 @@ def test_a_square_is_the_matrix_through_growth_and_packing(dtype, atol, signed):
     for size in (300, 1, 450):
         square.append(rng.permutation(np.setdiff1d(np.arange(900), square.idx))[:size])
         rows = square.rows
-        values = rows.slab[: len(square.idx), : len(square.idx)] * (rows.grain or 1.0)
+        values = rows.slab[: len(square.idx), : len(square.idx)] * (rows.quantum or 1.0)
         np.testing.assert_allclose(values, exact(gram, square.idx, signs, bias), rtol=0, atol=atol)
         slots = np.sort(rng.permutation(len(square.idx))[: len(square.idx) // 2])
         left = square.idx[slots]
         square.keep(slots)
         np.testing.assert_array_equal(square.idx, left)
-        values = square.rows.slab[: len(left), : len(left)] * (rows.grain or 1.0)
+        values = square.rows.slab[: len(left), : len(left)] * (rows.quantum or 1.0)
         np.testing.assert_allclose(values, exact(gram, left, signs, bias), rtol=0, atol=atol)
 
 
