@@ -91,10 +91,8 @@ def gamma_of_moments(
 
     Parameters
     ----------
-    gamma : {"scale", "auto", "msd"}
-        As for `resolve_gamma`.
-    n : int
-        Number of samples.
+    gamma, n : {"scale", "auto", "msd"}, int
+        As for `resolve_gamma`, and the number of samples.
     mean, var : ndarray of float64, shape (n_features,)
         The mean and the variance of each column.
     is_constant : callable

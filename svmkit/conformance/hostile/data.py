@@ -24,10 +24,8 @@ def clouds(m: int = 60, d: int = 3, *, share: float = 0.5, shift: float = 0.7) -
     ----------
     m, d : int
         Numbers of samples and columns.
-    share : float
-        Share of the positive class, of which there is at least one sample.
-    shift : float
-        Where the means are, plus and minus, in each column.
+    share, shift : float
+        Share of the positive class, of which there is at least one sample; the means, plus and minus, in each column.
     """
     rng = np.random.default_rng(0)
     y = np.where(np.arange(m) < max(1, round(share * m)), 1, -1)

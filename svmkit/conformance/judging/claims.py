@@ -59,14 +59,11 @@ def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: fl
 
     Parameters
     ----------
-    given : Subproblem
-        The problem and its model.
-    objective : Objective
-        What is minimised.
-    solution : Solution
-        The claims. Dual weights that it holds may prove D.
-    tol : float, default=None
-        The gap that "converged" stands for; None if the solve had another rule.
+    given, objective : Subproblem, Objective
+        The problem with its model, and what is minimised.
+    solution, tol : Solution, float or None
+        The claims, whose dual weights may prove D, and the gap that "converged" stands for, None if the solve had
+        another rule.
     """
     claim = solution.certificate
     P, h, size = given.primal(objective)
@@ -94,14 +91,11 @@ def compare_numbers(verdict: Verdict, claim: Certificate, status: Status, tol: f
 
     Parameters
     ----------
-    verdict : Verdict
-        The true numbers.
-    claim, status : Certificate, Status
-        The claimed ones.
-    tol : float or None
-        The gap that "converged" stands for; None if the solve had another rule.
-    free : float
-        By how much P may be off, relatively, where no gap is claimed.
+    verdict, claim, status : Verdict, Certificate, Status
+        The true numbers, and the claimed ones.
+    tol, free : float or None, float
+        The gap that "converged" stands for, None if the solve had another rule; by how much P may be off, relatively,
+        where no gap is claimed.
     """
     P, D, gap, false = verdict.primal, verdict.dual, verdict.gap, verdict.false
     if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):

@@ -26,14 +26,10 @@ def costs(y: np.ndarray, C: float, class_weight: Any, sample_weight: Any) -> np.
 
     Parameters
     ----------
-    y : ndarray of shape (n,)
-        The labels.
-    C : float
-        The cost of a unit of loss.
-    class_weight : "balanced", dict or None
-        The weights of classes; those of classes that are not named are 1.
-    sample_weight : array-like of shape (n,) or None
-        The weights of samples.
+    y, C : ndarray of shape (n,), float
+        The labels, and the cost of a unit of loss.
+    class_weight, sample_weight : "balanced", dict or None, array-like of shape (n,) or None
+        The weights of classes, 1 of those that are not named, and of samples.
     """
     weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
     weights = np.broadcast_to(weights, y.shape)

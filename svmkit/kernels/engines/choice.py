@@ -22,12 +22,8 @@ _asked: list[tuple[str | None, str | None]] = [(None, None)]  # name and device,
 def request_engine(name: str | None = None, *, device: str | None = None) -> Iterator[None]:
     """Make `engine_for` choose this engine, or one for this device, inside the block, in all threads of the process.
 
-    Parameters
-    ----------
-    name : str, optional
-        Name of an engine in `svmkit.engines`. A kernel or an X that it does not take is refused.
-    device : str, optional
-        Where to compute, such as "cpu"; the first engine that computes there and takes kernel and X is chosen.
+    A kernel or an X that the engine does not take is refused. The first engine that computes on the device, such as
+    "cpu", and takes kernel and X is chosen.
 
     Examples
     --------

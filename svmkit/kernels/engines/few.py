@@ -30,10 +30,8 @@ def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarra
 
     Parameters
     ----------
-    rows, sq_rows : ndarray of float64, shapes (n, d) and (n,)
+    rows, sq_rows, Z, sq_z : ndarray of float64, shapes (n, d), (n,), (q, d) and (q,)
         The vectors, less the engine's origin, and their |x|^2.
-    Z, sq_z : ndarray of float64, shapes (q, d) and (q,)
-        The other ones.
     form, scalars : Form, Scalars
         Those of the kernel.
     """

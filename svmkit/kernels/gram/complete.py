@@ -40,17 +40,13 @@ def has_room(n: int, memory: int) -> bool:
 
 
 class CompleteKernel:
-    """Samples X sorted by class, or of a precomputed kernel the values (n, n), and the kernel rows of their class
-    pairs.
+    """Samples X (n, d) sorted by class, and the kernel rows of their class pairs; of a precomputed kernel the values
+    (n, n).
 
     Parameters
     ----------
-    kernel, X : Kernel, ndarray or CSR of shape (n, d)
-        The kernel, resolved, and the samples.
-    members : list of ndarray of int
-        The rows of X of each class, ascending.
-    memory : int
-        The memory for kernel rows in bytes.
+    kernel, X, members, memory
+        As for `SharedKernel`.
     one : bool, default=False
         Whether there is one group of samples, all of which take part in several problems: their kernel values are
         computed at once wherever they fit.
@@ -60,8 +56,7 @@ class CompleteKernel:
     Attributes
     ----------
     whole, by_row : bool
-        Whether the kernel values of all samples are computed at once, in one matrix, and whether compiled loops can
-        compute single kernel rows.
+        Whether the values of all samples are computed at once, in one matrix; whether loops can compute single rows.
     """
 
     def __init__(

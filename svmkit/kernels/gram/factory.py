@@ -22,20 +22,16 @@ class Grams:
 
     Parameters
     ----------
-    kernel : Kernel
-        The kernel, resolved.
-    X : ndarray or CSR of shape (n, d)
-        The samples; for a precomputed kernel the kernel values (n, n).
+    kernel, X : Kernel, ndarray or CSR of shape (n, d)
+        The kernel, resolved, and the samples; for a precomputed kernel the kernel values (n, n).
     members : list of ndarray of int
         The rows of X of each class, ascending, without those that take no part.
     memory : str or int
         Memory for kernel rows, in bytes or as for `parse_bytes`.
     pairs : bool, default=True
         Whether the problems are those of two classes, and not of all samples.
-    one : bool, default=False
+    one, known : bool, CompleteKernel
         As for `CompleteKernel`.
-    known : CompleteKernel, optional
-        The kernel rows of these samples and others, if they are there.
 
     Examples
     --------
@@ -71,8 +67,7 @@ class Grams:
         Parameters
         ----------
         a, b : int
-            Pairs should be asked for in ascending order: the kernel values of a class are dropped once a pair after its
-            last one is asked for.
+            In ascending order: the values of a class are dropped once a pair after its last one is asked for.
         shared : bool, default=True
             With more than two classes, whether pairs share kernel values; rows of a then come before rows of b.
         complete : bool, default=False

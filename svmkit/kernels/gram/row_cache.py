@@ -86,10 +86,8 @@ class RowCache:
 
         Parameters
         ----------
-        i : int
-            Index of the row.
-        compute : Compute
-            Called if the row is not cached.
+        i, compute : int, Compute
+            The row, and what is called if it is not cached.
         likely : Likely, optional
             Names rows that are computed along with row i if it is missing.
         """

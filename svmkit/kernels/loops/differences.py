@@ -23,14 +23,12 @@ DENSE, SPARSE, VALUE = 0.15, 4.0, 4.0  # nanoseconds for an entry of a pair of d
 
 
 def block(X, sel: np.ndarray, Z, scalars: Scalars, out: np.ndarray) -> None:
-    """Set out[b, a] to k(X[sel[a]], Z[b]) of a kernel of x - z.
+    """Set out[b, a] to k(X[sel[a]], Z[b]) of a kernel of x - z; an empty `sel` means all rows.
 
     Parameters
     ----------
-    X, Z : ndarray of shapes (n, d) and (q, d), or the arrays of two CSR matrices
-        The vectors, of one storage.
-    sel : ndarray of int64, shape (m,)
-        Rows of X; empty for all.
+    X, sel, Z : ndarray of shapes (n, d), (m,) and (q, d)
+        The vectors, or the arrays of two CSR matrices, and rows of X.
     scalars, out : Scalars, ndarray of shape (q, m)
         Those of the kernel, and an array for the values.
     """
