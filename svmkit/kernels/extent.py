@@ -77,13 +77,6 @@ class Extent:
         return Extent(NOWHERE, farthest * farthest)  # a power would raise OverflowError instead of being inf
 
 
-def fits_float32(kernel: Kernel, reach: float, largest: float) -> bool:
-    """Return whether float32 holds values up to `largest` and the numbers that they are computed from; |x|^2 <=
-    `reach`.
-    """
-    return reach <= LARGEST and SMALLEST <= kernel.scalars.gamma <= LARGEST and fits_float32_rows(largest)
-
-
 def fits_float32_rows(largest: float) -> bool:
     """Return whether float32 can hold kernel values up to `largest` with as many digits as numbers near 1."""
     return SMALLEST <= largest <= LARGEST

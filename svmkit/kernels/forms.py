@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -102,12 +102,9 @@ class Form:
     @property
     def is_radial(self) -> bool:
         """Whether values depend on x - z alone, so that no shift of the origin changes them."""
-        match self.argument:
-            case Argument.DOT:
-                return False
-            case Argument.SQUARE | Argument.L1:
-                return True
-        raise UnknownForm(self.argument)
+        if not isinstance(self.argument, Argument):
+            raise UnknownForm(self.argument)
+        return self.argument is not Argument.DOT
 
     def distance(self, d: int, reach: float) -> float:
         """Return a bound on the argument for a vector of d entries with |x|^2 <= reach and the origin; 0.0 for x.z."""
@@ -173,6 +170,14 @@ def _base_error(scalars: Scalars, n: int, reach: float) -> float:
     return scalars.gamma * _dot_error(n, reach) + 2 * U * _base(scalars, reach)
 
 
+def _linear_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> float:
+    return _dot_error(n, reach)
+
+
+def _sigmoid_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> float:
+    return min(2.0, _base_error(scalars, n, reach) + TANH)
+
+
 def _rbf_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> float:
     # the errors of 2 x.z and of two norms, two roundings of their sum, four of x less an origin
     return min(1.0, scalars.gamma * (2 * (2 * n + 8) * U * reach + 4 * n * TINY) + EXP)
@@ -192,45 +197,20 @@ def _poly_error(scalars: Scalars, n: int, reach: float, l1: float | None) -> flo
     return math.inf if np.isnan(error) else float(error)
 
 
+def _one(scalars: Scalars, reach: float) -> float:
+    return 1.0
+
+
 def _largest_poly(scalars: Scalars, reach: float) -> float:
     with np.errstate(all="ignore"):
         return float(np.float64(_base(scalars, reach)) ** scalars.degree * (1.0 + 4 * U) + TINY)
 
 
-_BOUNDED: dict[str, Any] = {"largest": lambda scalars, reach: 1.0}
-
-Form.LINEAR = Form(
-    LINEAR,
-    "linear",
-    Argument.DOT,
-    "Identity",
-    _same,
-    error=lambda scalars, n, reach, l1: _dot_error(n, reach),
-    largest=lambda scalars, reach: reach,
-)
-Form.RBF = Form(RBF, "rbf", Argument.SQUARE, "Exp", _exponential, _rbf_error, **_BOUNDED)
-Form.POLY = Form(
-    POLY,
-    "poly",
-    Argument.DOT,
-    "Pow",
-    _power,
-    _poly_error,
-    _largest_poly,
-    advice=", or take a lower degree",
-)
-Form.SIGMOID = Form(
-    SIGMOID,
-    "sigmoid",
-    Argument.DOT,
-    "Tanh",
-    _tanh,
-    error=lambda scalars, n, reach, l1: min(2.0, _base_error(scalars, n, reach) + TANH),
-    value_cost=10.0,
-    **_BOUNDED,
-)
-Form.LAPLACIAN = Form(
-    LAPLACIAN, "laplacian", Argument.L1, "Exp", _exponential, _laplacian_error, entry_cost=4.0, **_BOUNDED
-)
+Form.LINEAR = Form(LINEAR, "linear", Argument.DOT, "Identity", _same, _linear_error, lambda scalars, reach: reach)
+Form.RBF = Form(RBF, "rbf", Argument.SQUARE, "Exp", _exponential, _rbf_error, _one)
+_advice = ", or take a lower degree"
+Form.POLY = Form(POLY, "poly", Argument.DOT, "Pow", _power, _poly_error, _largest_poly, advice=_advice)
+Form.SIGMOID = Form(SIGMOID, "sigmoid", Argument.DOT, "Tanh", _tanh, _sigmoid_error, _one, value_cost=10.0)
+Form.LAPLACIAN = Form(LAPLACIAN, "laplacian", Argument.L1, "Exp", _exponential, _laplacian_error, _one, entry_cost=4.0)
 FORMS = (Form.LINEAR, Form.RBF, Form.POLY, Form.SIGMOID, Form.LAPLACIAN)
 """All forms, each at its number."""

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.asymmetry import asymmetry
 from svmkit.kernels.forms import NO_FORM, Form, Scalars
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.loops.norms import square_norms
@@ -124,15 +124,14 @@ class _WithGamma(Kernel):
 
     def __post_init__(self) -> None:
         value = self.gamma
+        if value in ("scale", "auto", "msd"):
+            return
         if isinstance(value, str):
-            if value not in ("scale", "auto", "msd"):
-                try:
-                    value = float(value)
-                except ValueError:
-                    raise InputError(f"gamma={value!r} is not known: give scale, auto, msd or a number > 0") from None
-                object.__setattr__(self, "gamma", value)
-            else:
-                return
+            try:
+                value = float(value)
+            except ValueError:
+                raise InputError(f"gamma={value!r} is not known: give scale, auto, msd or a number > 0") from None
+            object.__setattr__(self, "gamma", value)
         if not (value > 0 and math.isfinite(value)):
             raise InputError(f"gamma must be a finite number > 0 (or scale, auto, msd), not {value}")
 
@@ -259,6 +258,27 @@ class Sigmoid(_WithGamma):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_finite(self.coef0)
+
+
+class Asymmetry(NamedTuple):
+    """The largest |X[i, j] - X[j, i]| of a square matrix, and where it is."""
+
+    size: float = 0.0
+    i: int = 0
+    j: int = 0
+
+
+def asymmetry(X) -> Asymmetry:
+    """Return how far a square X, dense or CSR, is from its transpose; a few rows at a time."""
+    largest_yet = Asymmetry()
+    step = max(1, (1 << 20) // max(X.shape[0], 1))
+    for lo in range(0, X.shape[0], step):
+        difference = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
+        difference = difference.toarray() if sp.issparse(difference) else difference
+        i, j = np.unravel_index(int(difference.argmax()), difference.shape)
+        if difference[i, j] > largest_yet.size:
+            largest_yet = Asymmetry(float(difference[i, j]), lo + int(i), int(j))
+    return largest_yet
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from svmkit.errors import InputError
@@ -102,85 +103,47 @@ def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None
     threads = min(thread_count(), n, int(total / LEAST)) if total >= 2 * LEAST else 1
     if threads > 1:
         parts = max(min(SHARES * threads, int(total / LEAST)), int(total / MOST))
-        _Job(loop, n, min(n, parts), args).run(threads)
+        _share(loop, n, min(n, parts), list(args), threads)
     else:
         loop(0, n, *args)
 
 
-class _Job:
-    """The ranges of a loop, which the caller and threads of the pool take one after the other."""
+def _share(loop: Callable[..., object], n: int, parts: int, args: list[Any], threads: int) -> None:
+    """Have so many threads at most, the calling one among them, take the ranges of a loop; return when none is running.
 
-    def __init__(self, loop: Callable[..., object], n: int, parts: int, args: tuple) -> None:
-        self.loop, self.n, self.parts, self.args = loop, n, parts, args
-        self.taken, self.helpers, self.closed = 0, 0, False
-        self.error: BaseException | None = None
-        self.lock = threading.Lock()
-        self.alone = threading.Lock()  # released by the last helper for which the caller has to wait
-        self.alone.acquire()
+    `args` is empty afterwards, so that a thread of the pool that comes late keeps no array alive.
+    """
+    ranges, errors = count(), list[BaseException]()  # `next` gives each number to one thread alone
 
-    def run(self, threads: int) -> None:
-        """Do the job with this many threads at most, the calling one among them; return when no call is running."""
-        _pool.ask(self.help, threads - 1)
-        before = _setting.get()
+    def work() -> None:
         try:
-            _setting.set(_Setting(1, before.depth if before else 0))
-            self.work()
-        except BaseException as raised:
-            self.fail(raised)
-        finally:
-            _setting.set(before)
-        self.close()
-        error, self.error, self.args = self.error, None, ()  # a helper that comes late keeps no array alive
-        if error is not None:
-            try:
-                raise error
-            finally:
-                error = None  # no cycle of this frame, the error and its traceback
-
-    def help(self) -> None:
-        """Take ranges in a thread of the pool, unless the caller has taken all."""
-        with self.lock:
-            if self.closed:
-                return
-            self.helpers += 1
-        self.work()
-        with self.lock:
-            self.helpers -= 1
-            if self.closed and not self.helpers:
-                self.alone.release()
-
-    def work(self) -> None:
-        """Take ranges while there are any."""
-        try:
-            while (part := self.take()) is not None:
-                self.loop(part * self.n // self.parts, (part + 1) * self.n // self.parts, *self.args)
+            while not errors and (part := next(ranges)) < parts:
+                loop(part * n // parts, (part + 1) * n // parts, *args)
         except BaseException as error:
-            self.fail(error)
+            errors.append(error)
 
-    def take(self) -> int | None:
-        """Return the number of the next range, None if there is none or if a call has failed."""
-        with self.lock:
-            if self.taken == self.parts or self.error is not None:
-                return None
-            self.taken += 1
-            return self.taken - 1
-
-    def fail(self, error: BaseException) -> None:
-        """Keep the first error."""
-        with self.lock:
-            self.error = self.error or error
-
-    def close(self) -> None:
-        """Wait for the helpers that are at work, whatever signals come; others do not begin."""
-        while True:
-            try:
-                with self.lock:
-                    self.closed = True
-                    if not self.helpers:
-                        return
-                self.alone.acquire()
-            except BaseException as error:
-                self.fail(error)
+    helpers = _pool.ask(work, threads - 1)
+    before = _setting.get()
+    try:
+        _setting.set(_Setting(1, before.depth if before else 0))
+        work()
+    except BaseException as error:
+        errors.append(error)
+    finally:
+        _setting.set(before)
+    while helpers:  # those that are at work are waited for, whatever signals come; others do not begin
+        try:
+            if not helpers[-1].cancel():
+                helpers[-1].exception()
+            helpers.pop()
+        except BaseException as error:
+            errors.append(error)
+    args.clear()
+    if errors:
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()  # no cycle of this frame, the error and its traceback
 
 
 class _Pool:
@@ -190,26 +153,23 @@ class _Pool:
         self.lock = threading.Lock()
         self.executor: ThreadPoolExecutor | None = None
 
-    def ask(self, work: Callable[[], None], n: int) -> None:
+    def ask(self, work: Callable[[], None], n: int) -> list[Future]:
         """Have n threads call `work` when they are free."""
+        helpers: list[Future] = []
         try:
-            executor = self.executor or self.make()
+            with self.lock:
+                if self.executor is None:
+                    alone = {"initializer": _setting.set, "initargs": (_Setting(1, 0),)}
+                    self.executor = ThreadPoolExecutor(max(most() - 1, 1), "svmkit", **alone)
             for _ in range(n):
-                executor.submit(work)
+                helpers.append(self.executor.submit(work))
         except RuntimeError:  # Python is ending, or the system gives no more threads: the caller does all
             pass
+        return helpers
 
     def start_anew(self) -> None:
         """Forget, in a new process, the threads that it does not have."""
         self.lock, self.executor = threading.Lock(), None
-
-    def make(self) -> ThreadPoolExecutor:
-        with self.lock:
-            if self.executor is None:
-                self.executor = ThreadPoolExecutor(
-                    max(most() - 1, 1), "svmkit", initializer=_setting.set, initargs=(_Setting(1, 0),)
-                )
-            return self.executor
 
 
 class _Blas:

@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels.asymmetry import asymmetry
 from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine
-from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.functions import Kernel, Precomputed, asymmetry
 from svmkit.kernels.rounding import U
 
 

@@ -15,16 +15,6 @@ PRODUCTS = 1 << 25  # most multiplications of a call, a millisecond or two; comp
 EXP = 64  # multiplications that take as long as the rest of a value
 
 
-def is_few(n: int, d: int) -> bool:
-    """Whether an engine for n rows with d features computes short work by numpy."""
-    return n <= ROWS and n * d <= ENTRIES
-
-
-def is_short(n: int, q: int, d: int) -> bool:
-    """Whether n times q values of vectors with d features are few enough for numpy."""
-    return n * q * max(d, EXP) <= PRODUCTS
-
-
 def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarray, form: Form, scalars: Scalars):
     """Return k(rows[a], Z[b]) at [b, a], shape (q, n), for a kernel of x.z or of |x - z|^2.
 

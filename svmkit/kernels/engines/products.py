@@ -11,7 +11,16 @@ import scipy.sparse as sp
 
 from svmkit.kernels.engines import few
 from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine, with_int32_indices
-from svmkit.kernels.extent import FAR, FARTHEST, NOWHERE, Extent, fits_float32, require_computable
+from svmkit.kernels.extent import (
+    FAR,
+    FARTHEST,
+    LARGEST,
+    NOWHERE,
+    SMALLEST,
+    Extent,
+    fits_float32_rows,
+    require_computable,
+)
 from svmkit.kernels.forms import Argument, difference_error
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
@@ -50,7 +59,8 @@ class _Products(Engine):
             self.origin = NOWHERE  # a difference is the more exact the fewer roundings come before
         # |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
         # is summed up from |z|_1
-        fits = not self.cancels and fits_float32(kernel, reach, self.largest)
+        held = reach <= LARGEST and SMALLEST <= self.scalars.gamma <= LARGEST and fits_float32_rows(self.largest)
+        fits = not self.cancels and held
         self.single = fits and not exponent > FAR
         self.rough_single = self.single or (fits and self.form.argument is Argument.SQUARE and not exponent > FARTHEST)
 
@@ -144,12 +154,13 @@ class DenseEngine(_Products):
 
     def _short(self, Z, sel) -> bool:
         """Whether numpy computes the values of these rows with Z."""
-        return self.few and few.is_short(self._count(sel), Z.shape[0], self.X.shape[1])
+        return self.few and self._count(sel) * Z.shape[0] * max(self.X.shape[1], few.EXP) <= few.PRODUCTS
 
     @cached_property
     def few(self) -> bool:
         """Whether short work is done by numpy."""
-        return few.is_few(*self.X.shape) and not self.cancels and self.form.argument is not Argument.L1
+        small = self.n <= few.ROWS and self.X.size <= few.ENTRIES
+        return small and not self.cancels and self.form.argument is not Argument.L1
 
     @cached_property
     def _moved(self) -> np.ndarray:

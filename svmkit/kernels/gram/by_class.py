@@ -176,11 +176,11 @@ class ClassPairEngine(Engine):
         kept, there = self._segments(side, vectors, columns, out.dtype)
         points = vectors.points
         if there.all():
-            kept.copy(points, columns, out, rows)
+            kept.copy(points, (columns, out, rows))
         elif not there.any():
             self._compute(side, vectors, columns, out, rows)
         else:
-            kept.copy(points[there], columns, out, rows[there])
+            kept.copy(points[there], (columns, out, rows[there]))
             self._compute(side, Vectors(vectors.engine, points[~there]), columns, out, rows[~there])
 
     def _product_within(self, side: int, vectors: Vectors, coef: np.ndarray, columns: Columns) -> np.ndarray:
@@ -195,7 +195,7 @@ class ClassPairEngine(Engine):
     def _segments(self, side: int, vectors: Vectors, columns: Columns, dtype: np.dtype) -> tuple[Segments, np.ndarray]:
         """Return the pool's segments of a class after filling them, and which of the points are in them."""
         points, n = vectors.points, self._sizes[side]
-        kept = self._shared.pool.segments(self._codes[side], n, dtype)
+        kept = self._shared.pool.segments((self._codes[side], dtype), n)
         there = kept.place[points] >= 0
         if not there.all() and columns.width >= WHOLE * n and kept.free():
             fresh = vectors
@@ -218,7 +218,7 @@ class ClassPairEngine(Engine):
             self._engine(1).block(self._engine(0).take(np.arange(self._sizes[0])), values)
             self._tables[out.dtype] = values, np.ascontiguousarray(values.T)
             self.spared -= values.size
-        columns.copy(self._tables[out.dtype][side], vectors.points, out, rows)
+        columns.copy((self._tables[out.dtype][side], vectors.points), (out, rows))
         self.spared += len(rows) * columns.width
 
     def _compute(self, side: int, vectors: Vectors, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
@@ -232,4 +232,4 @@ class ClassPairEngine(Engine):
             values = vectors.values(top, top + len(here))
             for part in columns.parts(CHUNK // (most * out.itemsize)):
                 block = engine.block(values, np.empty((len(here), part.width), out.dtype), part.of)
-                part._replace(of=ALL).copy(block, np.arange(len(here)), out, here)
+                part._replace(of=ALL).copy((block, np.arange(len(here))), (out, here))

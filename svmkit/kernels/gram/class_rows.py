@@ -46,16 +46,9 @@ class Columns(NamedTuple):
         each = [slice(lo, min(lo + step, self.width)) for lo in range(0, self.width, step)]
         return [Columns(of[s], s.stop - s.start, self.first + s.start, self.at[s]) for s in each]
 
-    def copy(self, segments: np.ndarray, slots: np.ndarray, out: np.ndarray, rows: np.ndarray) -> None:
-        """Copy segments to rows of a block.
-
-        Parameters
-        ----------
-        segments, slots : ndarray of shape (n_segments, n), ndarray of int64, shape (q,)
-            The segments, and which of them.
-        out, rows : ndarray, ndarray of int64, shape (q,)
-            The block, and its rows.
-        """
+    def copy(self, source: tuple[np.ndarray, np.ndarray], target: tuple[np.ndarray, np.ndarray]) -> None:
+        """Copy segments (n_segments, n), those in slots (q,), to rows (q,) of a block: `source` and `target`."""
+        (segments, slots), (out, rows) = source, target
         if len(rows) == 1 and not self.of.size and not self.at.size:
             out[rows[0], self.first : self.first + self.width] = segments[slots[0]]
         else:
@@ -76,19 +69,11 @@ class Pool:
         self.memory = self.room = memory
         self._segments: dict[tuple[int, np.dtype], Segments] = {}
 
-    def segments(self, c: int, n: int, dtype: np.dtype) -> Segments:
-        """Return the segments of a class, those of each type apart, so that values do not mix.
-
-        Parameters
-        ----------
-        c, n : int
-            The class and the number of its points.
-        dtype : dtype
-            Type of the values.
-        """
-        if (c, dtype) not in self._segments:
-            self._segments[c, dtype] = Segments(self, n, dtype)
-        return self._segments[c, dtype]
+    def segments(self, key: tuple[int, np.dtype], n: int) -> Segments:
+        """Return the segments of a class of n points, and of a type: each has its own, so that values do not mix."""
+        if key not in self._segments:
+            self._segments[key] = Segments(self, n, key[1])
+        return self._segments[key]
 
     def release(self, c: int) -> None:
         """Drop the segments of class c."""
@@ -130,20 +115,13 @@ class Segments:
             self._filled, done = self._filled + q, done + q
         return done
 
-    def copy(self, points: np.ndarray, columns: Columns, out: np.ndarray, rows: np.ndarray) -> None:
-        """Copy values of points that have a segment.
-
-        Parameters
-        ----------
-        points, columns : ndarray of int64, shape (q,), Columns
-            Numbers of the points, and the other points of the values.
-        out, rows : ndarray, ndarray of int64, shape (q,)
-            The block, and its rows.
-        """
+    def copy(self, points: np.ndarray, to: tuple[Columns, np.ndarray, np.ndarray]) -> None:
+        """Copy values of points (q,) that have a segment with those of columns to a block and its rows (q,)."""
+        columns, out, rows = to
         chunks, slots = np.divmod(self.place[points], self._rows)
         for k in np.unique(chunks) if len(self.chunks) > 1 else range(len(self.chunks)):
             here = chunks == k
-            columns.copy(self.chunks[k], slots[here], out, rows[here])
+            columns.copy((self.chunks[k], slots[here]), (out, rows[here]))
 
     def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
         """Return values of points `of` (n,), or all, with points that have a segment, times coefficients: float64, (n,

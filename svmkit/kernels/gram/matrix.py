@@ -151,11 +151,11 @@ class CachedMatrix(MatrixEngine):
         own, given = values[i, idx[i]], self._diag[idx[i]]
         if abs(own - given) > slack:
             raise InputError(f"A[{idx[i]}, {idx[i]}] is {own:g} in its row and {given:g} in diag: diag is not A's own")
-        require_mirrored(values[:, idx], values[:, idx].T, idx, idx, slack)
+        require_mirrored((values[:, idx], values[:, idx].T), (idx, idx), slack)
         before = self._cache.get(self._last)
         if before is not None:
             last = np.array([self._last])
-            require_mirrored(values[:, last], before[idx, None], idx, last, slack)
+            require_mirrored((values[:, last], before[idx, None]), (idx, last), slack)
         self._last = int(idx[-1])
         for i, row in zip(idx.tolist(), values, strict=True):
             require_curvature(self._diag[i] + self._diag - 2.0 * row, f"e_{i} -", slack)
@@ -182,18 +182,9 @@ class MatrixGram(Gram):
         return row
 
 
-def require_mirrored(values: np.ndarray, mirrored: np.ndarray, I: np.ndarray, J: np.ndarray, slack: float) -> None:
-    """Raise InputError unless values on both sides of the diagonal agree.
-
-    Parameters
-    ----------
-    values, mirrored : ndarray of shape (len(I), len(J))
-        A[I][:, J] and A[J][:, I]'.
-    I, J : ndarray of int
-        The rows and columns.
-    slack : float
-        Rounding error of a value of A.
-    """
+def require_mirrored(both: tuple[np.ndarray, np.ndarray], at: tuple[np.ndarray, np.ndarray], slack: float) -> None:
+    """Raise InputError unless A[I][:, J] and A[J][:, I]' agree, of `at` = I, J, up to the rounding error of a value."""
+    (values, mirrored), (I, J) = both, at
     difference = np.abs(values - mirrored)
     a, b = np.unravel_index(int(difference.argmax()), difference.shape)
     if difference[a, b] > slack:

@@ -92,9 +92,8 @@ class RowCache:
             Names rows that are computed along with row i if it is missing.
         """
         row = self.get(i)
-        return self._bring(i, compute, likely) if row is None else row
-
-    def _bring(self, i: int, compute: Compute, likely: Likely | None) -> np.ndarray:
+        if row is not None:
+            return row
         guesses = self._guess(likely(), i) if likely is not None and len(self.landing) > 1 else []
         self._compute([*guesses, i], compute)
         self.table.guessed[self.table.slot_of[guesses]] = True

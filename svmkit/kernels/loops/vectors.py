@@ -70,7 +70,7 @@ def sparse_dots(typing, data, indices, start, stop, panel, out, row):
                 column = builder.load(builder.gep(indices.data, [entry.index]))
                 column = context.cast(builder, column, columns.dtype, types.intp)
                 x = vectors.broadcast(context.cast(builder, x, values.dtype, panel_type.dtype))
-                vectors.add(x, vectors.loads(column, base, n), totals)
+                vectors.add(x, zip(vectors.loads((column, base), n), totals, strict=True))
             vectors.store(totals, builder.gep(out.data, [builder.add(builder.mul(row, vectors.width), base)]))
 
         vectors.over_columns(sums)
@@ -106,10 +106,10 @@ def dense_dots(typing, rows, first, panel, out):
         def sums(base, n):
             totals = [vectors.zeros(n) for _ in starts]
             with cgutils.for_range(builder, depth, intp=intp) as feature:
-                parts = vectors.loads(feature.index, base, n)
+                parts = vectors.loads((feature.index, base), n)
                 for start, row in zip(starts, totals, strict=True):
                     x = builder.load(builder.gep(start, [feature.index]))
-                    vectors.add(vectors.broadcast(x), parts, row)
+                    vectors.add(vectors.broadcast(x), zip(parts, row, strict=True))
             for i, row in enumerate(totals):
                 at = builder.mul(builder.add(first, intp(i)), vectors.width)
                 vectors.store(row, builder.gep(out.data, [builder.add(at, base)]))
@@ -148,18 +148,11 @@ class _Vectors:
             self.builder.store(self.type(None), total)
         return totals
 
-    def loads(self, feature, base, n: int) -> list:
-        """Return vectors of a row of the panel.
-
-        Parameters
-        ----------
-        feature, base
-            The row and the first column.
-        n : int
-            Number of vectors.
-        """
+    def loads(self, at, n: int) -> list:
+        """Return n vectors of a row of the panel; `at` is the row and the first column."""
+        feature, base = at
         start = self.builder.gep(self.data, [self.builder.add(self.builder.mul(feature, self.width), base)])
-        return [self.builder.load(at, align=self.align) for at in self.places(start, n)]
+        return [self.builder.load(place, align=self.align) for place in self.places(start, n)]
 
     def places(self, start, n: int) -> list:
         """Return the places of n vectors from `start` on."""
@@ -171,17 +164,9 @@ class _Vectors:
         one = self.builder.insert_element(self.type(ir.Undefined), x, INDEX(0))
         return self.builder.shuffle_vector(one, self.type(ir.Undefined), ir.VectorType(INDEX, self.lanes)(None))
 
-    def add(self, x, parts: list, totals: list) -> None:
-        """Add x times each vector to its sum.
-
-        Parameters
-        ----------
-        x
-            A vector whose numbers are all the same.
-        parts, totals : list
-            The vectors and their sums.
-        """
-        for part, total in zip(parts, totals, strict=True):
+    def add(self, x, pairs) -> None:
+        """Add x, a vector whose numbers are all the same, times each vector to its sum."""
+        for part, total in pairs:
             product = self.builder.fmul(x, part, flags=LOOSE)
             self.builder.store(self.builder.fadd(self.builder.load(total), product, flags=LOOSE), total)
 

@@ -182,7 +182,7 @@ def _array(A: Any, budget: int) -> MatrixEngine:
     for k, I in enumerate(tiles):
         for J in tiles[k:]:
             here = np.s_[I[0] : I[-1] + 1, J[0] : J[-1] + 1]
-            require_mirrored(A[here], A.T[here], I, J, slack)
+            require_mirrored((A[here], A.T[here]), (I, J), slack)
     for i in range(m):
         require_curvature(diag[i] + diag - 2.0 * A[i], f"e_{i} -", slack)
     return ArrayMatrix(A)
