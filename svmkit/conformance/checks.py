@@ -11,11 +11,11 @@ import json
 from typing import Any
 
 from svmkit import plugins
-from svmkit.conformance import engines, honesty, isolation, kernels, losses, regression, samplers, solvers
+from svmkit.conformance import engines, honesty, isolation, kernels, losses, samplers, solvers
 from svmkit.conformance.result import Check, Result, check, outcome
 from svmkit.errors import InputError, UnknownName
 
-SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | regression.SOLVER
+SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | solvers.REGRESSION | honesty.REGRESSION
 KERNEL = kernels.KERNEL | isolation.KERNEL
 SAMPLER = samplers.SAMPLER | isolation.SAMPLER
 CHECKS = {"solver": SOLVER, "kernel": KERNEL, "loss": losses.LOSS, "sampler": SAMPLER, "engine": engines.ENGINE}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.conformance.judging.exact import Values
+from svmkit.conformance.judging.definitions import Values
 from svmkit.conformance.result import Check, check
 from svmkit.kernels.engines import ALL, PANEL, Engine
 from svmkit.kernels.functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid

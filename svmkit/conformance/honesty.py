@@ -11,14 +11,13 @@ from svmkit.conformance.hostile.trial import run
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.judge import judge_fit, judge_regression
 from svmkit.conformance.result import Check, check
-from svmkit.conformance.solvers import TOL, kernel_for, toy, with_losses
+from svmkit.conformance.solvers import EPSILON, TOL, curve, kernel_for, regresses, toy, with_losses
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly
 from svmkit.solver.base import Solver
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit
 
-EPSILON = 0.1
 HOSTILE = (
     "C=1e+08",
     "X + 1e+06",
@@ -29,13 +28,6 @@ HOSTILE = (
 )
 FEW = {"classify": ("CSR", "balanced, sample weights"), "regress": ("CSR", "sample weights", "targets + 1e6")}
 """The data for losses that are not a solver's own."""
-
-
-def curve(m: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    """Make X (m, 3) with duplicate rows, whose targets (m,) differ, and a constant feature; a curve with noise."""
-    X, _ = toy(m=m)
-    noise = np.random.default_rng(3).normal(size=m)
-    return X, X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.3 * noise
 
 
 def ordinary(solver: Solver, task: str = "classify") -> dict[str, dict[str, Any]]:
@@ -125,9 +117,21 @@ def _hostile(solver: Solver) -> str | None:
     return None
 
 
+def _regressions_are_true(solver: Solver) -> str | None:
+    """The judge recomputes them in long double from the data and the coefficients, for every kernel that the solver
+    takes, dense and sparse data, float32, weights, and targets of all sizes.
+    """
+    return judge_losses(solver, "regress") if regresses(solver) else None
+
+
 SOLVER: dict[str, Check] = {
     "P, D, gap and decisions are those of its model, by an independent judge": check(
         _claims_are_true, "svmkit.conformance.judge_fit"
     ),
     "on hostile data nothing that it claims is false": check(_hostile, "svmkit.conformance.judge_fit"),
+}
+REGRESSION: dict[str, Check] = {
+    "P, D, gap and predictions of its regressions are true, by the judge": check(
+        _regressions_are_true, "svmkit.problems.Problem.regressor"
+    ),
 }

@@ -27,6 +27,7 @@ from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.stream.subproblem import Arriving
 
 TOL = 1e-3
+EPSILON = 0.1
 OTHER = {"delta": 0.5, "tau": 0.8}  # options of losses that are tried
 LOOSE = 1e-2  # for solvers without a dual point of their own, which converge slowly in the end
 
@@ -51,6 +52,18 @@ def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.
 def kernel_for(solver: Solver) -> Kernel:
     """Return a kernel that the solver takes."""
     return Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
+
+
+def curve(m: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Make X (m, 3) with duplicate rows, whose targets (m,) differ, and a constant feature; a curve with noise."""
+    X, _ = toy(m=m)
+    noise = np.random.default_rng(3).normal(size=m)
+    return X, X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.3 * noise
+
+
+def regresses(solver: Solver) -> bool:
+    """Return whether a solver regresses, with the kernel that it is tried with."""
+    return solver.regression_for(kernel_for(solver)) is not None
 
 
 def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
@@ -270,6 +283,31 @@ def _streams(solver: Solver) -> str | None:
     return f"learnt in two blocks, weights differ by up to {difference:.2g} from the weights learnt in one"
 
 
+def _pose(solver: Solver, C: float = 1.0) -> Problem:
+    X, t = curve()
+    return solver.pose_regression(Gram(kernel_for(solver), X), t, C, EPSILON)
+
+
+def _regressions_converge(solver: Solver) -> str | None:
+    """With `regression` set, iterations go on until the relative duality gap of `pose_regression` is small enough."""
+    if not regresses(solver) or not solver.certified:
+        return None
+    solution = solve(_pose(solver), solver, stop=Gap(TOL))
+    gap = solution.certificate.gap
+    if solution.status is Status.CONVERGED and gap is not None and gap <= TOL:
+        return None
+    return f"it ended as {solution.status} at gap {gap} instead of {TOL:g}"
+
+
+def _regressions_feasible(solver: Solver) -> str | None:
+    """After every step solution(state) satisfies the problem's constraints, and StepInfo.objective is the problem's
+    objective there (nan if the solver does not know it).
+    """
+    samplers = (Full(), Uniform(7)) if regresses(solver) else ()
+    wrong = (find_wrong_iterate(_pose(solver, C=10.0), solver, sampler) for sampler in samplers)
+    return next(filter(None, wrong), None)
+
+
 SOLVER: dict[str, Check] = {
     "it reaches the tolerance, and the certificate confirms it": check(_converges, "svmkit.solver.Solver.step"),
     "each iterate is feasible, and its objective is the one reported": check(
@@ -291,5 +329,13 @@ SOLVER: dict[str, Check] = {
     ),
     "it learns from a stream as from a set, if it declares that it does": check(
         _streams, "svmkit.solver.LearnsFromStreams.renew"
+    ),
+}
+REGRESSION: dict[str, Check] = {
+    "its regressions converge, if it declares a problem of regression, and the certificate confirms it": check(
+        _regressions_converge, "svmkit.solver.Solver.pose_regression"
+    ),
+    "its regressions keep to the constraints and report the objective": check(
+        _regressions_feasible, "svmkit.solver.StepInfo, svmkit.problems.Problem.infeasible"
     ),
 }

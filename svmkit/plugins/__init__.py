@@ -6,7 +6,7 @@ that lacks the software it needs, is reported with its error and does not affect
 `load_file` adds the plugins of a Python file that the user names; they are then found by name like all others, in this
 process. Such a file is code and runs with the user's rights; none is ever loaded unless it is named.
 
-INTERFACE is the version of the interface that plugins are written against (see `svmkit.plugins.versions`).
+INTERFACE is the version of the interface that plugins are written against.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from numbers import Integral, Real
 from typing import Any, Literal
 
+from svmkit._version import __version__
 from svmkit.errors import InputError, Unavailable, UnknownName, meant
 from svmkit.plugins import plugin_file
 from svmkit.plugins.plugin_file import PluginFile
-from svmkit.plugins.versions import require_interface
 
 __all__ = [
     "Listed",
@@ -43,6 +43,15 @@ __all__ = [
 ]
 
 INTERFACE = 3
+"""The version of the interface that plugins are written against: the base classes (`Solver`, `Kernel`, `Sampler`, ...),
+the objects that their methods receive (problem, Gram, draws) and the modules that both are imported from. It rises when
+a plugin that passes `svmkit check` could stop doing so: when a method that svmkit calls, an attribute that a plugin may
+read, or a name that it may import is removed, renamed or given another meaning. Additions with a default do not count.
+
+A package declares in its metadata which versions all its plugins are written for, so that they are known before it is
+imported: `2 = "my_package"` in the entry-point group svmkit.interface. Without a declaration it is version 1.
+docs/plugin_interface.md lists what each version changed.
+"""
 UPGRADES = {
     1: "import Solver, StepInfo, SimplexQP, Sampler, ... from svmkit.solver and kernels from svmkit.kernels "
     "(docs/plugin_interface.md lists all changes)",
@@ -175,7 +184,7 @@ def load(kind: Kind, name: str) -> Any:
         known, here = ", ".join(points) or "none", name.isidentifier() and os.path.isfile(f"{name}.py")
         hint = f" (to load {name}.py: --plugin {name}.py)" if here else ""  # it is only looked for
         raise UnknownName(f"there is no {kind} {name!r}{meant(name, points)}{hint}; there are: {known}")
-    require_interface(kind, points[name], INTERFACE, UPGRADES)
+    _require_interface(kind, points[name])
     try:
         plugin = points[name].load()
     except Unavailable as error:
@@ -185,6 +194,36 @@ def load(kind: Kind, name: str) -> Any:
         raise InputError(f"{kind} {name!r} ({points[name].value}) is broken: {reason}") from error
     _loaded[kind, name] = points[name], plugin
     return plugin
+
+
+def _require_interface(kind: Kind, point: EntryPoint) -> None:
+    """Raise InputError when a plugin's package declares only other versions of the interface than the current one."""
+    package = point.dist
+    if package is None:
+        return
+    declared, upgrade = _declared_versions(package), "upgrade {0} (pip install --upgrade {0})"
+    versions = declared or ["1"]
+    if str(INTERFACE) in versions:
+        return
+    what = f"{kind} {point.name!r} of package {package.name} {package.version}"
+    wrong = [version for version in versions if not (version.isascii() and version.isdigit() and len(version) < 10)]
+    if wrong:
+        raise InputError(f"{what} is broken: its svmkit.interface {wrong[0]!r} is not a version: write {INTERFACE}")
+    written = f"{what} is written for version {' or '.join(versions)} of the plugin interface"
+    written += "" if declared else " (it declares no version, which counts as 1)"
+    numbers = [int(version) for version in versions]
+    if min(numbers) > INTERFACE:
+        raise InputError(f"{written}, but svmkit {__version__} has version {INTERFACE}: {upgrade.format('svmkit')}")
+    newest = max(number for number in numbers if number < INTERFACE)
+    changes = ", ".join(change for version, change in UPGRADES.items() if newest <= version < INTERFACE)
+    written += f", but svmkit {__version__} has version {INTERFACE}"
+    raise InputError(f"{written}: {upgrade.format(package.name)}, or as its author {changes}, then declare {INTERFACE}")
+
+
+@cache
+def _declared_versions(package: Distribution) -> list[str]:
+    """The versions of the interface that a package declares, sorted; its metadata are read from disk once."""
+    return sorted(point.name for point in package.entry_points if point.group == "svmkit.interface")
 
 
 def describe(kind: Kind) -> list[Listed]:

@@ -25,13 +25,6 @@ def is_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell" or "google.colab" in str(type(shell))
 
 
-def can_be_live() -> bool:
-    """Return whether a line can be live here: on a terminal or in a notebook with widgets, not in a worker process."""
-    if multiprocessing.current_process().name != "MainProcess":
-        return False
-    return find_spec("ipywidgets") is not None if is_notebook() else sys.stderr.isatty()
-
-
 def say(line: str) -> None:
     """Write a line that stays, in one piece, on stderr or below a notebook's cell."""
     stream = sys.stdout if is_notebook() else sys.stderr
@@ -44,9 +37,12 @@ def live(first: str, *, delay: float = 0.0, lines: bool = False) -> Iterator[Sho
     """Yield a function that replaces the text of a live line, which vanishes at the end.
 
     The line appears after `delay` seconds: work that is done by then shows none, and costs nothing. Where no line can
-    be live, `lines` asks for plain ones at growing intervals; else None is yielded.
+    be live, `lines` asks for plain ones at growing intervals; else None is yielded. It can be on a terminal or in a
+    notebook with widgets, not in a worker process.
     """
-    if not (can_be_live() and _drawing.acquire(blocking=False)):
+    shows = find_spec("ipywidgets") is not None if is_notebook() else sys.stderr.isatty()
+    main = multiprocessing.current_process().name == "MainProcess"
+    if not (main and shows and _drawing.acquire(blocking=False)):
         yield _Lines() if lines else None
         return
     try:

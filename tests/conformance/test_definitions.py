@@ -7,8 +7,7 @@ import pytest
 
 from svmkit import losses, plugins
 from svmkit.conformance.judging import definitions
-from svmkit.conformance.judging.definitions import Closed, Searched, define, find_maximum
-from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance.judging.definitions import Closed, Exact, Searched, Values, define, find_maximum
 from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.losses import loss_names, make_loss
 

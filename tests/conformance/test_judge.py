@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
-from svmkit.conformance.judging.exact import Exact, Values, is_indefinite
+from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses

@@ -6,10 +6,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR
 
 from svmkit import plugins
-from svmkit.conformance import honesty, regression
-from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance import honesty
+from svmkit.conformance.judging.definitions import Exact, Values
 from svmkit.conformance.judging.truth import Objective, Subproblem
-from svmkit.conformance.solvers import kernel_for, with_losses
+from svmkit.conformance.solvers import REGRESSION, curve, kernel_for, with_losses
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
@@ -28,14 +28,13 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", [case[2] for case in CASES], ids=[f"{name}-{loss}" for name, loss, _ in CASES])
 def test_claims_of_regressions_are_true(solver):
-    converges, keeps, _ = regression.SOLVER.values()  # the last one judges all losses, on some of the data
-    assert converges.run(solver) is None and keeps.run(solver) is None
+    assert all(check.run(solver) is None for check in REGRESSION.values())
     assert honesty.false_claim(solver, honesty.ordinary(solver, "regress"), "regress") is None
 
 
 @pytest.mark.slow
 def test_solvers_of_one_objective_agree_within_their_gaps():
-    X, t = honesty.curve()
+    X, t = curve()
     bounds: dict = {}
     for _, _, solver in CASES:
         kernel = kernel_for(solver)
@@ -51,7 +50,7 @@ def test_solvers_of_one_objective_agree_within_their_gaps():
 
 
 def test_the_judge_knows_libsvms_optimum():
-    X, t = honesty.curve()
+    X, t = curve()
     K = rbf_kernel(X, gamma=0.5)
     fitted = SVR(C=1.0, kernel="precomputed", epsilon=0.1, tol=1e-10).fit(K, t)
     coef = np.zeros(len(t), Exact)
@@ -69,6 +68,6 @@ def test_the_judge_knows_libsvms_optimum():
 
 
 def test_a_solver_that_does_not_regress_names_those_that_do():
-    X, t = honesty.curve()
+    X, t = curve()
     with pytest.raises(InputError, match=r"cannot regress; with the rbf kernel: .*smo"):
         plugins.build("solver", "swap").pose_regression(Gram(RBF(0.5), X), t, 1.0, 0.1)

@@ -12,10 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.conformance.hostile.cases import CASES, Case
-from svmkit.conformance.hostile.data import Data, clouds
+from svmkit.conformance.hostile.cases import CASES, Case, Data, clouds
 from svmkit.conformance.judging.claims import Verdict
-from svmkit.conformance.judging.exact import Values
+from svmkit.conformance.judging.definitions import Values
 from svmkit.conformance.judging.judge import judge_fit, judge_one_class
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed

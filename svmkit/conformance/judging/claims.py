@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.judging.exact import Exact, is_indefinite
+from svmkit.conformance.judging.definitions import Exact, is_indefinite
 from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.solution import Status

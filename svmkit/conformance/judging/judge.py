@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, TINY, Verdict, compare_numbers, judge_claims
-from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance.judging.definitions import Exact, Values
 from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.solver.base import Solver
 from svmkit.training.result import Fit

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmkit.conformance.judging.definitions import Definition, define
-from svmkit.conformance.judging.exact import Exact, Values
+from svmkit.conformance.judging.definitions import Definition, Exact, Values, define
 from svmkit.losses.base import Loss
 
 

@@ -122,14 +122,6 @@ class _Products(Engine):
         raise NotImplementedError
 
 
-def _allocate_aligned(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Return an empty array that begins at a cache line, since a wide load across two lines costs twice."""
-    size = shape[0] * shape[1] * dtype.itemsize
-    raw = np.empty(size + LINE, np.uint8)
-    lo = -raw.ctypes.data % LINE
-    return raw[lo : lo + size].view(dtype).reshape(shape)
-
-
 def _arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return data, indices and indptr of X as a CSR matrix."""
     X = with_int32_indices(X if sp.issparse(X) else sp.csr_array(X))
@@ -235,8 +227,10 @@ class CSREngine(_Products):
         for lo in range(0, Z.shape[0], step):
             hi = min(Z.shape[0], lo + step)
             n, width = hi - lo, tiles.panel_width(hi - lo)
-            panel, squares = _allocate_aligned((self.X.shape[1], width), dtype), np.zeros(width, dtype)
-            panel[:], squares[:n] = 0.0, square[lo:hi]
+            size = self.X.shape[1] * width * dtype.itemsize
+            raw, squares = np.zeros(size + LINE, np.uint8), np.zeros(width, dtype)
+            begin = -raw.ctypes.data % LINE  # a cache line: a wide load across two of them costs twice
+            panel, squares[:n] = raw[begin : begin + size].view(dtype).reshape(-1, width), square[lo:hi]
             if sparse:
                 tile_dots.csr_to_panel(Z.data, Z.indices, Z.indptr, np.arange(lo, hi), panel)
             else:

@@ -59,7 +59,10 @@ class Grams:
 
     def make(self, rows: np.ndarray) -> Gram:
         """Return a Gram of some rows of X, in this order, that shares nothing with others."""
-        return Gram(self.kernel, subset(self.X, rows, self.kernel), memory=self.memory)
+        X = self.X
+        if len(rows) < X.shape[0]:  # else no copy is needed
+            X = X[rows][:, rows] if isinstance(self.kernel, Precomputed) else X[rows]
+        return Gram(self.kernel, X, memory=self.memory)
 
     def pair(self, a: int, b: int, *, shared: bool = True, complete: bool = False) -> tuple[np.ndarray, Gram]:
         """Return the rows of X of two classes a < b and their Gram.
@@ -117,10 +120,3 @@ class Grams:
     @cached_property
     def _by_class(self) -> SharedKernel:
         return SharedKernel(self.kernel, self.X, self.members, parse_bytes(self.memory))
-
-
-def subset(X: Any, rows: np.ndarray, kernel: Kernel) -> Any:
-    """Return rows of X, and for a precomputed kernel the same columns; without a copy if all rows are given."""
-    if len(rows) == X.shape[0]:
-        return X
-    return X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
