@@ -159,8 +159,8 @@ class _Pool:
         try:
             with self.lock:
                 if self.executor is None:
-                    alone = {"initializer": _setting.set, "initargs": (_Setting(1, 0),)}
-                    self.executor = ThreadPoolExecutor(max(most() - 1, 1), "svmkit", **alone)
+                    alone = _Setting(1, 0)
+                    self.executor = ThreadPoolExecutor(max(most() - 1, 1), "svmkit", _setting.set, (alone,))
             for _ in range(n):
                 helpers.append(self.executor.submit(work))
         except RuntimeError:  # Python is ending, or the system gives no more threads: the caller does all

@@ -13,7 +13,7 @@ from svmkit.kernels.extent import require_computable
 from svmkit.kernels.forms import FORMS, NO_FORM, Argument, Form, Scalars, form_of
 from svmkit.kernels.functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Sigmoid
 from svmkit.kernels.gram.complete import CompleteKernel
-from svmkit.kernels.loops import differences, tile_dots
+from svmkit.kernels.loops import differences, tiles
 from svmkit.kernels.loops.arithmetic import evaluate
 from svmkit.kernels.loops.complete_rows import FromDense, Slab, fill
 from svmkit.kernels.rounding import largest_value
@@ -61,15 +61,6 @@ def complete_row():
     fill(source._replace(form=CUBE.number), slab, np.arange(2))
 
 
-def csr_dots():
-    X, panel = sp.csr_array(rows(4)), np.zeros((5, 16))
-    dots = np.empty((4, 16))
-    every = np.empty(0, dtype=np.int64)
-    tile_dots.csr_dots(
-        X.data, X.indices, X.indptr, np.ones(4), every, 0, panel, np.ones(16), CUBE.number, dots, np.empty(4)
-    )
-
-
 def onnx_values():
     import onnx
 
@@ -82,9 +73,7 @@ def onnx_values():
 DISPATCHES = {
     "record": lambda: form_of(CUBE.number),
     "no form": lambda: form_of(NO_FORM),
-    "evaluate": lambda: evaluate(np.ones((2, 2)), np.ones(2), np.ones(2), *SCALARS),
-    "long_dots": lambda: tile_dots.long_dots(np.ones((2, 2)), np.ones((2, 2)), CUBE.number, np.ones((2, 2))),
-    "csr_dots": csr_dots,
+    "loops over tiles": lambda: tiles.tile_work(1.0, (1, 1), CUBE),
     "complete row": complete_row,
     "dense block": lambda: block(rows(), 30),
     "sparse block": lambda: block(sp.csr_array(rows()), 30),
@@ -113,6 +102,12 @@ def test_an_unknown_form_raises_at_every_dispatch(name):
         pytest.importorskip("onnx")
     with pytest.raises(ValueError, match="form of kernel"):
         DISPATCHES[name]()
+
+
+def test_the_loops_have_no_value_for_an_unknown_form():
+    dots = np.ones((2, 2))
+    evaluate(dots, np.ones(2), np.ones(2), *SCALARS)
+    assert np.isnan(dots).all()
 
 
 def test_a_record_is_found_by_its_number():

@@ -90,16 +90,6 @@ def _cast_like_compiled(tile, like):
 
 
 @njit(inline="always")
-def is_l1(form):
-    """Return whether a form is applied to an l1 distance, and not to a dot product."""
-    if form == LAPLACIAN:
-        return True
-    if form in (LINEAR, RBF, POLY, SIGMOID):
-        return False
-    raise ValueError("an unknown form of kernel")
-
-
-@njit(inline="always")
 def _power(base, degree):
     result = base
     for _ in range(degree - 1):
@@ -141,5 +131,6 @@ def evaluate(dots, sq_rows, sq_panel, form, gamma, coef0, degree):
         elif form == SIGMOID:
             for b in range(q):
                 dots[a, b] = np.tanh(gamma * dots[a, b] + coef0)
-        elif form != LINEAR:
-            raise ValueError("an unknown form of kernel")
+        elif form != LINEAR:  # `tile_work` has raised: an error that could be raised here would cost a caller's speed
+            for b in range(q):
+                dots[a, b] = np.nan

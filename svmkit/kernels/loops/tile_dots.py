@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.kernels.loops.arithmetic import as_type_of, cast_like, is_l1
+from svmkit.kernels.forms import LAPLACIAN
+from svmkit.kernels.loops.arithmetic import as_type_of, cast_like
 from svmkit.kernels.loops.vectors import ROWS, dense_dots, sparse_dots, widest
 from svmkit.runtime.compiling import njit
 
@@ -25,7 +26,7 @@ def rows_of(X, sel, lo, hi, origin, like):
 @njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
 def long_dots(tile, panel, form, dots):
     """Set dots[a, b] to tile[a] . panel[b] by BLAS, or to the l1 distance of the two."""
-    if is_l1(form):
+    if form == LAPLACIAN:
         for a in range(tile.shape[0]):
             for b in range(panel.shape[0]):
                 s = 0.0
@@ -61,11 +62,11 @@ def csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_row
     Sums run over the stored entries in order for any width of the panel, so that the values of a kernel row do not
     depend on the rows it was computed with. A single column reads indices as unsigned, which saves a test of the sign.
     """
-    q, l1 = panel.shape[1], is_l1(form)
+    q = panel.shape[1]
     for a in range(dots.shape[0]):
         r = lo + a if sel.size == 0 else sel[lo + a]
         sq_rows[a] = sq[r]
-        if l1:
+        if form == LAPLACIAN:
             for b in range(q):
                 dots[a, b] = l1_z[b]
             for k in range(indptr[r], indptr[r + 1]):
