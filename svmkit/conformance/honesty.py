@@ -132,6 +132,6 @@ SOLVER: dict[str, Check] = {
 }
 REGRESSION: dict[str, Check] = {
     "P, D, gap and predictions of its regressions are true, by the judge": check(
-        _regressions_are_true, "svmkit.problems.Problem.regressor"
+        _regressions_are_true, "svmkit.problems.Problem.from_loss"
     ),
 }

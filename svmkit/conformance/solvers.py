@@ -319,7 +319,7 @@ SOLVER: dict[str, Check] = {
     "the same seed gives the same result": check(_same_seed, "svmkit.solver.Solver.init"),
     "every kernel value is counted": check(_counts_values, "svmkit.kernels.Gram"),
     "a start near the optimum helps": check(_warm_start, "svmkit.solver.Solver.init"),
-    "training on one class is refused": check(_one_class, "svmkit.problems.Problem.classifier"),
+    "training on one class is refused": check(_one_class, "svmkit.problems.Problem.from_loss"),
     "it stops when asked to, with a usable model": check(_interrupts, "svmkit.solver.Solver.step"),
     "it copes with C from 1e-4 to 1e6, classes in the ratio 97:3 and duplicate rows": check(
         _ugly, "svmkit.problems.Certificate"
