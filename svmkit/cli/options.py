@@ -82,7 +82,7 @@ def options_with_loss(
     solver : str
         The name of the solver.
     values : dict of str to str
-        Its options, and those of the loss.
+        Its options, and those of the loss, which may begin with "loss.".
     loss : str
         The name of the loss.
     task : {"classify", "regress"} or None
@@ -93,7 +93,7 @@ def options_with_loss(
     Raises
     ------
     InputError
-        The loss is unknown or of another task, the solver does not take it, or an option is of neither.
+        The loss is unknown or of another task, the solver does not take it, or an option is of neither, or of both.
     """
     from svmkit import plugins
     from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
@@ -106,10 +106,16 @@ def options_with_loss(
     known = plugins.options(kind)
     if task is None:
         task = plugins.load("loss", loss if loss in names else canonical_name(loss, "regress")).task
-    made = make_loss(loss, task, {key: value for key, value in values.items() if key not in known}, epsilon=epsilon)
+    own: dict[str, Any] = {key: value for key, value in values.items() if key in known}
+    of_loss = {key.removeprefix("loss."): value for key, value in values.items() if key not in known}
+    if name := next((name for name in (loss, canonical_name(loss, task)) if name in names), None):
+        for key in own.keys() & plugins.options(plugins.load("loss", name)).keys() - of_loss.keys():
+            raise InputError(
+                f"-o {key} is an option of solver {solver} and of loss {name}: give the loss's as loss.{key}"
+            )
+    made = make_loss(loss, task, of_loss, epsilon=epsilon)
     if "loss" not in known and made.name not in kind.loss_names(task):
         kind.loss_option(made.name)  # which raises
-    own: dict[str, Any] = {key: value for key, value in values.items() if key in known}
     short = LIBLINEAR_NAMES.get(made.name, made.name)
     return own | ({"loss": short if short in kind.losses else made} if "loss" in known else {})
 

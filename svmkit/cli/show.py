@@ -48,7 +48,7 @@ def show(options: Options) -> None:
             *(
                 (_WORDS.get(key) or _text(key.replace("_", " ")), _text(value))
                 for key, value in about["about"].items()
-                if key != "objective"  # in the solver's words elsewhere
+                if key != "minimised"  # in the solver's words elsewhere
             ),
         ]
     )

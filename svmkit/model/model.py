@@ -412,7 +412,7 @@ class SVMModel:
         samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
         if self.multiclass == "crammer_singer":
             decision = self.decision_function(given).reshape(len(codes), -1)
-            known = self.about.get("objective", {}).get("bias", 1.0) if bias is None else float(bias)
+            known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
             return [certify.certify_all_classes(self.machine, samples, decision, known)]
         objective = read_objective(self.about, self.kernel, task, loss, bias)
         return certify.certify(self.kernel, self.machine, samples, objective, "nu" in self.about and C is None)

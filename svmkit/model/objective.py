@@ -34,7 +34,7 @@ class Objective(NamedTuple):
 
 
 def describe_objective(solver: Any, kernel: Kernel, task: str, epsilon: float | None = None) -> dict[str, Any]:
-    """Return what a solver minimises as plain values, which a model keeps in `about["objective"]`.
+    """Return what a solver minimises as plain values, which a model keeps in `about["minimised"]`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def read_objective(
     Parameters
     ----------
     about : mapping of str to object
-        What the model says of its training: its "objective"; or the solver alone, whose default is taken then; or an
+        What the model says of its training: the "minimised"; or the solver alone, whose default is taken then; or an
         import from LIBSVM.
     kernel : Kernel
         The kernel.
@@ -80,7 +80,7 @@ def read_objective(
     InputError
         The loss is not known, or is one of another task.
     """
-    known = about.get("objective")
+    known = about.get("minimised")
     if known is None:
         words = _default_formulation(about, kernel, task)
         name = _loss_in(words, about, task)

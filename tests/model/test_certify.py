@@ -253,4 +253,4 @@ def test_a_model_keeps_its_loss_and_its_options(name, task, options, tmp_path):
     done.model.save(tmp_path / "a.model")
     (ours,) = SVMModel.load(tmp_path / "a.model").certify(X, answers)
     assert ours.primal == pytest.approx(done.objective, rel=1e-9)
-    assert done.model.about["objective"]["loss"] == solver.loss_for(done.model.kernel, task).name
+    assert done.model.about["minimised"]["loss"] == solver.loss_for(done.model.kernel, task).name

@@ -359,7 +359,7 @@ class Online:
         if not all(np.isfinite(part).all() for part in parts):
             raise NotFinite(self.solver.name)
         objective = self.method.objective(data.kernel)
-        about = {"solver": self.solver.name, "C": float(settings.C), "objective": objective}
+        about = {"solver": self.solver.name, "C": float(settings.C), "minimised": objective}
         model, support = data.model(decisions, about)
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]
 

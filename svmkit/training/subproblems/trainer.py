@@ -167,7 +167,7 @@ class Trainer:
         about = {"solver": method.solver.name} | data.task.about(method.solver, method.settings, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:
-            about |= {"objective": method.objective(data.kernel)}
+            about |= {"minimised": method.objective(data.kernel)}
         lost = no_decision(known[0].decision)
         flaw = None if self.gone is None else str(self.gone)
         empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)

@@ -58,6 +58,29 @@ def test_train_from_a_stream(piped, svmkit, options):
     assert again.code == 0
 
 
+@pytest.mark.parametrize("solver", [("sgd", "--kernel", "linear"), ("norma", "--gamma", "0.5")])
+def test_a_stream_takes_the_loss(piped, solver):
+    done = piped("--solver", *solver, "--loss", "smoothed_hinge", "-o", "delta=0.5", "--no-track", "--out", "m.model")
+    assert json.loads(done.out)["formulation"] == "smoothed hinge delta=0.5, regularised bias"
+    model = SVMModel.load("m.model")
+    assert model.about["minimised"] == {"loss": "smoothed_hinge", "options": {"delta": 0.5}, "bias": 1.0}
+    data = load(svmlight(n=200))
+    assert model.certify(data.X, data.y)[0].gap < 1.0
+    done = piped("--solver", *solver, "--loss", "huber", "--task", "regress", "--no-track")
+    assert done.code == 2 and done.err.count("\n") == 1 and "SVMRegressor.partial_fit" in done.err
+
+
+def test_an_option_of_solver_and_loss_says_whose_it_is(svmkit, alone):
+    data = svmlight(n=60)
+    given = ("train", data, "--task", "regress", "--solver", "norma", "--loss", "quantile", "--no-track", "--json")
+    done = svmkit(*given, "-o", "tau=0.9")
+    assert done.code == 2 and "of solver norma and of loss quantile: give the loss's as loss.tau" in done.err
+    own = ("-o", "loss.tau=0.9", "-o", "tau=50", "--max-epochs", "2", "--out", "m.model")
+    assert json.loads(svmkit(*given, *own).out)["formulation"] == "quantile tau=0.9, regularised bias"
+    model, rows = SVMModel.load("m.model"), load(data)
+    assert len(model.vectors) == 50 and model.certify(rows.X, rows.y)[0].gap > 0.0
+
+
 def test_other_kernels_are_refused_in_one_line(piped):
     done = piped("--solver", "sgd", "--kernel", "rbf", "--no-track")
     assert done.code == 2 and done.out == "" and done.err.count("\n") == 1

@@ -9,9 +9,10 @@ from support.problems import blobs, make
 from support.stochastic import means
 from support.stream import feed, weights
 
-from svmkit import SVMModel, fit
+from svmkit import SVMClassifier, SVMModel, SVMRegressor, fit
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF, Linear
+from svmkit.losses import Expectile, Huber, Quantile, SmoothedHinge, SquaredError
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations
 from svmkit.training.stream.online import Online
@@ -88,6 +89,69 @@ def test_sgd_takes_t0_from_the_arrivals():
         iterates.append(w)
     want = means(iterates, "mean")
     np.testing.assert_allclose(decision(learner, X), Xb @ want, rtol=1e-9)
+
+
+# --- losses other than the hinge
+
+LOSSES = [Huber(delta=0.3), Quantile(tau=0.8), SquaredError(), Expectile(tau=0.8), SmoothedHinge(delta=0.5)]
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+
+
+def of_stream(solver, loss, kernel, **options):
+    kind = SVMRegressor if loss.task == "regress" else SVMClassifier
+    return kind(make(solver, loss=loss, **options), kernel=kernel, C=0.4)
+
+
+def samples_for(loss, m):
+    X, y = blobs(m, 3, seed=2)
+    return X, y if loss.task == "classify" else X @ [1.0, -0.5, 0.2] + 0.3 * np.random.default_rng(1).normal(size=m)
+
+
+def learn(model, X, target, cuts):
+    for part in np.split(np.arange(len(X)), cuts):
+        model.partial_fit(X[part], target[part], **({} if isinstance(model, SVMRegressor) else {"classes": [-1, 1]}))
+    return model
+
+
+def decided(model, X):
+    return model.predict(X) if isinstance(model, SVMRegressor) else model.decision_function(X)
+
+
+@pytest.mark.parametrize(
+    ("solver", "kernel"), [("sgd", LINEAR), ("folos", LINEAR), ("pegasos", GAMMA), ("norma", GAMMA)]
+)
+@every_loss
+def test_a_stream_learns_by_every_loss_however_it_is_cut(solver, kernel, loss):
+    X, target = samples_for(loss, 400)
+    model = learn(of_stream(solver, loss, kernel), X, target, [60, 100, 101, 300])
+    h = decided(model, X)
+    other = decided(learn(of_stream(solver, loss, kernel), X, target, [60, 250]), X)
+    np.testing.assert_allclose(other, h, rtol=1e-6, atol=1e-8)
+    empty = loss.value(target.astype(np.float64), np.zeros(len(X))).mean()
+    assert loss.value(target.astype(np.float64), h).mean() < 0.6 * empty
+    assert model.model_.about["minimised"]["loss"] == loss.name
+
+
+@every_loss
+def test_pegasos_on_a_stream_by_hand(loss):
+    """w' = (1 - 1 / t) w + C slope x, where a step ends at the point without a loss; the slope is a difference."""
+    X, target = samples_for(loss, 120)
+    model, w, d = learn(of_stream("pegasos", loss, LINEAR, average="none"), X, target, [50]), np.zeros(4), 1e-6
+    Xb = np.column_stack([X, np.ones(len(X))])
+    for t, (x, y) in enumerate(zip(Xb, target.astype(np.float64), strict=True), 1):
+        below, above = (loss.value(np.array([y]), np.array([w @ x + step]))[0] for step in (-d, d))
+        slope = 0.4 * (below - above) / (2.0 * d)
+        e = abs(y - w @ x) / (x @ x)
+        slope = slope if loss.name == "quantile" else np.clip(slope, -e, e)
+        w = (1.0 - 1.0 / t) * w + slope * x
+    np.testing.assert_allclose(decided(model, X), Xb @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_a_stream_refuses_a_loss_of_another_task():
+    with pytest.raises(InputError, match="loss=huber is for regression; losses of classes: hinge, smoothed_hinge"):
+        SVMClassifier("sgd", kernel="linear", loss="huber").partial_fit(np.eye(2), [0, 1], classes=[0, 1])
+    with pytest.raises(InputError, match="loss=smoothed_hinge is for classes; losses of regression: absolute_error"):
+        SVMRegressor("sgd", kernel="linear", loss="smoothed_hinge").partial_fit(np.eye(2), [0.5, 1.5])
 
 
 def test_norma_keeps_the_last_tau():
